@@ -1,0 +1,1 @@
+"""Adapters for the model-shaped ports: embedders, token counters, language models."""

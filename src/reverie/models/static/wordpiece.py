@@ -1,0 +1,129 @@
+"""WordPiece over an uncased BERT vocabulary, in pure Python, with a cache of whole words.
+
+Text is cut at white space first and every piece is looked up in the cache, so ordinary text costs one
+dictionary access per word. Only a piece never seen before is cleaned, split at punctuation and cut greedily
+into the longest pieces the vocabulary has.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from itertools import chain
+
+CACHED_WORDS = 1 << 16
+"""How many different words are remembered; when full, the cache starts again from empty."""
+
+CACHED_LENGTH = 64
+"""Longer pieces are not remembered, so a cache of keys, hashes or blobs cannot grow large."""
+
+LONGEST_WORD = 100
+"""A longer word has no pieces at all, as in BERT."""
+
+
+class WordPiece:
+    """Turns text into row numbers of the table. Words the vocabulary cannot spell are left out.
+
+    Safe to share between threads: the cache only ever holds what would be computed again.
+    """
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        self._rows: dict[str, int] = {}
+        self._tails: dict[str, int] = {}
+        for row, token in enumerate(vocabulary):
+            if token.startswith("##") and len(token) > 2:
+                self._tails[token[2:]] = row
+            elif not (len(token) > 2 and token[0] == "[" and token[-1] == "]"):
+                self._rows[token] = row
+        self._longest = max(map(len, chain(self._rows, self._tails)), default=0)
+        self._cache = _Cache(self)
+
+    def rows(self, text: str) -> list[int]:
+        """The rows of every piece of `text`, in order."""
+        return list(chain.from_iterable(map(self._cache.__getitem__, text.split())))
+
+    def pieces(self, chunk: str) -> tuple[int, ...]:
+        """The rows of a piece of text without white space, computed afresh."""
+        found: list[int] = []
+        for word in _words(chunk):
+            found.extend(self._spell(word))
+        return tuple(found)
+
+    def _spell(self, word: str) -> list[int]:
+        if len(word) > LONGEST_WORD:
+            return []
+        whole = self._rows.get(word)
+        if whole is not None:
+            return [whole]
+        spelt: list[int] = []
+        start, length, table = 0, len(word), self._rows
+        while start < length:
+            for end in range(min(length, start + self._longest), start, -1):
+                row = table.get(word[start:end])
+                if row is not None:
+                    break
+            else:
+                return []
+            spelt.append(row)
+            start, table = end, self._tails
+        return spelt
+
+
+class _Cache(dict[str, tuple[int, ...]]):
+    """Words already cut into pieces. `__missing__` keeps the common path inside the interpreter's C code."""
+
+    def __init__(self, wordpiece: WordPiece) -> None:
+        super().__init__()
+        self._wordpiece = wordpiece
+
+    def __missing__(self, chunk: str) -> tuple[int, ...]:
+        rows = self._wordpiece.pieces(chunk)
+        if len(chunk) <= CACHED_LENGTH:
+            if len(self) >= CACHED_WORDS:
+                self.clear()
+            self[chunk] = rows
+        return rows
+
+
+def _words(chunk: str) -> list[str]:
+    """Lower-cased words without accents; every punctuation mark and CJK character is a word of its own."""
+    if chunk.isascii():
+        if chunk.isalnum():
+            return [chunk.lower()]
+        cleaned = chunk.lower()
+    else:
+        cleaned = unicodedata.normalize("NFD", chunk.lower())
+    words: list[str] = []
+    word = ""
+    for character in cleaned:
+        if character.isalnum() and not _is_cjk(character):
+            word += character
+            continue
+        category = unicodedata.category(character)
+        if category == "Mn" or (category[0] == "C" and category != "Cn"):
+            continue
+        if category[0] == "P" or character in "$+<=>^`|~" or _is_cjk(character):
+            if word:
+                words.append(word)
+            words.append(character)
+            word = ""
+        elif category[0] == "Z":
+            if word:
+                words.append(word)
+            word = ""
+        else:
+            word += character
+    if word:
+        words.append(word)
+    return words
+
+
+def _is_cjk(character: str) -> bool:
+    point = ord(character)
+    return point >= 0x3400 and (
+        point <= 0x4DBF
+        or 0x4E00 <= point <= 0x9FFF
+        or 0xF900 <= point <= 0xFAFF
+        or 0x20000 <= point <= 0x2CEAF
+        or 0x2F800 <= point <= 0x2FA1F
+    )
