@@ -1,0 +1,181 @@
+"""What a memory is.
+
+A Draft has been parsed; an Entry has been redacted, stamped and stored. They are different types, so unredacted
+text cannot reach a store by accident. They are msgspec structs rather than dataclasses: a list of a hundred entries
+is built about eight times faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+MAX_REF_LENGTH = 256
+MAX_TENANT_LENGTH = 64
+MAX_ID_LENGTH = 1500
+MAX_TAG_LENGTH = 256
+
+_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}")
+_TENANT = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+
+
+def valid_ref(ref: str) -> bool:
+    """Whether `ref` names a memory: 1 to 256 of letters, digits and `. _ : - /`, first a letter or digit.
+
+    No empty, `.` or `..` path segment and no trailing slash; the `//` right after a scheme's colon is allowed
+    (`mem://team/notes`). Anything else resolves to nothing, never to a looser look-up.
+    """
+    if not isinstance(ref, str) or not _REF.fullmatch(ref):
+        return False
+    path = ref.replace("://", "/", 1) if "://" in ref else ref
+    return all(segment not in ("", ".", "..") for segment in path.split("/"))
+
+
+def valid_tenant(name: str) -> bool:
+    """Whether `name` can name a tenant: 1 to 64 lower-case letters, digits and `. _ -`."""
+    return isinstance(name, str) and _TENANT.fullmatch(name) is not None and ".." not in name
+
+
+class Scope(Struct, frozen=True):
+    """Where a transaction works: one tenant, and one of its memories or (`ref=None`) all of them.
+
+    Bound when a transaction opens. No query takes a tenant as an argument.
+    """
+
+    tenant: str
+    ref: str | None = None
+
+
+class EntryState(StrEnum):
+    """Where an entry is in its life. `archived` is a flag beside it: an archived entry keeps its state."""
+
+    ACTIVE = "active"
+    DRAFT = "draft"  # seen by its author only
+    CONTESTED = "contested"  # readable, part of an open conflict
+    PENDING = "pending_enrichment"  # readable, not fully indexed yet
+    SUPERSEDED = "superseded"  # replaced by another entry
+    RETRACTED = "retracted"  # withdrawn by its author
+    DELETED = "deleted"  # out of every read; its text waits for destruction
+    ERASED = "erased"  # its text is destroyed; id and history remain
+
+
+READABLE = frozenset({EntryState.ACTIVE, EntryState.CONTESTED, EntryState.PENDING})
+"""The states an ordinary read shows."""
+
+
+class Source(Struct, frozen=True):
+    """Who wrote an entry, and from where."""
+
+    actor: str = ""
+    role: str | None = None
+    door: str = ""
+    session: str | None = None
+    run: str | None = None
+    node: str | None = None
+    trust: int = 10
+    """0 to 10; a derived entry is no more trusted than its weakest source."""
+
+
+class Draft(Struct, frozen=True):
+    """An entry as a caller wishes it: parsed and well typed, not yet redacted."""
+
+    content: str
+    kind: str = "note"
+    tags: tuple[str, ...] = ()
+    subject: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+    source: Source = Source()
+    state: EntryState = EntryState.ACTIVE
+    created_at: int | None = None
+    expires_at: int | None = None
+    pinned: bool = False
+
+
+class Entry(Struct, frozen=True):
+    """A stored memory: redacted, stamped, immutable but for its state, flags and version."""
+
+    ref: str
+    id: str
+    kind: str
+    content: str
+    tags: tuple[str, ...]
+    subject: str | None
+    attributes: Mapping[str, Any]
+    source: Source
+    state: EntryState
+    created_at: int
+    expires_at: int | None
+    pinned: bool
+    archived: bool = False
+    version: int = 1
+    born_seq: int = 0
+    gone_seq: int | None = None
+    position: int = 0
+    """Order of insertion inside the store; neighbours in it are neighbours in time."""
+
+    @property
+    def byte_size(self) -> int:
+        """UTF-8 bytes of the content: what quotas and limits count."""
+        return len(self.content.encode())
+
+
+class Link(Struct, frozen=True):
+    """A typed arrow between two entries of one ref: the nine relations of Akashik and `distilled-from`."""
+
+    from_id: str
+    to_id: str
+    type: str
+    note: str | None = None
+
+
+LINK_TYPES = frozenset(
+    {
+        "supports",
+        "contradicts",
+        "depends_on",
+        "supersedes",
+        "caused_by",
+        "elaborates",
+        "answers",
+        "blocks",
+        "informs",
+        "distilled-from",
+    }
+)
+
+
+class Document(Struct, frozen=True):
+    """Versioned state that is not memory: workspace files, provider windows, policies, schedules, agents.
+
+    Never indexed, never searched, never returned by a memory read. `body` is opaque to the store.
+    """
+
+    space: str
+    key: str
+    version: int
+    body: bytes | None
+    """None in a tombstone: the document was dropped at this version."""
+    meta: Mapping[str, Any]
+    updated_at: int
+    seq: int
+
+
+class Receipt(Struct, frozen=True):
+    """What a write really did. Given only after the commit is durable."""
+
+    id: str
+    ref: str
+    seq: int
+    version: int
+    created_at: int
+    findings: Mapping[str, int] = field(default_factory=dict)
+    """What was redacted, counted by kind; never a value."""
+    indexed: str = "ok"
+    """`ok`, or `words` when the vector is still to come."""
+    replayed: bool = False
+    """True when this answers a retry: nothing was written again."""

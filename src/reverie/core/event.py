@@ -1,0 +1,140 @@
+"""The event log: what happened, in order, without a word of what was said.
+
+An event carries ids, counts and keyed hashes, never text and never a plain hash of text (a short secret can be
+guessed back from one). Its hash covers the canonical JSON of the whole event but the hash itself, so one document
+is what every door shows and what anyone can recompute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
+from reverie.core.canonical import canonical, sha256
+from reverie.core.clock import to_iso
+
+EVENT_TYPES: Mapping[str, str] = {
+    "memory.written": "an entry became readable",
+    "memory.pinned": "an entry was pinned: it is never dreamt away",
+    "memory.unpinned": "an entry was unpinned",
+    "memory.held": "an entry may not be erased until released",
+    "memory.released": "a hold on an entry ended",
+    "memory.archived": "an entry left recall and is kept",
+    "memory.restored": "an archived or retired entry is readable again",
+    "memory.retracted": "an entry was withdrawn by its author",
+    "memory.superseded": "an entry was replaced by another",
+    "memory.deleted": "an entry left every read; its text waits for destruction",
+    "memory.expired": "an entry passed its expiry and was swept",
+    "memory.purged": "the text of an entry was destroyed",
+    "memory.forgotten": "everything about a subject was erased; this is the certificate",
+    "memory.redacted": "a retro-scan found a secret in stored text and replaced it",
+    "memory.indexed": "vectors of entries were made anew",
+    "memory.imported": "a bundle was imported",
+    "memory.exported": "a bundle was exported",
+    "document.saved": "a document that is not memory got a new version",
+    "document.dropped": "a document that is not memory was dropped",
+    "policy.changed": "the tenant's policy changed",
+    "secret.registered": "a known secret was registered",
+    "secret.removed": "a known secret was removed from the registry",
+    "tenant.created": "the tenant's first event",
+}
+"""Every event type with its meaning; doors and docs are checked against it."""
+
+
+class NewEvent(Struct, frozen=True):
+    """An event about to be appended; the log adds position, time and hashes."""
+
+    type: str
+    operation: str
+    actor: str
+    entry_id: str | None = None
+    session: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    conflict_id: str | None = None
+    task_id: str | None = None
+
+
+class Event(Struct, frozen=True):
+    """One row of the log."""
+
+    seq: int
+    epoch: int
+    at: int
+    type: str
+    operation: str
+    actor: str
+    session: str | None
+    entry_id: str | None
+    conflict_id: str | None
+    task_id: str | None
+    data: Mapping[str, Any]
+    prev_hash: str
+    hash: str
+
+    def document(self) -> dict[str, Any]:
+        """The event as every door shows it; `hash` is the SHA-256 of this without `hash`, in canonical JSON."""
+        return {**_body(self), "hash": self.hash}
+
+    def sound(self) -> bool:
+        """Whether the hash fits the rest."""
+        return hmac.compare_digest(self.hash, sha256(_body(self)))
+
+
+def chain(new: NewEvent, *, seq: int, epoch: int, at: int, prev_hash: str) -> Event:
+    """`new` as the next link of the chain."""
+    event = Event(
+        seq=seq,
+        epoch=epoch,
+        at=at,
+        type=new.type,
+        operation=new.operation,
+        actor=new.actor,
+        session=new.session,
+        entry_id=new.entry_id,
+        conflict_id=new.conflict_id,
+        task_id=new.task_id,
+        data=new.data,
+        prev_hash=prev_hash,
+        hash="",
+    )
+    digest = hashlib.sha256(canonical(_body(event))).hexdigest()
+    force_setattr(event, "hash", digest)
+    return event
+
+
+def genesis(tenant: str) -> str:
+    """What stands before the first event of a tenant: it binds the chain to the tenant's name."""
+    return sha256({"reverie": "log/1", "tenant": tenant})
+
+
+def keyed_hash(key: bytes, text: str) -> str:
+    """HMAC-SHA-256 of text under the tenant's log key: comparable inside the log, useless outside."""
+    return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def encode_data(data: Mapping[str, Any]) -> str:
+    """Event data as stored."""
+    return orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _body(event: Event) -> dict[str, Any]:
+    return {
+        "seq": event.seq,
+        "epoch": event.epoch,
+        "ts": to_iso(event.at),
+        "type": event.type,
+        "operation": event.operation,
+        "agent_id": event.actor,
+        "session_id": event.session,
+        "memory_unit_id": event.entry_id,
+        "conflict_id": event.conflict_id,
+        "task_id": event.task_id,
+        "data": dict(event.data),
+        "prev_hash": event.prev_hash,
+    }

@@ -1,0 +1,56 @@
+"""What the core needs from outside, named by role. Adapters live in `models/` and `store/`; `app` joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> int:
+        """Milliseconds since 1970, UTC."""
+
+
+class Ids(Protocol):
+    """Makes ids that are unique and sort as made."""
+
+    def new(self) -> str:
+        """A new id."""
+
+
+class TokenCounter(Protocol):
+    """Counts tokens exactly as the named tokenizer does."""
+
+    @property
+    def name(self) -> str:
+        """For example `o200k_base`."""
+
+    def count(self, text: str) -> int:
+        """Tokens in `text`."""
+
+
+class Embedder(Protocol):
+    """Turns texts into int8 vectors, the same on every machine."""
+
+    @property
+    def name(self) -> str:
+        """Model and version; stored with every vector."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """One int8 vector per text, as bytes."""
+
+
+class Cipher(Protocol):
+    """Seals what must be kept but never in clear."""
+
+    def seal(self, clear: bytes, *, context: bytes) -> bytes:
+        """Encrypt and authenticate `clear`, bound to `context`."""
+
+    def open(self, sealed: bytes, *, context: bytes) -> bytes:
+        """The clear bytes; raises when `sealed` was altered or belongs to another context."""

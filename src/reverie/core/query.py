@@ -1,0 +1,79 @@
+"""What can be asked of a memory: filters, pages, and the candidates a search starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from reverie.core.entry import READABLE, Entry, EntryState
+
+Item = TypeVar("Item")
+
+
+class Filter(Struct, frozen=True):
+    """Which entries. Every part given must hold; inside a list one value is enough; an empty list matches nothing."""
+
+    tags: tuple[str, ...] = ()
+    """Every one of these tags, exactly as written."""
+    any_tags: tuple[str, ...] | None = None
+    """At least one of these tags."""
+    kinds: tuple[str, ...] | None = None
+    states: frozenset[EntryState] = READABLE
+    archived: bool | None = False
+    """False: only entries in recall. True: only archived ones. None: both."""
+    gone: bool = False
+    """True: also entries that left readable memory (cold storage)."""
+    subject: str | None = None
+    actor: str | None = None
+    session: str | None = None
+    run: str | None = None
+    pinned: bool | None = None
+    since: int | None = None
+    """created_at at or after."""
+    until: int | None = None
+    """created_at before."""
+    expired: bool | None = False
+    """False: unexpired only. True: expired only. None: both."""
+
+
+class Page(Struct, Generic[Item], frozen=True):
+    """One page, and how to get the next: `cursor` is None at the end, and only there."""
+
+    items: Sequence[Item]
+    cursor: str | None = None
+
+
+class Match(Struct, frozen=True):
+    """A candidate of a search: higher scores are better."""
+
+    entry: Entry
+    score: float
+
+
+class Head(Struct, frozen=True):
+    """The tip of a tenant's log, and what its quota counts."""
+
+    seq: int
+    epoch: int
+    hash: str
+    entries: int
+    """Entries with text, readable or in cold storage."""
+    bytes: int
+    """UTF-8 bytes of their content."""
+
+
+class Key(Struct, frozen=True):
+    """An API key as stored: its digest, never the key."""
+
+    id: str
+    tenant: str
+    digest: bytes
+    name: str
+    rights: tuple[str, ...]
+    authority: int
+    scopes: tuple[str, ...]
+    created_at: int
+    expires_at: int | None = None
+    revoked_at: int | None = None

@@ -1,0 +1,233 @@
+"""The contract between the host and a store.
+
+`store.write(scope, body)` runs `body(tx)` inside one transaction and returns its result after the commit is
+durable; if `body` raises, nothing it did remains. `store.read(scope, body)` runs `body(tx)` on one unchanging
+snapshot and never waits for a writer. Bodies are plain synchronous functions: no network, no model, no `await`
+inside a transaction. A body may be run again when the store had to retry, so it must not have effects of its own.
+
+The scope is bound when the transaction opens. No verb takes a tenant; with a bound `ref`, entry verbs see that ref
+only. A store without the tenant behaves as if it were empty, and the first write makes it.
+
+Nothing changes without an event: verbs that change entries or documents want `seq`, the position that `append`
+returned in this same transaction, and refuse any other.
+
+`conformance/` holds the suite that any store must pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from reverie.core.entry import Document, Entry, EntryState, Link, Scope
+from reverie.core.event import Event, NewEvent
+from reverie.core.query import Filter, Head, Key, Match, Page
+
+T = TypeVar("T")
+
+
+class ReadTx(Protocol):
+    """One unchanging snapshot of one scope."""
+
+    scope: Scope
+    now: int
+    """The transaction's instant: expiry is judged by it, to the millisecond."""
+
+    def head(self) -> Head:
+        """The tip of the tenant's log."""
+
+    def log_key(self) -> bytes:
+        """The secret under which this tenant's content hashes are keyed."""
+
+    def get(self, entry_id: str, *, as_of: int | None = None, where: Filter | None = None) -> Entry | None:
+        """The entry, if it matches `where` (readable and unexpired by default); `as_of` reads at a log position."""
+
+    def scan(
+        self,
+        where: Filter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        as_of: int | None = None,
+        oldest_first: bool = False,
+    ) -> Page[Entry]:
+        """Entries newest first by `created_at`, then by insertion. Visits each entry once whatever is written meanwhile."""
+
+    def count(self, where: Filter) -> int:
+        """How many entries match."""
+
+    def cold(self, *, before: int, limit: int) -> list[Entry]:
+        """Entries that left readable memory before an instant, are not archived, and still have text."""
+
+    def refs(self) -> list[tuple[str, int]]:
+        """Every ref of the tenant that has readable entries, with their number, by name."""
+
+    def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
+        """The best entries by BM25 over any of `terms`, under the tenant's own statistics."""
+
+    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
+        """The best entries by cosine with an int8 vector; exact. Only vectors of `vector`'s length take part."""
+
+    def around(self, positions: Sequence[int]) -> Mapping[int, tuple[int | None, int | None]]:
+        """For each position the position of the readable entry of its ref before it and after it."""
+
+    def at(self, positions: Sequence[int]) -> Mapping[int, Entry]:
+        """The readable entries at these positions."""
+
+    def vectors(self, positions: Sequence[int]) -> Mapping[int, bytes]:
+        """The vectors of the entries at these positions, where there are any."""
+
+    def index_state(self, model: str) -> tuple[int, int]:
+        """(readable entries, those with a vector of `model`)."""
+
+    def unembedded(self, model: str, *, limit: int) -> list[Entry]:
+        """Readable entries that have no vector of `model`, oldest first."""
+
+    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:
+        """Arrows from the entry (or to it), in the order they were made."""
+
+    def read_log(
+        self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None
+    ) -> list[Event]:
+        """Events after a position, in order."""
+
+    def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
+        """A document, newest version by default; None when absent or dropped."""
+
+    def documents(
+        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None
+    ) -> Page[Document]:
+        """Current documents of a space by key, dropped ones left out."""
+
+    def recall_answer(self, key: str) -> tuple[str, bytes] | None:
+        """(request digest, stored answer) of an idempotency key that is still remembered."""
+
+
+class WriteTx(ReadTx, Protocol):
+    """A transaction that changes one scope. All of it happens, or none."""
+
+    def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
+        """Append to the log; returns its position. `tick` advances the Lamport epoch past `received_epoch`."""
+
+    def insert(
+        self, entry: Entry, *, seq: int, terms: Sequence[str], vector: tuple[str, bytes] | None, minted: bool
+    ) -> Entry:
+        """Store an entry born at `seq`, with its words and vector. `minted`: the id is new by construction.
+
+        Raises Conflict(`id_taken`) when the ref has, or ever had, an entry of that id.
+        """
+
+    def change(
+        self,
+        entry_id: str,
+        *,
+        seq: int,
+        expected: int | None = None,
+        state: EntryState | None = None,
+        archived: bool | None = None,
+        pinned: bool | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        expires_at: int | None = None,
+    ) -> Entry:
+        """Change what may change; the version goes up by one. `expected` is the version the caller saw, else Conflict.
+
+        An entry that becomes unreadable leaves the indexes and gets `gone_seq`; one that becomes readable again
+        must be put back with `index`.
+        """
+
+    def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: tuple[str, bytes] | None) -> None:
+        """(Re)make the words (unless None) and the vector (unless None) of a readable entry."""
+
+    def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: tuple[str, bytes] | None) -> None:
+        """Replace the text of a stored entry by a more redacted one. For the retro-scan; nothing else rewrites text."""
+
+    def purge(self, entry_id: str, *, seq: int) -> int:
+        """Destroy text, tags, subject, attributes, words and vector, readable or not; returns the bytes of content.
+
+        The row stays as a tombstone (state `erased`), so the id is never used again.
+        """
+
+    def link(self, link: Link) -> None:
+        """Add an arrow; adding it again does nothing. Targets need not exist."""
+
+    def save(
+        self,
+        space: str,
+        key: str,
+        body: bytes,
+        *,
+        seq: int,
+        expected: int | None = None,
+        meta: Mapping[str, Any] | None = None,
+        keep: int = 1,
+    ) -> Document:
+        """Write the next version of a document and keep the last `keep`. `expected` (0: absent) else Conflict."""
+
+    def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
+        """Drop a document; its version count goes on. False when there was none."""
+
+    def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
+        """Keep the answer to an idempotent request."""
+
+    def trim(self) -> None:
+        """Let go of answers nobody may ask for any more."""
+
+    def claim(self, name: str, holder: str, *, until: int) -> bool:
+        """Take a lease that is free, expired or already ours. False when someone else holds it."""
+
+    def release(self, name: str, holder: str) -> None:
+        """Give a lease back; nothing happens when it is not ours."""
+
+
+class ControlTx(Protocol):
+    """What stands above tenants: who they are and which keys open them."""
+
+    now: int
+
+    def tenants(self) -> list[str]:
+        """Every tenant, by name."""
+
+    def key(self, key_id: str) -> Key | None:
+        """A key by its public id."""
+
+    def keys(self, tenant: str | None = None) -> list[Key]:
+        """Keys, oldest first."""
+
+    def add_key(self, key: Key) -> None:
+        """Store a new key."""
+
+    def revoke_key(self, key_id: str, *, at: int) -> bool:
+        """Revoke now or at a later instant (for rotation with overlap). False when unknown."""
+
+    def setting(self, name: str) -> bytes | None:
+        """A host-wide value."""
+
+    def set_setting(self, name: str, value: bytes) -> None:
+        """Keep a host-wide value."""
+
+
+class Store(Protocol):
+    """Somewhere to keep memory."""
+
+    name: str
+    """`sqlite`, `postgres`."""
+    durable: bool
+    """Whether what is stored survives the process."""
+
+    def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
+        """Run `body` in one durable transaction."""
+
+    def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
+        """Run `body` on one snapshot."""
+
+    def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
+        """Run `body` above all tenants, in one transaction."""
+
+    def check(self) -> Mapping[str, Any]:
+        """Whether the store is sound: integrity, version, size. Raises StoreError when it is not."""
+
+    def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
+        """A consistent copy while writers go on."""
+
+    def close(self) -> None:
+        """Finish what was accepted, then let go of everything."""

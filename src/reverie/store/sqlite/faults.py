@@ -1,0 +1,39 @@
+"""What SQLite reports, in our words. Driver errors are translated here and nowhere else."""
+
+from __future__ import annotations
+
+import apsw
+
+from reverie.core.errors import Invalid, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+
+
+def translate(fault: BaseException) -> BaseException:
+    """A database-neutral error for a driver error; anything else as it is."""
+    match fault:
+        case apsw.FullError():
+            error: Exception = StoreFull()
+        case apsw.IOError() if _is_no_space(fault):
+            error = StoreFull()
+        case apsw.BusyError() | apsw.LockedError():
+            error = StoreBusy()
+        case apsw.CorruptError() | apsw.NotADBError():
+            error = StoreCorrupt()
+        case apsw.CantOpenError() | apsw.PermissionsError() | apsw.AuthError():
+            error = StoreUnavailable()
+        case apsw.ReadOnlyError():
+            error = StoreUnavailable("The database is not writable. Check the permissions of the file and its folder.")
+        case apsw.TooBigError():
+            error = Invalid("The value is too large for the store.", code="too_large")
+        case apsw.IOError():
+            error = StoreError("The disk failed. Nothing was stored. Check the disk, then run `reverie doctor`.")
+        case apsw.Error():
+            error = StoreError(f"The database refused ({type(fault).__name__}).")
+        case _:
+            return fault
+    error.__cause__ = fault
+    return error
+
+
+def _is_no_space(fault: apsw.Error) -> bool:
+    extended = getattr(fault, "extendedresult", 0)
+    return extended in (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)

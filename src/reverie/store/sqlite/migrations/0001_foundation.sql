@@ -1,0 +1,165 @@
+-- One file, every tenant. Tenants are numbered so that rows stay small; every query is bound to one number.
+
+CREATE TABLE setting (
+  name TEXT PRIMARY KEY,
+  value BLOB NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE tenant (
+  n INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  log_key BLOB NOT NULL,
+  seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  hash BLOB NOT NULL,
+  entries INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+CREATE TABLE api_key (
+  id TEXT PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  name TEXT NOT NULL,
+  rights TEXT NOT NULL,
+  authority INTEGER NOT NULL,
+  scopes TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER
+) WITHOUT ROWID;
+
+-- n is the position: order of insertion, never used twice. gone_seq: the entry left readable memory there.
+CREATE TABLE entry (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant INTEGER NOT NULL,
+  ref TEXT NOT NULL,
+  id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  content TEXT NOT NULL,
+  tags TEXT NOT NULL,
+  subject TEXT,
+  attributes TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  role TEXT,
+  door TEXT NOT NULL,
+  session TEXT,
+  run TEXT,
+  node TEXT,
+  trust INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  pinned INTEGER NOT NULL,
+  archived INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  born_seq INTEGER NOT NULL,
+  gone_seq INTEGER,
+  gone_at INTEGER
+);
+CREATE UNIQUE INDEX entry_id ON entry (tenant, ref, id);
+CREATE INDEX entry_live ON entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
+CREATE INDEX entry_gone ON entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
+CREATE INDEX entry_subject ON entry (tenant, subject) WHERE subject IS NOT NULL;
+CREATE INDEX entry_expiry ON entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND gone_seq IS NULL;
+
+-- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
+CREATE TABLE absence (
+  tenant INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  gone_seq INTEGER NOT NULL,
+  back_seq INTEGER NOT NULL,
+  PRIMARY KEY (n, gone_seq)
+) WITHOUT ROWID;
+
+CREATE TABLE tag (
+  tenant INTEGER NOT NULL,
+  ref TEXT NOT NULL,
+  tag TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (tenant, ref, tag, n)
+) WITHOUT ROWID;
+
+CREATE TABLE link (
+  tenant INTEGER NOT NULL,
+  ref TEXT NOT NULL,
+  from_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  to_id TEXT NOT NULL,
+  note TEXT,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (tenant, ref, from_id, type, to_id)
+) WITHOUT ROWID;
+CREATE INDEX link_to ON link (tenant, ref, to_id);
+
+-- Append-only, hash-chained, without text. The triggers stop accidents; the chain shows the rest.
+CREATE TABLE event (
+  tenant INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  session TEXT,
+  entry_id TEXT,
+  conflict_id TEXT,
+  task_id TEXT,
+  data TEXT NOT NULL,
+  prev_hash BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  PRIMARY KEY (tenant, seq)
+) WITHOUT ROWID;
+CREATE TRIGGER event_is_final BEFORE UPDATE ON event BEGIN
+  SELECT RAISE(ABORT, 'the event log is append-only');
+END;
+CREATE TRIGGER event_is_kept BEFORE DELETE ON event BEGIN
+  SELECT RAISE(ABORT, 'the event log is append-only');
+END;
+
+-- int8 vectors, clustered by memory so that one memory is read in one sweep; seq: when it was indexed.
+CREATE TABLE model (
+  k INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE vector (
+  tenant INTEGER NOT NULL,
+  ref TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (tenant, ref, seq, n)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX vector_entry ON vector (n);
+
+-- Versioned state that is not memory. body is NULL in a tombstone.
+CREATE TABLE document (
+  tenant INTEGER NOT NULL,
+  space TEXT NOT NULL,
+  key TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  body BLOB,
+  meta TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (tenant, space, key, version)
+);
+
+CREATE TABLE answer (
+  tenant INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  answer BLOB NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (tenant, key)
+) WITHOUT ROWID;
+
+CREATE TABLE lease (
+  tenant INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (tenant, name)
+) WITHOUT ROWID;

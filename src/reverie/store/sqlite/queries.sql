@@ -1,0 +1,329 @@
+-- Every query of the SQLite store. {columns} and {filter} stand for the two fragments at the top.
+
+-- name: columns
+-- An entry, in the order rows.py reads it.
+e.n, e.ref, e.id, e.kind, e.content, e.tags, e.subject, e.attributes, e.actor, e.role, e.door, e.session, e.run,
+e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.version, e.born_seq, e.gone_seq
+
+-- name: filter
+-- What a Filter asks of an entry. Absent parts are NULL.
+e.state IN (SELECT value FROM json_each(:states))
+AND (:archived IS NULL OR e.archived = :archived)
+AND (:expired IS NULL OR (e.expires_at IS NOT NULL AND e.expires_at <= :now) = :expired)
+AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
+AND (:subject IS NULL OR e.subject = :subject)
+AND (:actor IS NULL OR e.actor = :actor)
+AND (:session IS NULL OR e.session = :session)
+AND (:run IS NULL OR e.run = :run)
+AND (:pinned IS NULL OR e.pinned = :pinned)
+AND (:since IS NULL OR e.created_at >= :since)
+AND (:until IS NULL OR e.created_at < :until)
+AND (:tags IS NULL OR NOT EXISTS (
+  SELECT 1 FROM json_each(:tags) AS wanted WHERE NOT EXISTS (
+    SELECT 1 FROM tag WHERE tag.tenant = e.tenant AND tag.ref = e.ref AND tag.tag = wanted.value AND tag.n = e.n)))
+AND (:any_tags IS NULL OR EXISTS (
+  SELECT 1 FROM json_each(:any_tags) AS wanted JOIN tag
+  ON tag.tenant = e.tenant AND tag.ref = e.ref AND tag.tag = wanted.value AND tag.n = e.n))
+
+-- name: get
+-- One entry of a ref by id.
+SELECT {columns} FROM entry AS e
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.id = :id AND (:gone OR e.gone_seq IS NULL) AND {filter}
+
+-- name: get_as_of
+-- One entry of a ref by id, as readable at a log position.
+SELECT {columns} FROM entry AS e
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.id = :id
+AND e.born_seq <= :as_of AND (e.gone_seq IS NULL OR e.gone_seq > :as_of)
+AND NOT EXISTS (SELECT 1 FROM absence AS a WHERE a.n = e.n AND a.gone_seq <= :as_of AND a.back_seq > :as_of)
+AND {filter}
+
+-- name: get_any
+-- One entry of a ref by id, whatever its state.
+SELECT {columns} FROM entry AS e WHERE e.tenant = ? AND e.ref = ? AND e.id = ?
+
+-- name: scan_newest
+-- Readable entries of a ref, newest first.
+SELECT {columns} FROM entry AS e
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND (e.created_at, e.n) < (:at, :n) AND {filter}
+ORDER BY e.created_at DESC, e.n DESC LIMIT :limit
+
+-- name: scan_oldest
+-- Readable entries of a ref, oldest first.
+SELECT {columns} FROM entry AS e
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND (e.created_at, e.n) > (:at, :n) AND {filter}
+ORDER BY e.created_at, e.n LIMIT :limit
+
+-- name: scan_tag
+-- Readable entries of a ref that have a tag, newest first: led by the tag, so that rare tags are found at once.
+SELECT {columns} FROM tag AS led CROSS JOIN entry AS e ON e.n = led.n
+WHERE led.tenant = :tenant AND led.ref = :ref AND led.tag = :tag
+AND e.tenant = :tenant AND e.gone_seq IS NULL AND (e.created_at, e.n) < (:at, :n) AND {filter}
+ORDER BY e.created_at DESC, e.n DESC LIMIT :limit
+
+-- name: scan_as_of
+-- Entries of a ref as readable at a log position, newest first: those still readable, and those that left since.
+SELECT * FROM (
+  SELECT {columns} FROM entry AS e
+  WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.born_seq <= :as_of
+  AND (e.created_at, e.n) < (:at, :n)
+  AND NOT EXISTS (SELECT 1 FROM absence AS a WHERE a.n = e.n AND a.gone_seq <= :as_of AND a.back_seq > :as_of)
+  AND {filter}
+  UNION ALL
+  SELECT {columns} FROM entry AS e
+  WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq > :as_of AND e.born_seq <= :as_of
+  AND (e.created_at, e.n) < (:at, :n)
+  AND NOT EXISTS (SELECT 1 FROM absence AS a WHERE a.n = e.n AND a.gone_seq <= :as_of AND a.back_seq > :as_of)
+  AND {filter}
+) ORDER BY created_at DESC, n DESC LIMIT :limit
+
+-- name: scan_all
+-- Every row of a tenant (or of one ref), readable or not, in order of insertion.
+SELECT {columns} FROM entry AS e
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
+ORDER BY e.n LIMIT :limit
+
+-- name: scan_subject
+-- Every row of a tenant about a subject, in order of insertion.
+SELECT {columns} FROM entry AS e INDEXED BY entry_subject
+WHERE e.tenant = :tenant AND e.subject = :subject AND (:ref IS NULL OR e.ref = :ref)
+AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
+ORDER BY e.n LIMIT :limit
+
+-- name: scan_expired
+-- Readable entries of a tenant that passed their expiry, in order of insertion.
+SELECT {columns} FROM entry AS e INDEXED BY entry_expiry
+WHERE e.tenant = :tenant AND e.expires_at <= :now AND e.gone_seq IS NULL AND (:ref IS NULL OR e.ref = :ref)
+AND e.n > :n AND {filter}
+ORDER BY e.n LIMIT :limit
+
+-- name: scan_cold
+-- Entries that left readable memory before an instant and still have text, in order of insertion.
+SELECT {columns} FROM entry AS e INDEXED BY entry_gone
+WHERE e.tenant = ? AND e.gone_seq IS NOT NULL AND e.gone_at <= ? AND e.state <> 'erased' AND e.archived = 0
+ORDER BY e.n LIMIT ?
+
+-- name: count
+-- How many entries match.
+SELECT count(*) FROM entry AS e
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND {filter}
+
+-- name: refs
+-- The memories of a tenant with their readable entries.
+SELECT ref, count(*) FROM entry WHERE tenant = ? AND gone_seq IS NULL AND state <> 'draft' GROUP BY ref ORDER BY ref
+
+-- name: match
+-- Candidates by words: the FTS table of the tenant gives BM25 (lower is better there), the join keeps what may be seen.
+SELECT {columns}, w.rank FROM {words} AS w JOIN entry AS e ON e.n = w.rowid
+WHERE w.{words} MATCH :query AND e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+ORDER BY w.rank, e.n LIMIT :limit
+
+-- name: pick
+-- Readable entries at the given positions that match a filter.
+SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+
+-- name: around
+-- The readable neighbours of positions inside their ref, by time and then by insertion.
+SELECT p.value,
+  (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
+   AND (b.created_at, b.n) < (e.created_at, e.n) AND b.state <> 'draft' ORDER BY b.created_at DESC, b.n DESC LIMIT 1),
+  (SELECT a.n FROM entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
+   AND (a.created_at, a.n) > (e.created_at, e.n) AND a.state <> 'draft' ORDER BY a.created_at, a.n LIMIT 1)
+FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref
+
+-- name: vectors_since
+-- Vectors of a memory indexed after a log position.
+SELECT seq, n, data FROM vector WHERE tenant = ? AND ref = ? AND seq > ? ORDER BY seq, n
+
+-- name: vectors_at
+-- Vectors of the entries at the given positions.
+SELECT v.n, v.data FROM json_each(?) AS p CROSS JOIN vector AS v ON v.n = p.value WHERE v.tenant = ?
+
+-- name: index_state
+-- Readable entries, and those of them with a vector of a model.
+SELECT count(*), count(v.n) FROM entry AS e
+LEFT JOIN vector AS v ON v.n = e.n AND v.model = (SELECT k FROM model WHERE name = :model)
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL
+
+-- name: unembedded
+-- Readable entries without a vector of a model.
+SELECT {columns} FROM entry AS e
+LEFT JOIN vector AS v ON v.n = e.n AND v.model = (SELECT k FROM model WHERE name = :model)
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND v.n IS NULL
+ORDER BY e.n LIMIT :limit
+
+-- name: tenant
+-- A tenant by name.
+SELECT n, log_key, seq, epoch, hash, entries, bytes FROM tenant WHERE name = ?
+
+-- name: tenants
+-- Every tenant.
+SELECT name FROM tenant ORDER BY name
+
+-- name: add_tenant
+-- A new tenant with an empty log.
+INSERT INTO tenant (name, log_key, seq, epoch, hash, entries, bytes, created_at) VALUES (?, ?, 0, 0, ?, 0, 0, ?)
+RETURNING n
+
+-- name: set_head
+-- Move the tip of a tenant's log.
+UPDATE tenant SET seq = ?, epoch = ?, hash = ?, entries = ?, bytes = ? WHERE n = ?
+
+-- name: last_position
+-- The highest position ever used.
+SELECT seq FROM sqlite_sequence WHERE name = 'entry'
+
+-- name: add_event
+-- Append to the log.
+INSERT INTO event (tenant, seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data,
+prev_hash, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_entry
+-- Store an entry.
+INSERT INTO entry (n, tenant, ref, id, kind, content, tags, subject, attributes, actor, role, door, session, run, node,
+trust, state, created_at, expires_at, pinned, archived, version, born_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_words
+-- Index the words of an entry.
+INSERT INTO {words} (rowid, scope, body) VALUES (?, ?, ?)
+
+-- name: drop_words
+-- Take an entry's words out of the index.
+DELETE FROM {words} WHERE rowid = ?
+
+-- name: add_tag
+-- Tag an entry.
+INSERT OR IGNORE INTO tag (tenant, ref, tag, n) VALUES (?, ?, ?, ?)
+
+-- name: drop_tag
+-- Take a tag off an entry.
+DELETE FROM tag WHERE tenant = ? AND ref = ? AND tag = ? AND n = ?
+
+-- name: add_vector
+-- Index the vector of an entry.
+INSERT INTO vector (tenant, ref, seq, n, model, data) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: drop_vector
+-- Take an entry's vector out.
+DELETE FROM vector WHERE n = ? AND tenant = ?
+
+-- name: model
+-- The number of an embedding model.
+SELECT k FROM model WHERE name = ?
+
+-- name: add_model
+-- A new embedding model.
+INSERT INTO model (name) VALUES (?) RETURNING k
+
+-- name: change
+-- What may change in an entry.
+UPDATE entry SET state = ?, archived = ?, pinned = ?, attributes = ?, expires_at = ?, version = ?, gone_seq = ?, gone_at = ?
+WHERE n = ? AND tenant = ?
+
+-- name: rewrite
+-- Replace the text of an entry by a more redacted one.
+UPDATE entry SET content = ?, tags = ?, subject = ?, attributes = ?, version = ? WHERE n = ? AND tenant = ?
+
+-- name: purge
+-- Destroy the text of an entry; the row stays so that the id is never used again.
+UPDATE entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', state = 'erased', pinned = 0,
+version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone_at, ?) WHERE n = ? AND tenant = ?
+
+-- name: add_absence
+-- A restored entry was gone in this interval.
+INSERT INTO absence (tenant, n, gone_seq, back_seq) VALUES (?, ?, ?, ?)
+
+-- name: id_taken
+-- Whether a ref has, or had, an entry of this id.
+SELECT 1 FROM entry WHERE tenant = ? AND ref = ? AND id = ?
+
+-- name: add_link
+-- An arrow between two entries.
+INSERT OR IGNORE INTO link (tenant, ref, from_id, type, to_id, note, n)
+VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(n), 0) + 1 FROM link WHERE tenant = ?1 AND ref = ?2 AND from_id = ?3))
+
+-- name: links_from
+-- Arrows that start at an entry.
+SELECT from_id, to_id, type, note FROM link WHERE tenant = ? AND ref = ? AND from_id = ? ORDER BY n
+
+-- name: links_to
+-- Arrows that end at an entry.
+SELECT from_id, to_id, type, note FROM link WHERE tenant = ? AND ref = ? AND to_id = ? ORDER BY from_id, type
+
+-- name: read_log
+-- Events after a position.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM event WHERE tenant = :tenant AND seq > :after AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
+ORDER BY seq LIMIT :limit
+
+-- name: load
+-- A version of a document, the newest by default.
+SELECT space, key, version, body, meta, updated_at, seq FROM document
+WHERE tenant = :tenant AND space = :space AND key = :key AND (:version IS NULL OR version = :version)
+ORDER BY version DESC LIMIT 1
+
+-- name: documents
+-- The newest version of each document of a space.
+SELECT space, key, max(version), body, meta, updated_at, seq FROM document
+WHERE tenant = :tenant AND space = :space AND key > :after AND substr(key, 1, length(:prefix)) = :prefix
+GROUP BY key HAVING body IS NOT NULL ORDER BY key LIMIT :limit
+
+-- name: add_document
+-- The next version of a document.
+INSERT INTO document (tenant, space, key, version, body, meta, updated_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: trim_document
+-- Old versions of a document.
+DELETE FROM document WHERE tenant = ? AND space = ? AND key = ? AND version <= ?
+
+-- name: answer
+-- A remembered answer.
+SELECT digest, answer FROM answer WHERE tenant = ? AND key = ? AND until > ?
+
+-- name: add_answer
+-- Remember an answer.
+INSERT OR REPLACE INTO answer (tenant, key, digest, answer, until) VALUES (?, ?, ?, ?, ?)
+
+-- name: trim_answers
+-- Answers nobody may ask for any more.
+DELETE FROM answer WHERE tenant = ? AND until <= ?
+
+-- name: claim
+-- Take a lease that is free, expired or already ours.
+INSERT INTO lease (tenant, name, holder, until) VALUES (:tenant, :name, :holder, :until)
+ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+WHERE lease.until <= :now OR lease.holder = :holder
+RETURNING 1
+
+-- name: release
+-- Give a lease back.
+DELETE FROM lease WHERE tenant = ? AND name = ? AND holder = ?
+
+-- name: key
+-- A key by id.
+SELECT id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at FROM api_key WHERE id = ?
+
+-- name: keys
+-- Keys, of one tenant or of all.
+SELECT id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at FROM api_key
+WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created_at, id
+
+-- name: add_key
+-- A new key.
+INSERT INTO api_key (id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: revoke_key
+-- Revoke a key at an instant.
+UPDATE api_key SET revoked_at = ? WHERE id = ? RETURNING 1
+
+-- name: setting
+-- A host-wide value.
+SELECT value FROM setting WHERE name = ?
+
+-- name: set_setting
+-- Keep a host-wide value.
+INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value

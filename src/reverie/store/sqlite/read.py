@@ -1,0 +1,225 @@
+"""Read transactions: one snapshot, one scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apsw
+import msgspec
+import orjson
+
+from reverie.core.entry import Document, Entry, Link, Scope
+from reverie.core.errors import Invalid
+from reverie.core.event import Event, genesis
+from reverie.core.query import Filter, Head, Match, Page
+from reverie.store.sql import load_queries
+from reverie.store.sqlite.rows import (
+    FIRST,
+    LAST,
+    encode,
+    filter_parameters,
+    scope_token,
+    to_document,
+    to_entry,
+    to_event,
+)
+from reverie.store.sqlite.vectors import VectorCache
+
+_RAW = load_queries("reverie.store.sqlite")
+QUERIES = {
+    name: sql.format(columns=_RAW["columns"], filter=_RAW["filter"], words="{words}")
+    for name, sql in _RAW.items()
+    if name not in ("columns", "filter")
+}
+READABLE = Filter()
+_AS_OF_STATES = frozenset(state for state in type(next(iter(READABLE.states))) if state not in ("draft", "erased"))
+
+
+class SqliteReadTx:
+    """One snapshot of one scope. `tenant` is None when the tenant has never been written: everything is empty."""
+
+    def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: VectorCache) -> None:
+        self.scope = scope
+        self.now = now
+        self._db = db
+        self._cache = cache
+        self._tenant: int | None = None
+        self._log_key = b""
+        self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
+        row = db.execute(QUERIES["tenant"], (scope.tenant,)).fetchone()
+        if row:
+            self._tenant, self._log_key = row[0], row[1]
+            self._head = Head(seq=row[2], epoch=row[3], hash=row[4].hex(), entries=row[5], bytes=row[6])
+
+    def head(self) -> Head:
+        return self._head
+
+    def log_key(self) -> bytes:
+        return self._log_key
+
+    @property
+    def _ref(self) -> str:
+        if self.scope.ref is None:
+            raise ValueError("this verb needs a scope with a ref")
+        return self.scope.ref
+
+    def _bind(self, where: Filter, **more: Any) -> dict[str, Any]:
+        return {"tenant": self._tenant, **filter_parameters(where, self.now), **more}
+
+    def get(self, entry_id: str, *, as_of: int | None = None, where: Filter | None = None) -> Entry | None:
+        where = where or READABLE
+        if as_of is None:
+            bound = self._bind(where, ref=self._ref, id=entry_id, gone=int(where.gone))
+            row = self._db.execute(QUERIES["get"], bound).fetchone()
+        else:
+            bound = self._bind(_as_of(where), ref=self._ref, id=entry_id, as_of=as_of)
+            row = self._db.execute(QUERIES["get_as_of"], bound).fetchone()
+        return to_entry(row) if row else None
+
+    def scan(
+        self,
+        where: Filter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        as_of: int | None = None,
+        oldest_first: bool = False,
+    ) -> Page[Entry]:
+        at, n = _open_cursor(cursor)
+        everywhere = self.scope.ref is None or where.gone or where.expired is not False
+        if everywhere:
+            name = "scan_subject" if where.subject else "scan_expired" if where.expired and not where.gone else "scan_all"
+            bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone), n=FIRST if n is None else n)
+        elif as_of is not None:
+            name = "scan_as_of"
+            bound = self._bind(_as_of(where), ref=self._ref, as_of=as_of)
+        elif oldest_first:
+            name, bound = "scan_oldest", self._bind(where, ref=self._ref)
+        elif where.tags:
+            name, bound = "scan_tag", self._bind(where, ref=self._ref, tag=where.tags[0])
+        else:
+            name, bound = "scan_newest", self._bind(where, ref=self._ref)
+        if not everywhere:
+            edge = FIRST if name == "scan_oldest" else LAST
+            bound |= {"at": edge if at is None else at, "n": edge if n is None else n}
+        rows = self._db.execute(QUERIES[name], bound | {"limit": limit + 1}).fetchall()
+        items = [to_entry(row) for row in rows[:limit]]
+        more = len(rows) > limit and items
+        return Page(items, encode([items[-1].created_at, items[-1].position]) if more else None)
+
+    def count(self, where: Filter) -> int:
+        bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone))
+        return int(self._db.execute(QUERIES["count"], bound).fetchone()[0])
+
+    def cold(self, *, before: int, limit: int) -> list[Entry]:
+        return [to_entry(row) for row in self._db.execute(QUERIES["scan_cold"], (self._tenant, before, limit))]
+
+    def refs(self) -> list[tuple[str, int]]:
+        return [(row[0], row[1]) for row in self._db.execute(QUERIES["refs"], (self._tenant,))]
+
+    def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not terms:
+            return []
+        words = " OR ".join('"' + term.replace('"', "") + '"' for term in terms)
+        query = f"scope : {scope_token(self._ref)} AND body : ({words})"
+        sql = QUERIES["match"].format(words=f"words_{self._tenant}")
+        rows = self._db.execute(sql, self._bind(where, ref=self._ref, query=query, limit=limit))
+        return [Match(to_entry(row), -row[-1]) for row in rows]
+
+    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not any(vector):
+            return []
+        tenant, ref, wanted = self._tenant, self._ref, limit
+
+        def since(seq: int) -> Any:
+            return self._db.execute(QUERIES["vectors_since"], (tenant, ref, seq))
+
+        while True:
+            found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=self.head().seq, since=since)
+            entries = {entry.position: entry for entry in self._pick([p for p, _ in found], where)}
+            kept = [Match(entries[p], score / 16129.0) for p, score in found if p in entries]
+            if len(kept) >= limit or len(found) < wanted:
+                if len(kept) * 4 < len(found) and where == READABLE:
+                    self._cache.forget(tenant, ref)  # mostly rows that are gone: read anew next time
+                return kept[:limit]
+            wanted *= 4
+
+    def _pick(self, positions: Sequence[int], where: Filter) -> list[Entry]:
+        bound = self._bind(where, ref=self._ref, positions=encode(list(positions)))
+        return [to_entry(row) for row in self._db.execute(QUERIES["pick"], bound)]
+
+    def around(self, positions: Sequence[int]) -> Mapping[int, tuple[int | None, int | None]]:
+        bound = {"tenant": self._tenant, "ref": self._ref, "positions": encode(list(positions))}
+        return {row[0]: (row[1], row[2]) for row in self._db.execute(QUERIES["around"], bound)}
+
+    def at(self, positions: Sequence[int]) -> Mapping[int, Entry]:
+        return {entry.position: entry for entry in self._pick(positions, READABLE)}
+
+    def vectors(self, positions: Sequence[int]) -> Mapping[int, bytes]:
+        rows = self._db.execute(QUERIES["vectors_at"], (encode(list(positions)), self._tenant))
+        return {row[0]: row[1] for row in rows}
+
+    def index_state(self, model: str) -> tuple[int, int]:
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model}
+        row = self._db.execute(QUERIES["index_state"], bound).fetchone()
+        return row[0], row[1]
+
+    def unembedded(self, model: str, *, limit: int) -> list[Entry]:
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "limit": limit}
+        return [to_entry(row) for row in self._db.execute(QUERIES["unembedded"], bound)]
+
+    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
+        sql = QUERIES["links_to" if incoming else "links_from"]
+        rows = self._db.execute(sql, (self._tenant, self._ref, entry_id))
+        return [Link(row[0], row[1], row[2], row[3]) for row in rows if type is None or row[2] == type]
+
+    def read_log(
+        self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None
+    ) -> list[Event]:
+        bound = {
+            "tenant": self._tenant,
+            "after": after,
+            "limit": limit,
+            "types": None if types is None else encode(list(types)),
+        }
+        return [to_event(row) for row in self._db.execute(QUERIES["read_log"], bound)]
+
+    def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
+        document = self._document(space, key, version)
+        return None if document is None or document.body is None else document
+
+    def _document(self, space: str, key: str, version: int | None = None) -> Document | None:
+        bound = {"tenant": self._tenant, "space": space, "key": key, "version": version}
+        row = self._db.execute(QUERIES["load"], bound).fetchone()
+        return to_document(row) if row else None
+
+    def documents(
+        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None
+    ) -> Page[Document]:
+        after = cursor or ""
+        bound = {"tenant": self._tenant, "space": space, "prefix": prefix, "after": after, "limit": limit + 1}
+        rows = self._db.execute(QUERIES["documents"], bound).fetchall()
+        items = [to_document(row) for row in rows[:limit]]
+        return Page(items, items[-1].key if len(rows) > limit and items else None)
+
+    def recall_answer(self, key: str) -> tuple[str, bytes] | None:
+        row = self._db.execute(QUERIES["answer"], (self._tenant, key, self.now)).fetchone()
+        return (row[0], row[1]) if row else None
+
+
+def _as_of(where: Filter) -> Filter:
+    """States and flags are today's; a read in the past goes by born and gone alone."""
+    return msgspec.structs.replace(where, states=_AS_OF_STATES, archived=None)
+
+
+def _open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
+    if cursor is None:
+        return None, None
+    try:
+        at, n = orjson.loads(cursor)
+        if type(at) is int and type(n) is int and abs(at) < LAST and abs(n) < LAST:
+            return at, n
+    except (ValueError, TypeError):
+        pass
+    raise Invalid("The cursor is not one this memory gave out. Start again without it.", pointer="/cursor")

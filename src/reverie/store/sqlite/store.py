@@ -1,0 +1,264 @@
+"""The SQLite store: one file, one writing thread, readers that never wait."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import apsw
+
+from reverie.core.clock import SystemClock
+from reverie.core.entry import Scope
+from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
+from reverie.core.ports import Clock
+from reverie.core.query import Key
+from reverie.store.contract import ControlTx, ReadTx, WriteTx
+from reverie.store.sql import load_migrations
+from reverie.store.sqlite.faults import translate
+from reverie.store.sqlite.read import QUERIES, SqliteReadTx
+from reverie.store.sqlite.rows import encode, to_key
+from reverie.store.sqlite.vectors import VectorCache
+from reverie.store.sqlite.writer import Writer
+
+T = TypeVar("T")
+APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is
+BUSY_MS = 10_000
+
+
+class SqliteStore:
+    """Memory in one SQLite file, safe for many threads and several processes at once.
+
+    `path` may be `:memory:` for a store that dies with the process.
+    """
+
+    name = "sqlite"
+
+    def __init__(self, path: str | Path, *, clock: Clock | None = None, create: bool = True) -> None:
+        self.path = str(path)
+        self.durable = self.path != ":memory:"
+        self._clock = clock or SystemClock()
+        self._cache = VectorCache()
+        # a memory store is one shared cache under a name of its own
+        self._target = self.path if self.durable else f"file:reverie-{id(self):x}?mode=memory&cache=shared"
+        if self.durable and create:
+            try:
+                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            except OSError as fault:
+                raise StoreUnavailable(f"Cannot make the folder {Path(self.path).parent}.") from fault
+        if self.durable and not create and not Path(self.path).is_file():
+            raise StoreUnavailable(f"There is no database at {self.path}.")
+        self._readers: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
+        self._open_readers = 0
+        self._lock = threading.Lock()
+        self._closed = False
+        try:
+            db = self._connect()
+            try:
+                self._prepare(db)
+            except BaseException:
+                db.close()
+                raise
+        except apsw.Error as fault:
+            error = translate(fault)
+            raise error from fault
+        self._writer = Writer(db, self._clock, self._cache)
+        self._db = db
+
+    def _connect(self) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        db = apsw.Connection(self._target, flags=flags, statementcachesize=256)
+        db.set_busy_timeout(BUSY_MS)
+        db.execute("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
+        if self.durable:
+            # FULL: a commit is on the disk before it is acknowledged
+            db.execute("PRAGMA synchronous = FULL")
+        else:
+            db.execute("PRAGMA read_uncommitted = OFF")
+        return db
+
+    def _prepare(self, db: apsw.Connection) -> None:
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if application != APPLICATION_ID and tables:
+            raise StoreCorrupt(f"{self.path} is a database of another program.")
+        if self.durable:
+            db.execute("PRAGMA journal_mode = WAL").fetchall()
+        migrate(db, self._clock.now())
+
+    def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
+        return cast(T, self._writer.submit(scope, body))
+
+    def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
+        return self._reading(lambda db: body(SqliteReadTx(db, scope, self._clock.now(), self._cache)))
+
+    def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
+        def run(db: apsw.Connection) -> T:
+            return body(SqliteControlTx(db, self._clock.now()))
+
+        return cast(T, self._writer.submit(None, run)) if write else self._reading(run)
+
+    def _reading(self, body: Callable[[apsw.Connection], T]) -> T:
+        try:
+            db = self._reader()
+            try:
+                db.execute("BEGIN")
+                return body(db)
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                self._give_back(db)
+        except apsw.Error as fault:
+            error = translate(fault)
+            raise error from fault
+
+    def _reader(self) -> apsw.Connection:
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("The store is closed.")
+        try:
+            return self._readers.get_nowait()
+        except queue.Empty:
+            with self._lock:
+                self._open_readers += 1
+            db = self._connect()
+            db.execute("PRAGMA query_only = ON")
+            return db
+
+    def _give_back(self, db: apsw.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._readers.put(db)
+                return
+        db.close()
+
+    def check(self) -> Mapping[str, Any]:
+        """Integrity of the file, its schema version and size. Raises StoreCorrupt on the first fault."""
+
+        def look(db: apsw.Connection) -> Mapping[str, Any]:
+            (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok":
+                raise StoreCorrupt(f"The integrity check failed. Restore the newest backup. ({str(verdict)[:120]})")
+            (pages,) = db.execute("PRAGMA page_count").fetchone()
+            (size,) = db.execute("PRAGMA page_size").fetchone()
+            (free,) = db.execute("PRAGMA freelist_count").fetchone()
+            (mode,) = db.execute("PRAGMA journal_mode").fetchone()
+            return {
+                "engine": f"SQLite {apsw.sqlite_lib_version()}",
+                "schema": schema_version(db),
+                "bytes": pages * size,
+                "free_bytes": free * size,
+                "journal": mode,
+            }
+
+        return self._reading(look)
+
+    def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
+        if Path(target).exists():
+            raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
+
+        def copy(db: apsw.Connection) -> None:
+            copied = apsw.Connection(target)
+            try:
+                with copied.backup("main", db, "main") as job:
+                    while not job.done:
+                        job.step(1024)
+                        if progress:
+                            progress(job.page_count - job.remaining, job.page_count)
+                copied.execute("PRAGMA journal_mode = DELETE").fetchall()
+            finally:
+                copied.close()
+
+        try:
+            self._reading(copy)
+        except BaseException:
+            Path(target).unlink(missing_ok=True)
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._writer.close()
+        while True:
+            try:
+                self._readers.get_nowait().close()
+            except queue.Empty:
+                break
+        self._db.close()
+
+
+class SqliteControlTx:
+    """What stands above tenants."""
+
+    def __init__(self, db: apsw.Connection, now: int) -> None:
+        self._db = db
+        self.now = now
+
+    def tenants(self) -> list[str]:
+        return [row[0] for row in self._db.execute(QUERIES["tenants"])]
+
+    def key(self, key_id: str) -> Key | None:
+        row = self._db.execute(QUERIES["key"], (key_id,)).fetchone()
+        return to_key(row) if row else None
+
+    def keys(self, tenant: str | None = None) -> list[Key]:
+        return [to_key(row) for row in self._db.execute(QUERIES["keys"], (tenant,))]
+
+    def add_key(self, key: Key) -> None:
+        bound = (
+            key.id,
+            key.tenant,
+            key.digest,
+            key.name,
+            encode(list(key.rights)),
+            key.authority,
+            encode(list(key.scopes)),
+            key.created_at,
+            key.expires_at,
+            key.revoked_at,
+        )
+        self._db.execute(QUERIES["add_key"], bound)
+
+    def revoke_key(self, key_id: str, *, at: int) -> bool:
+        return self._db.execute(QUERIES["revoke_key"], (at, key_id)).fetchone() is not None
+
+    def setting(self, name: str) -> bytes | None:
+        row = self._db.execute(QUERIES["setting"], (name,)).fetchone()
+        return row[0] if row else None
+
+    def set_setting(self, name: str, value: bytes) -> None:
+        self._db.execute(QUERIES["set_setting"], (name, value))
+
+
+def schema_version(db: apsw.Connection) -> int:
+    """The number of the last migration the file has."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(db: apsw.Connection, now: int) -> None:
+    """Bring a file to this version's schema: each migration once, each in one transaction, safe between processes."""
+    migrations = load_migrations("reverie.store.sqlite")
+    if schema_version(db) == len(migrations):
+        return
+    db.execute("BEGIN EXCLUSIVE")
+    try:
+        have = schema_version(db)
+        if have > len(migrations):
+            raise StoreError(
+                f"This file has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
+            )
+        for number, sql, checksum in migrations[have:]:
+            db.execute(sql)
+            row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
+            db.execute("INSERT INTO setting (name, value) VALUES (?, ?)", row)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {len(migrations)}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

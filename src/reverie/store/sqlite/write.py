@@ -1,0 +1,435 @@
+"""Write transactions, many to a commit.
+
+A Batch is one SQLite transaction that runs the bodies of many waiting callers. New rows are collected and inserted
+together; a body that only adds rows needs no savepoint, because undoing it is forgetting what it collected. A body
+that changes stored rows gets a savepoint before the first change. Anything that must see stored rows flushes first.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from reverie.core.entry import READABLE as READABLE_STATES
+from reverie.core.entry import Document, Entry, EntryState, Link, Scope
+from reverie.core.errors import Conflict, NotFound
+from reverie.core.event import NewEvent, chain, encode_data, genesis
+from reverie.core.query import Head
+from reverie.store.sqlite.read import QUERIES, SqliteReadTx
+from reverie.store.sqlite.rows import encode, scope_token, to_entry, to_row
+from reverie.store.sqlite.vectors import VectorCache
+
+Vector = tuple[str, bytes]
+
+
+class _Tenant:
+    """A tenant's head while a batch runs."""
+
+    __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "seq", "written")
+
+    def __init__(self, row: Sequence[Any]) -> None:
+        self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
+        self.hash, self.entries, self.bytes = row[4].hex(), row[5], row[6]
+        self.written = self.state()
+
+    def state(self) -> tuple[int, int, str, int, int]:
+        return self.seq, self.epoch, self.hash, self.entries, self.bytes
+
+    def back_to(self, state: tuple[int, int, str, int, int]) -> None:
+        self.seq, self.epoch, self.hash, self.entries, self.bytes = state
+
+
+class Batch:
+    """One SQLite transaction and what waits to be inserted into it."""
+
+    def __init__(self, db: apsw.Connection, now: int, cache: VectorCache) -> None:
+        self.db = db
+        self.now = now
+        self.cache = cache
+        self.tenants: dict[str, _Tenant] = {}
+        self.models: dict[str, int] = {}
+        self.rows: dict[str, list[tuple[Any, ...]]] = {}
+        self.new_ids: set[tuple[int, str, str]] = set()
+        self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
+        self.purged: set[tuple[int, str]] = set()
+        row = db.execute(QUERIES["last_position"]).fetchone()
+        self.position = row[0] if row else 0
+
+    def tenant(self, name: str) -> _Tenant:
+        held = self.tenants.get(name)
+        if held is None:
+            row = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
+            if row is None:
+                bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
+                (number,) = self.db.execute(QUERIES["add_tenant"], bound).fetchone()
+                self.db.execute(words_table(number))
+                self.db.execute(f"INSERT INTO words_{number}(words_{number}, rank) VALUES ('secure-delete', 1)")
+                self.db.execute(f"INSERT INTO words_{number}(words_{number}, rank) VALUES ('rank', 'bm25(0.0, 1.0)')")
+                row = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
+            held = self.tenants[name] = _Tenant(row)
+        return held
+
+    def add(self, query: str, row: tuple[Any, ...]) -> None:
+        self.rows.setdefault(query, []).append(row)
+
+    def flush(self) -> None:
+        for sql, rows in self.rows.items():
+            if rows:
+                self.db.executemany(sql, rows)
+                rows.clear()
+        for held in self.tenants.values():
+            if held.written != held.state():
+                bound = (held.seq, held.epoch, bytes.fromhex(held.hash), held.entries, held.bytes, held.n)
+                self.db.execute(QUERIES["set_head"], bound)
+                held.written = held.state()
+
+    def model(self, name: str) -> int:
+        number = self.models.get(name)
+        if number is None:
+            row = self.db.execute(QUERIES["model"], (name,)).fetchone()
+            row = row or self.db.execute(QUERIES["add_model"], (name,)).fetchone()
+            number = self.models[name] = row[0]
+        return number
+
+
+def words_table(tenant: int) -> str:
+    """The word index of one tenant: its own table, so that no tenant's words move another's ranking."""
+    return (
+        f"CREATE VIRTUAL TABLE words_{tenant} USING fts5(scope, body, "
+        "tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'\")"
+    )
+
+
+class SqliteWriteTx(SqliteReadTx):
+    """One caller's part of a batch."""
+
+    def __init__(self, batch: Batch, scope: Scope) -> None:
+        self._batch = batch
+        self._held = batch.tenant(scope.tenant)
+        self.scope = scope
+        self.now = batch.now
+        self._cache = VectorCache()  # of its own: what it reads may yet be undone
+        self._tenant = self._held.n
+        self._log_key = self._held.log_key
+        self._first_seq = self._held.seq + 1
+        self._before = self._held.state()
+        self._marks = {sql: len(rows) for sql, rows in batch.rows.items()}
+        self._position = batch.position
+        self._ids: list[tuple[int, str, str]] = []
+        self._keys: list[tuple[int, str]] = []
+        self._saved = False
+
+    @property
+    def _db(self) -> apsw.Connection:
+        """The connection, after what waits was inserted: reads inside a write see everything written so far."""
+        if self._saved or self._worked():
+            return self._changing()
+        self._batch.flush()
+        self._marks.clear()
+        return self._batch.db
+
+    def _worked(self) -> bool:
+        if self._held.state() != self._before:
+            return True
+        return any(len(rows) > self._marks.get(sql, 0) for sql, rows in self._batch.rows.items())
+
+    def _changing(self) -> apsw.Connection:
+        """The connection, behind a savepoint: from here on this body's work is in the database."""
+        batch, held = self._batch, self._held
+        if not self._saved:
+            own = {sql: rows[self._marks.get(sql, 0) :] for sql, rows in batch.rows.items()}
+            for sql, rows in batch.rows.items():
+                del rows[self._marks.get(sql, 0) :]
+            now = held.state()
+            held.back_to(self._before)
+            batch.flush()
+            batch.db.execute("SAVEPOINT body")
+            self._saved = True
+            held.back_to(now)
+            for sql, rows in own.items():
+                batch.rows[sql].extend(rows)
+        batch.flush()
+        return batch.db
+
+    def undo(self) -> None:
+        """Leave no trace of this body."""
+        batch, held = self._batch, self._held
+        for sql, rows in batch.rows.items():
+            del rows[0 if self._saved else self._marks.get(sql, 0) :]
+        if self._saved:
+            batch.db.execute("ROLLBACK TO body")
+            batch.db.execute("RELEASE body")
+            held.written = self._before
+            batch.models.clear()
+        held.back_to(self._before)
+        batch.position = self._position
+        batch.new_ids.difference_update(self._ids)
+        for key in self._keys:
+            batch.answers.pop(key, None)
+
+    def done(self) -> None:
+        """The body is through; its work stays."""
+        if self._saved:
+            self._batch.flush()
+            self._batch.db.execute("RELEASE body")
+
+    def head(self) -> Head:
+        held = self._held
+        return Head(seq=held.seq, epoch=held.epoch, hash=held.hash, entries=held.entries, bytes=held.bytes)
+
+    def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
+        held = self._held
+        if tick:
+            held.epoch = max(held.epoch, received_epoch) + 1
+        link = chain(event, seq=held.seq + 1, epoch=held.epoch, at=self.now, prev_hash=held.hash)
+        row = (
+            held.n,
+            link.seq,
+            link.epoch,
+            link.at,
+            link.type,
+            link.operation,
+            link.actor,
+            link.session,
+            link.entry_id,
+            link.conflict_id,
+            link.task_id,
+            encode_data(link.data),
+            bytes.fromhex(link.prev_hash),
+            bytes.fromhex(link.hash),
+        )
+        self._batch.add(QUERIES["add_event"], row)
+        held.seq, held.hash = link.seq, link.hash
+        return link.seq
+
+    def _logged(self, seq: int) -> None:
+        if not self._first_seq <= seq <= self._held.seq:
+            raise ValueError("a change needs an event of this transaction")
+
+    def insert(
+        self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool
+    ) -> Entry:
+        self._logged(seq)
+        batch, held = self._batch, self._held
+        if self.scope.ref is not None and entry.ref != self.scope.ref:
+            raise ValueError("the entry is outside the transaction's scope")
+        if not minted:
+            key = (held.n, entry.ref, entry.id)
+            if key in batch.new_ids or batch.db.execute(QUERIES["id_taken"], key).fetchone():
+                raise Conflict("This memory already has an entry of that id.", code="id_taken", pointer="/id")
+            batch.new_ids.add(key)
+            self._ids.append(key)
+        batch.position += 1
+        entry = msgspec.structs.replace(entry, position=batch.position, born_seq=seq)
+        batch.add(QUERIES["add_entry"], to_row(entry, held.n))
+        held.entries += 1
+        held.bytes += len(entry.content.encode())
+        for tag in entry.tags:
+            batch.add(QUERIES["add_tag"], (held.n, entry.ref, tag, entry.position))
+        self._add_index(entry, seq, terms, vector)
+        return entry
+
+    def _add_index(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
+        batch, held = self._batch, self._held
+        if terms is not None:
+            sql = _words("add_words", held.n)
+            batch.add(sql, (entry.position, scope_token(entry.ref), " ".join(terms)))
+        if vector is not None:
+            row = (held.n, entry.ref, seq, entry.position, batch.model(vector[0]), vector[1])
+            batch.add(QUERIES["add_vector"], row)
+
+    def _stored(self, entry_id: str) -> Entry:
+        row = self._db.execute(QUERIES["get_any"], (self._tenant, self._ref, entry_id)).fetchone()
+        if row is None:
+            raise NotFound("This memory has no entry of that id.")
+        return to_entry(row)
+
+    def change(
+        self,
+        entry_id: str,
+        *,
+        seq: int,
+        expected: int | None = None,
+        state: EntryState | None = None,
+        archived: bool | None = None,
+        pinned: bool | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        expires_at: int | None = None,
+    ) -> Entry:
+        self._logged(seq)
+        before = self._stored(entry_id)
+        if before.state is EntryState.ERASED:
+            raise NotFound("The text of this entry was destroyed.")
+        if expected is not None and expected != before.version:
+            raise Conflict(details={"expected": expected, "current": before.version})
+        after = msgspec.structs.replace(
+            before,
+            state=before.state if state is None else state,
+            archived=before.archived if archived is None else archived,
+            pinned=before.pinned if pinned is None else pinned,
+            attributes=before.attributes if attributes is None else attributes,
+            expires_at=before.expires_at if expires_at is None else expires_at,
+            version=before.version + 1,
+        )
+        readable = not after.archived and (after.state in READABLE_STATES or after.state is EntryState.DRAFT)
+        db = self._changing()
+        gone_at: int | None = None
+        if readable:
+            if before.gone_seq is not None:
+                db.execute(QUERIES["add_absence"], (self._tenant, before.position, before.gone_seq, seq))
+            after = msgspec.structs.replace(after, gone_seq=None)
+        else:
+            gone_at = self.now
+            if before.gone_seq is None:
+                after = msgspec.structs.replace(after, gone_seq=seq)
+                self._drop_index(before, words=True, vector=True)
+        bound = (
+            after.state.value,
+            int(after.archived),
+            int(after.pinned),
+            encode(after.attributes) if after.attributes else "{}",
+            after.expires_at,
+            after.version,
+            after.gone_seq,
+            gone_at,
+            after.position,
+            self._tenant,
+        )
+        db.execute(QUERIES["change"], bound)
+        return after
+
+    def _drop_index(self, entry: Entry, *, words: bool, vector: bool) -> None:
+        db = self._changing()
+        if words:
+            db.execute(_words("drop_words", self._held.n), (entry.position,))
+        if vector:
+            db.execute(QUERIES["drop_vector"], (entry.position, self._tenant))
+
+    def index(
+        self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None
+    ) -> None:
+        self._logged(seq)
+        entry = self._stored(entry_id)
+        if entry.gone_seq is not None:
+            raise NotFound("This entry is not readable, so it is not indexed.")
+        self._drop_index(entry, words=terms is not None, vector=vector is not None)
+        self._add_index(entry, seq, terms, vector)
+
+    def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None) -> None:
+        self._logged(seq)
+        before = self._stored(entry.id)
+        db = self._changing()
+        attributes = encode(entry.attributes) if entry.attributes else "{}"
+        tags = encode(list(entry.tags)) if entry.tags else "[]"
+        bound = (entry.content, tags, entry.subject, attributes, before.version + 1, before.position, self._tenant)
+        db.execute(QUERIES["rewrite"], bound)
+        self._held.bytes += len(entry.content.encode()) - before.byte_size
+        for tag in before.tags:
+            db.execute(QUERIES["drop_tag"], (self._tenant, before.ref, tag, before.position))
+        for tag in entry.tags:
+            db.execute(QUERIES["add_tag"], (self._tenant, before.ref, tag, before.position))
+        self._drop_index(before, words=True, vector=True)
+        if before.gone_seq is None:
+            self._add_index(before, seq, terms, vector)
+        self._batch.purged.add((self._held.n, before.ref))
+
+    def purge(self, entry_id: str, *, seq: int) -> int:
+        self._logged(seq)
+        entry = self._stored(entry_id)
+        if entry.state is EntryState.ERASED:
+            return 0
+        db = self._changing()
+        self._drop_index(entry, words=True, vector=True)
+        for tag in entry.tags:
+            db.execute(QUERIES["drop_tag"], (self._tenant, entry.ref, tag, entry.position))
+        db.execute(QUERIES["purge"], (seq, self.now, entry.position, self._tenant))
+        self._held.entries -= 1
+        self._held.bytes -= entry.byte_size
+        self._batch.purged.add((self._held.n, entry.ref))
+        return entry.byte_size
+
+    def link(self, link: Link) -> None:
+        bound = (self._tenant, self._ref, link.from_id, link.type, link.to_id, link.note)
+        self._changing().execute(QUERIES["add_link"], bound)
+
+    def save(
+        self,
+        space: str,
+        key: str,
+        body: bytes,
+        *,
+        seq: int,
+        expected: int | None = None,
+        meta: Mapping[str, Any] | None = None,
+        keep: int = 1,
+    ) -> Document:
+        return self._put_document(space, key, body, seq=seq, expected=expected, meta=meta or {}, keep=keep)
+
+    def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
+        current = self._document(space, key)
+        if current is None or current.body is None:
+            if expected:
+                raise Conflict(details={"expected": expected, "current": 0})
+            return False
+        self._put_document(space, key, None, seq=seq, expected=expected, meta={}, keep=keep)
+        return True
+
+    def _put_document(
+        self,
+        space: str,
+        key: str,
+        body: bytes | None,
+        *,
+        seq: int,
+        expected: int | None,
+        meta: Mapping[str, Any],
+        keep: int,
+    ) -> Document:
+        self._logged(seq)
+        current = self._document(space, key)
+        live = current.version if current is not None and current.body is not None else 0
+        if expected is not None and expected != live:
+            raise Conflict(details={"expected": expected, "current": live})
+        version = (current.version if current else 0) + 1
+        db = self._changing()
+        bound = (self._tenant, space, key, version, body, encode(dict(meta)), self.now, seq)
+        db.execute(QUERIES["add_document"], bound)
+        db.execute(QUERIES["trim_document"], (self._tenant, space, key, version - max(keep, 1)))
+        return Document(space, key, version, body, dict(meta), self.now, seq)
+
+    def recall_answer(self, key: str) -> tuple[str, bytes] | None:
+        waiting = self._batch.answers.get((self._held.n, key))
+        if waiting is not None:
+            return waiting
+        row = self._batch.db.execute(QUERIES["answer"], (self._tenant, key, self.now)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
+        self._batch.add(QUERIES["add_answer"], (self._tenant, key, digest, answer, until))
+        self._batch.answers[(self._held.n, key)] = (digest, answer)
+        self._keys.append((self._held.n, key))
+
+    def trim(self) -> None:
+        self._changing().execute(QUERIES["trim_answers"], (self._tenant, self.now))
+
+    def claim(self, name: str, holder: str, *, until: int) -> bool:
+        bound = {"tenant": self._tenant, "name": name, "holder": holder, "until": until, "now": self.now}
+        return self._changing().execute(QUERIES["claim"], bound).fetchone() is not None
+
+    def release(self, name: str, holder: str) -> None:
+        self._changing().execute(QUERIES["release"], (self._tenant, name, holder))
+
+
+def _words(query: str, tenant: int) -> str:
+    key = (query, tenant)
+    sql = _WORDS.get(key)
+    if sql is None:
+        sql = _WORDS[key] = QUERIES[query].format(words=f"words_{tenant}")
+    return sql
+
+
+_WORDS: dict[tuple[str, int], str] = {}
