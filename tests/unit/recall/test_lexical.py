@@ -1,0 +1,118 @@
+"""What is indexed of a text, and what is asked of the index."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.recall.lexical import MAX_QUERY_TERMS, MAX_TERM_LENGTH, query_terms, terms
+from reverie.recall.stem import IRREGULAR, stem
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The painters were painting", ["painter", "paint"]),
+        ("ERR_42", ["err_42", "err", "42"]),
+        ("foo_bar", ["foo_bar", "foo", "bar"]),
+        ("v1.2", ["v1_2", "v1", "2"]),
+        ("fooBar", ["foobar", "foo", "bar"]),
+        ("HTTPServer", ["httpserver", "http", "server"]),
+        ("user@example.org", ["user_example_org", "user", "exampl", "org"]),
+        ("2023-05-08", ["2023_05_08", "2023", "05", "08"]),
+        ("Maria's dog", ["maria", "dog"]),
+        ("Maria’s dog", ["maria", "dog"]),
+        ("I don't know", ["know"]),
+        ("naïve Café", ["naiv", "cafe"]),
+        ("日本語", ["日本", "本語"]),
+        ("猫", ["猫"]),
+        ("Python入門book", ["python", "入門", "book"]),
+        ("Straße ＡＢＣ", ["straße", "abc"]),
+        ("end. Next", ["end", "next"]),
+        ("___ !!", []),
+        ("", []),
+    ],
+)
+def test_terms(text, expected):
+    assert terms(text) == expected
+
+
+def test_identifiers_are_found_by_whole_and_by_part():
+    indexed = set(terms("Deploy failed with ERR_42 in payment-service"))
+    for asked in ("err_42", "ERR 42", "42", "payment service", "payment-service"):
+        assert indexed & set(query_terms(asked)), asked
+
+
+def test_a_text_of_stop_words_is_still_found():
+    assert set(query_terms("to be or not to be")) & set(terms("To be, or not to be"))
+
+
+def test_question_words_are_not_asked_for():
+    assert query_terms("When did Maria go to the market?") == ["maria", "go", "market"]
+
+
+def test_query_terms_are_unique_and_few():
+    assert query_terms("red red RED") == ["red"]
+    assert len(query_terms(" ".join(f"w{n}" for n in range(500)))) == MAX_QUERY_TERMS
+
+
+@given(st.text(max_size=200))
+def test_terms_have_only_word_characters(text):
+    for term in terms(text):
+        assert 0 < len(term) <= MAX_TERM_LENGTH
+        for character in term:
+            assert character in "abcdefghijklmnopqrstuvwxyz0123456789_" or (
+                not character.isascii() and unicodedata.category(character)[0] in "LN"
+            ), (term, character)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", max_codepoint=0x2FFF), max_size=60))
+def test_every_term_is_one_token_of_fts5(text):
+    found = terms(text)
+    if not found:
+        return
+    db = apsw.Connection(":memory:")
+    db.execute("create virtual table f using fts5(b, tokenize=\"unicode61 remove_diacritics 0 tokenchars '_'\")")
+    db.execute("insert into f values (?)", (" ".join(found),))
+    for term in set(found):
+        if all(character.isascii() or character.islower() for character in term):
+            assert db.execute("select count(*) from f where f match ?", (f'"{term}"',)).fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("paint paints painted painting", "paint"),
+        ("buy buys buying bought", "buy"),
+        ("child children", "child"),
+        ("consist consisted consistency consistent", "consist"),
+        ("generous generously", "generous"),
+        ("general generally", "general"),
+        ("relational", "relat"),
+        ("hopping hopped hop", "hop"),
+        ("hoping hoped hope", "hope"),
+        ("happy happiness", "happi"),
+        ("cries cried cry", "cri"),
+        ("ties tie tied", "tie"),
+        ("skies sky", "sky"),
+        ("dying", "die"),
+        ("gas", "gas"),
+        ("this", "this"),
+        ("agreed", "agre"),
+        ("feed", "feed"),
+        ("playing plays", "play"),
+        ("say said", "say"),
+        ("a", "a"),
+        ("héros", "héros"),
+    ],
+)
+def test_stems(words, expected):
+    assert {stem(word) for word in words.split()} == {expected}
+
+
+def test_irregular_forms_lead_to_a_regular_word():
+    assert not set(IRREGULAR.values()) & set(IRREGULAR)
