@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.models.tokens import TokenCounter
@@ -42,6 +42,7 @@ items = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(items=items, budget=st.integers(-1, 600), counter=st.sampled_from(sorted(COUNTERS)), purpose=nasty)
 def test_budget_and_block_hold(items, budget, counter, purpose):
     count = COUNTERS[counter]
@@ -61,6 +62,7 @@ def test_budget_and_block_hold(items, budget, counter, purpose):
     assert "</memory" not in plain
 
 
+@settings(deadline=None)
 @given(items=items, budget=st.integers(50, 600), seed=st.integers(0, 9))
 def test_order_of_items_does_not_matter(items, budget, seed):
     unique = list({(one.id): one for one in items}.values())

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 OPEN = "<memory>"
 CLOSE = "</memory>"
@@ -50,8 +51,7 @@ class PackItem:
     position: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """A memory that is not in the block, and why: `over budget`, `repeats ID` or `empty`."""
 
     id: str

@@ -6,7 +6,7 @@ import unicodedata
 
 import apsw
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.recall.lexical import MAX_QUERY_TERMS, MAX_TERM_LENGTH, query_terms, terms
@@ -60,6 +60,7 @@ def test_query_terms_are_unique_and_few():
     assert len(query_terms(" ".join(f"w{n}" for n in range(500)))) == MAX_QUERY_TERMS
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_terms_have_only_word_characters(text):
     for term in terms(text):
@@ -70,6 +71,7 @@ def test_terms_have_only_word_characters(text):
             ), (term, character)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8", max_codepoint=0x2FFF), max_size=60))
 def test_every_term_is_one_token_of_fts5(text):
     found = terms(text)

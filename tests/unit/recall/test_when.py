@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.recall.when import periods
@@ -76,6 +76,7 @@ def test_extreme_times_are_survived():
     assert not periods("in May", NOW)[0].covers(10**18)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789 -,may agoweekslast", max_size=40))
 def test_any_text_is_read(query):
     for period in periods(query, NOW):
