@@ -19,7 +19,7 @@ def canonical(document: Any) -> bytes:
     Documents with ASCII keys and no floats take a path about sixty times faster; that both give the same bytes
     is a property test.
     """
-    if _plain(document):
+    if is_plain(document):
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
     try:
         return rfc8785.dumps(document)
@@ -32,20 +32,23 @@ def sha256(document: Any) -> str:
     return hashlib.sha256(canonical(document)).hexdigest()
 
 
-def _plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether sorted orjson gives the canonical bytes: ASCII keys, no floats, integers below 2^53, sound text."""
     kind = type(value)
     if kind is str:
-        return bool(value.isascii()) or _encodable(value)
+        return _encodable(value)
     if kind is int:
-        return -_LARGEST_EXACT <= value <= _LARGEST_EXACT
+        return bool(-_LARGEST_EXACT <= value <= _LARGEST_EXACT)
     if kind is dict:
-        return all(type(k) is str and k.isascii() and _plain(v) for k, v in value.items())
+        return all(type(k) is str and k.isascii() and is_plain(v) for k, v in value.items())
     if kind is list or kind is tuple:
-        return all(_plain(v) for v in value)
+        return all(is_plain(v) for v in value)
     return kind is bool or value is None
 
 
 def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

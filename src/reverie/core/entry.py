@@ -67,10 +67,15 @@ READABLE = frozenset({EntryState.ACTIVE, EntryState.CONTESTED, EntryState.PENDIN
 """The states an ordinary read shows."""
 
 
+CREDENTIAL_PREFIXES = ("key:", "host:", "local:")
+"""How the ids of credentials begin; a caller cannot name such an actor."""
+
+
 class Source(Struct, frozen=True):
     """Who wrote an entry, and from where."""
 
     actor: str = ""
+    """Who says so: an agent or a person the caller named, else the credential that wrote it."""
     role: str | None = None
     door: str = ""
     session: str | None = None
@@ -78,6 +83,11 @@ class Source(Struct, frozen=True):
     node: str | None = None
     trust: int = 10
     """0 to 10; a derived entry is no more trusted than its weakest source."""
+
+
+def speaker(source: Source) -> str | None:
+    """The agent or person behind an entry; None when only a credential is known."""
+    return None if not source.actor or source.actor.startswith(CREDENTIAL_PREFIXES) else source.actor
 
 
 class Draft(Struct, frozen=True):
@@ -112,6 +122,8 @@ class Entry(Struct, frozen=True):
     expires_at: int | None
     pinned: bool
     archived: bool = False
+    held: bool = False
+    """A hold: may not be erased, not even by forget, until it is released."""
     version: int = 1
     born_seq: int = 0
     gone_seq: int | None = None

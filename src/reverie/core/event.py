@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from reverie.core.canonical import canonical, sha256
+from reverie.core.canonical import is_plain, sha256
 from reverie.core.clock import to_iso
 
 EVENT_TYPES: Mapping[str, str] = {
@@ -45,6 +45,9 @@ EVENT_TYPES: Mapping[str, str] = {
     "tenant.created": "the tenant's first event",
 }
 """Every event type with its meaning; doors and docs are checked against it."""
+
+RULE_EVENTS = frozenset({"policy.changed", "secret.registered", "secret.removed"})
+"""Events after which a writer must look again at policy and known secrets before it stores anything."""
 
 
 class NewEvent(Struct, frozen=True):
@@ -83,7 +86,7 @@ class Event(Struct, frozen=True):
 
     def sound(self) -> bool:
         """Whether the hash fits the rest."""
-        return hmac.compare_digest(self.hash, sha256(_body(self)))
+        return hmac.compare_digest(self.hash, _digest(self))
 
 
 def chain(new: NewEvent, *, seq: int, epoch: int, at: int, prev_hash: str) -> Event:
@@ -103,8 +106,7 @@ def chain(new: NewEvent, *, seq: int, epoch: int, at: int, prev_hash: str) -> Ev
         prev_hash=prev_hash,
         hash="",
     )
-    digest = hashlib.sha256(canonical(_body(event))).hexdigest()
-    force_setattr(event, "hash", digest)
+    force_setattr(event, "hash", _digest(event))
     return event
 
 
@@ -121,6 +123,13 @@ def keyed_hash(key: bytes, text: str) -> str:
 def encode_data(data: Mapping[str, Any]) -> str:
     """Event data as stored."""
     return orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _digest(event: Event) -> str:
+    # Everything but `data` has ASCII keys, strings and integers: sorted orjson is canonical there (core/canonical.py).
+    if is_plain(event.data):
+        return hashlib.sha256(orjson.dumps(_body(event), option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return sha256(_body(event))
 
 
 def _body(event: Event) -> dict[str, Any]:

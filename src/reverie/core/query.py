@@ -62,6 +62,8 @@ class Head(Struct, frozen=True):
     """Entries with text, readable or in cold storage."""
     bytes: int
     """UTF-8 bytes of their content."""
+    rules_seq: int = 0
+    """The last position that changed how writes are treated: policy, known secrets."""
 
 
 class Key(Struct, frozen=True):

@@ -1,0 +1,48 @@
+"""Host: one line per use case. Doors call this; it calls the modules beside it."""
+
+from __future__ import annotations
+
+from reverie.core.actor import Actor
+from reverie.host.audit import Audit
+from reverie.host.erase import Forgetting
+from reverie.host.export import Bundles
+from reverie.host.keys import Keys
+from reverie.host.lifecycle import Lifecycle
+from reverie.host.parts import Parts
+from reverie.host.read import Reading
+from reverie.host.recall import Recall
+from reverie.host.rules import RuleBook
+from reverie.host.scan import Scanning
+from reverie.host.write import Writing
+
+
+class Host:
+    """A memory host. Every method of every part takes the actor first: who calls decides the tenant.
+
+    `host.writing.put(...)`, `host.recall.search(...)`: the attributes are the use cases.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.rules = RuleBook(parts)
+        self.writing = Writing(parts, self.rules)
+        self.reading = Reading(parts)
+        self.recall = Recall(parts)
+        self.lifecycle = Lifecycle(parts, self.rules)
+        self.forgetting = Forgetting(parts)
+        self.bundles = Bundles(parts, self.writing)
+        self.audit = Audit(parts)
+        self.keys = Keys(parts)
+        self.scanning = Scanning(parts, self.rules)
+
+    def tenants(self) -> list[str]:
+        """Every tenant. For the worker and the command line; no door that a tenant can reach calls it."""
+        return self.parts.store.control(lambda tx: tx.tenants())
+
+    def system_actor(self, tenant: str) -> Actor:
+        """The host itself, acting for a tenant: sweeps, jobs."""
+        return Actor(tenant=tenant, id="host:reverie", door="host")
+
+    def close(self) -> None:
+        """Finish what was accepted, then let go of everything."""
+        self.parts.store.close()

@@ -1,0 +1,25 @@
+"""What a host is made of. `app` chooses the parts; the host only knows their roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reverie.core.clock import SystemClock
+from reverie.core.ids import TimeIds
+from reverie.core.ports import Cipher, Clock, Embedder, Ids, TokenCounter
+from reverie.redact import Redactor
+from reverie.store.contract import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one host."""
+
+    store: Store
+    redactor: Redactor = field(default_factory=Redactor)
+    embedder: Embedder | None = None
+    tokens: TokenCounter | None = None
+    cipher: Cipher | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=TimeIds)
+    read_only: bool = False

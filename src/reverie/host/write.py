@@ -1,0 +1,339 @@
+"""put: parse, redact, index, and commit once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from reverie.core.actor import Actor, Right
+from reverie.core.canonical import canonical
+from reverie.core.entry import (
+    CREDENTIAL_PREFIXES,
+    MAX_ID_LENGTH,
+    MAX_TAG_LENGTH,
+    Draft,
+    Entry,
+    Receipt,
+    Scope,
+    Source,
+    speaker,
+    valid_ref,
+)
+from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
+from reverie.core.event import NewEvent, keyed_hash
+from reverie.core.policy import TenantPolicy
+from reverie.host.parts import Parts
+from reverie.host.rules import RuleBook, Rules
+from reverie.recall.lexical import terms
+from reverie.recall.text import searchable
+from reverie.redact import KnownSecrets
+from reverie.store.contract import WriteTx
+
+MAX_BATCH = 10_000
+MAX_KEY_LENGTH = 255
+_CLOCK_SKEW_MS = 60_000
+_LABEL_LENGTH = 256
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A draft after redaction, with everything the transaction needs."""
+
+    entry: Entry
+    findings: Mapping[str, int]
+    terms: Sequence[str]
+    vector: tuple[str, bytes] | None
+    minted: bool
+
+
+class Writing:
+    """The write path. Every entry of every door goes through `put`."""
+
+    def __init__(self, parts: Parts, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+
+    def put(
+        self,
+        actor: Actor,
+        ref: str,
+        drafts: Sequence[Draft],
+        *,
+        idempotency_key: str | None = None,
+        operation: str = "PUT",
+    ) -> list[Receipt]:
+        """Store drafts in one transaction: all of them, or none.
+
+        A retry with the same `idempotency_key` and the same drafts answers what the first call answered and stores
+        nothing; with other drafts it is refused.
+        """
+        actor.require(Right.WRITE)
+        check_ref(ref)
+        if not drafts:
+            raise Invalid("There is nothing to store.", pointer="/entries")
+        if len(drafts) > MAX_BATCH:
+            raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
+        if idempotency_key is not None and not 0 < len(idempotency_key) <= MAX_KEY_LENGTH:
+            raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
+        request = canonical_request(ref, drafts) if idempotency_key is not None else b""
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
+            prepared = self.prepare(actor, ref, drafts, rules)
+            size = sum(item.entry.byte_size for item in prepared)
+
+            def body(tx: WriteTx) -> list[Receipt]:
+                digest = ""
+                if idempotency_key is not None:
+                    digest = keyed_hash(tx.log_key(), request.decode())
+                    stored = tx.recall_answer(idempotency_key)
+                    if stored is not None:
+                        return _replay(stored, digest)
+                head = tx.head()
+                policy = rules.policy
+                if head.entries + len(prepared) > policy.max_entries or head.bytes + size > policy.max_bytes:
+                    raise QuotaExceeded(
+                        details={"entries": head.entries, "max_entries": policy.max_entries, "bytes": head.bytes}
+                        | {"max_bytes": policy.max_bytes}
+                    )
+                receipts = [insert(tx, actor, item, operation=operation) for item in prepared]
+                if idempotency_key is not None:
+                    answer = msgspec.json.encode(receipts)
+                    tx.remember_answer(idempotency_key, digest, answer, until=tx.now + policy.idempotency_ms)
+                return receipts
+
+            return body
+
+        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+
+    def prepare(self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules) -> list[Prepared]:
+        """Check, redact and index drafts, outside any transaction."""
+        now = self._parts.clock.now()
+        many = len(drafts) > 1
+        for number, draft in enumerate(drafts):
+            check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
+        cleaned = self._redact(actor, ref, drafts, rules, now)
+        texts = [searchable_text(entry) for entry, _, _ in cleaned]
+        embedder = self._parts.embedder
+        vectors = embedder.embed(texts) if embedder else []
+        return [
+            Prepared(
+                entry=entry,
+                findings=findings,
+                terms=terms(text),
+                vector=(embedder.name, vectors[at]) if embedder else None,
+                minted=minted,
+            )
+            for at, ((entry, findings, minted), text) in enumerate(zip(cleaned, texts, strict=True))
+        ]
+
+    def _redact(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, now: int
+    ) -> list[tuple[Entry, Mapping[str, int], bool]]:
+        """Content in one sweep; everything else a caller can write, field by field."""
+        redactor = self._parts.redactor
+        runs = {draft.source.run for draft in drafts}
+        known = {run: self._rules.known(actor.tenant, run, rules) for run in runs}
+        if len(known) == 1:
+            contents = redactor.many([draft.content for draft in drafts], known[drafts[0].source.run])
+        else:
+            contents = [redactor.text(draft.content, known[draft.source.run]) for draft in drafts]
+        result: list[tuple[Entry, Mapping[str, int], bool]] = []
+        for draft, content in zip(drafts, contents, strict=True):
+            findings = Counter(content.findings)
+            own = known[draft.source.run]
+
+            def clean(text: str | None, own: KnownSecrets = own, findings: Counter[str] = findings) -> str | None:
+                if text is None:
+                    return None
+                redaction = redactor.text(text, own)
+                if redaction.findings:
+                    findings.update(redaction.findings)
+                return redaction.text
+
+            attributes = draft.attributes
+            if attributes:
+                cleaned, found = redactor.value(dict(attributes), own)
+                attributes = cast("dict[str, Any]", cleaned)
+                findings.update(found)
+            source = draft.source
+            if source != Source():
+                source = Source(
+                    actor=clean(source.actor) or "",
+                    role=clean(source.role),
+                    door=actor.door,
+                    session=clean(source.session),
+                    run=clean(source.run),
+                    node=clean(source.node),
+                    trust=source.trust,
+                )
+            entry = Entry(
+                ref=ref,
+                id=clean(draft.id) or self._parts.ids.new(),
+                kind=draft.kind,
+                content=content.text,
+                tags=tuple(dict.fromkeys(tag for tag in map(clean, draft.tags) if tag)),
+                subject=clean(draft.subject),
+                attributes=attributes,
+                source=msgspec.structs.replace(
+                    source,
+                    actor=source.actor or actor.id,
+                    door=actor.door,
+                    trust=min(source.trust, actor.authority),
+                ),
+                state=draft.state,
+                created_at=draft.created_at if draft.created_at is not None else now,
+                expires_at=_expiry(draft, rules.policy, now),
+                pinned=draft.pinned,
+            )
+            result.append((entry, dict(findings), draft.id is None))
+        return result
+
+
+def insert(
+    tx: WriteTx,
+    actor: Actor,
+    item: Prepared,
+    *,
+    operation: str,
+    type: str = "memory.written",  # noqa: A002
+) -> Receipt:
+    """Store one prepared entry with its event."""
+    entry = item.entry
+    data: dict[str, object] = {
+        "ref": entry.ref,
+        "kind": entry.kind,
+        "bytes": entry.byte_size,
+        "hash": entry_hash(tx.log_key(), entry),
+    }
+    if item.findings:
+        data["redacted"] = dict(item.findings)
+    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
+    seq = tx.append(event)
+    tx.insert(entry, seq=seq, terms=item.terms, vector=item.vector, minted=item.minted)
+    return Receipt(
+        id=entry.id,
+        ref=entry.ref,
+        seq=seq,
+        version=entry.version,
+        created_at=entry.created_at,
+        findings=item.findings,
+        indexed="ok" if item.vector is not None else "words",
+    )
+
+
+def entry_hash(key: bytes, entry: Entry) -> str:
+    """What the log keeps of an entry's text: a hash under the tenant's key, over everything a caller wrote."""
+    text = canonical([entry.id, entry.kind, entry.content, list(entry.tags), entry.subject, dict(entry.attributes)])
+    return keyed_hash(key, text.decode())
+
+
+def searchable_text(entry: Entry) -> str:
+    """The text under which an entry is found."""
+    return searchable(
+        entry.content,
+        speaker=speaker(entry.source),
+        tags=entry.tags,
+        subject=entry.subject,
+        created_at=entry.created_at,
+    )
+
+
+def canonical_request(ref: str, drafts: Sequence[Draft]) -> bytes:
+    """One sequence of bytes per request, to recognise a retry."""
+    try:
+        return canonical([ref, msgspec.to_builtins(drafts)])
+    except TypeError:
+        raise Invalid("The entries have no canonical JSON form.", pointer="/entries") from None
+
+
+def check_ref(ref: str) -> None:
+    """Refuse a malformed ref on a write. (Reads answer as if it were empty.)"""
+    if not valid_ref(ref):
+        raise Invalid(
+            "A ref is 1 to 256 letters, digits and . _ : - /, begins with a letter or digit, and has no empty, "
+            "'.' or '..' segment.",
+            pointer="/ref",
+        )
+
+
+def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = "") -> None:
+    """Refuse what cannot be stored, naming the field."""
+    content = draft.content
+    if not content or content.isspace():
+        raise Invalid("The content is empty.", pointer=f"{pointer}/content")
+    if len(_utf8(content, f"{pointer}/content")) > policy.max_entry_bytes:
+        raise TooLarge(
+            f"An entry's content is at most {policy.max_entry_bytes} bytes. Split it into several entries.",
+            pointer=f"{pointer}/content",
+            details={"max_bytes": policy.max_entry_bytes},
+        )
+    if len(draft.tags) > policy.max_tags:
+        raise TooLarge(f"At most {policy.max_tags} tags.", pointer=f"{pointer}/tags")
+    for number, tag in enumerate(draft.tags):
+        _label(tag, f"{pointer}/tags/{number}", MAX_TAG_LENGTH)
+    source = draft.source
+    for name, value, most in (
+        ("id", draft.id, MAX_ID_LENGTH),
+        ("kind", draft.kind, 64),
+        ("subject", draft.subject, _LABEL_LENGTH),
+        ("source/actor", source.actor, _LABEL_LENGTH),
+        ("source/role", source.role, _LABEL_LENGTH),
+        ("source/session", source.session, _LABEL_LENGTH),
+        ("source/run", source.run, _LABEL_LENGTH),
+        ("source/node", source.node, _LABEL_LENGTH),
+    ):
+        if value is not None:
+            _label(value, f"{pointer}/{name}", most)
+    if draft.id == "" or not draft.kind:
+        raise Invalid("Leave the field out rather than empty.", pointer=f"{pointer}/{'kind' if draft.id else 'id'}")
+    if source.actor.startswith(CREDENTIAL_PREFIXES):
+        raise Invalid("An actor's name does not begin with key:, host: or local:", pointer=f"{pointer}/source/actor")
+    if not 0 <= source.trust <= 10:
+        raise Invalid("Trust is 0 to 10.", pointer=f"{pointer}/source/trust")
+    if draft.attributes:
+        try:
+            size = len(canonical(dict(draft.attributes)))
+        except Invalid:
+            raise Invalid(
+                "Attributes are plain JSON: no NaN, no integers beyond 2^53, no broken text.",
+                pointer=f"{pointer}/attributes",
+            ) from None
+        if size > policy.max_attribute_bytes:
+            raise TooLarge(
+                f"Attributes are at most {policy.max_attribute_bytes} bytes as JSON.", pointer=f"{pointer}/attributes"
+            )
+    if draft.created_at is not None and not 0 <= draft.created_at <= now + _CLOCK_SKEW_MS:
+        raise Invalid("created_at is in the future.", pointer=f"{pointer}/created_at")
+    if draft.expires_at is not None and draft.expires_at <= now:
+        raise Invalid("expires_at has passed already.", pointer=f"{pointer}/expires_at")
+
+
+def _label(value: str, pointer: str, most: int) -> None:
+    _utf8(value, pointer)
+    if len(value) > most:
+        raise TooLarge(f"At most {most} characters.", pointer=pointer)
+
+
+def _utf8(text: str, pointer: str) -> bytes:
+    if "\x00" in text:
+        raise Invalid("The text has a NUL character. Remove it.", pointer=pointer)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Invalid("The text is not valid Unicode (it has a lone surrogate).", pointer=pointer) from None
+
+
+def _expiry(draft: Draft, policy: TenantPolicy, now: int) -> int | None:
+    if draft.expires_at is not None or policy.default_ttl_ms is None:
+        return draft.expires_at
+    return now + policy.default_ttl_ms
+
+
+def _replay(stored: tuple[str, bytes], digest: str) -> list[Receipt]:
+    before, answer = stored
+    if before != digest:
+        raise IdempotencyReused()
+    receipts = msgspec.json.decode(answer, type=list[Receipt])
+    return [msgspec.structs.replace(receipt, replayed=True) for receipt in receipts]

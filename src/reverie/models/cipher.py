@@ -1,0 +1,69 @@
+"""Sealing with AES-256-GCM under a key that lives beside the database, never inside it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from reverie.core.errors import ReverieError, StoreUnavailable
+
+_NONCE = 12
+_KEY = 32
+
+
+class FileCipher:
+    """Seals under the key in a file, which only its owner may read."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._aead: AESGCM | None = None
+
+    def _key(self) -> AESGCM:
+        if self._aead is None:
+            try:
+                self._aead = AESGCM(_read_or_make(self._path))
+            except OSError as fault:
+                raise StoreUnavailable(f"Cannot read or make the key file {self._path}.") from fault
+        return self._aead
+
+    def seal(self, clear: bytes, *, context: bytes) -> bytes:
+        """Encrypt and authenticate `clear`, bound to `context`."""
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._key().encrypt(nonce, clear, context)
+
+    def open(self, sealed: bytes, *, context: bytes) -> bytes:
+        """The clear bytes; raises when `sealed` was altered or the key is another."""
+        try:
+            return self._key().decrypt(sealed[:_NONCE], sealed[_NONCE:], context)
+        except InvalidTag:
+            raise ReverieError(
+                f"A registered secret cannot be opened: {self._path} is not the key it was sealed with. "
+                "Put the right key file back, or remove the secret and register it again.",
+                code="wrong_key_file",
+            ) from None
+
+
+def _read_or_make(path: Path) -> bytes:
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(descriptor, secrets.token_bytes(_KEY))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(fresh, path)  # the first process wins; the others read what it made
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    key = path.read_bytes()
+    if len(key) != _KEY:
+        raise StoreUnavailable(f"The key file {path} has {len(key)} bytes, not {_KEY}. Put the right one back.")
+    return key

@@ -1,0 +1,126 @@
+"""Every setting, once: name, environment variable, default, help. `reverie settings` prints this table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from reverie.core.errors import Invalid
+
+
+def _setting(default: Any, variable: str, text: str) -> Any:
+    return field(default=default, metadata={"variable": variable, "help": text})
+
+
+def default_data() -> str:
+    """Where memory lives when nobody says: `$XDG_DATA_HOME/reverie`, else `~/.local/share/reverie`."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return str(Path(base) / "reverie")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How this process runs. What differs between tenants is policy, not a setting."""
+
+    data: str = _setting("", "REVERIE_DATA", "folder of the database, its key file and its backups")
+    database_url: str = _setting("", "REVERIE_DATABASE_URL", "sqlite:///PATH; empty: reverie.db in the data folder")
+    host: str = _setting("127.0.0.1", "REVERIE_HOST", "address to listen on")
+    port: int = _setting(8484, "REVERIE_PORT", "port to listen on; 0 picks a free one")
+    key_file: str = _setting("", "REVERIE_KEY_FILE", "seals registered secrets; empty: reverie.key in the data folder")
+    read_only: bool = _setting(False, "REVERIE_READ_ONLY", "refuse every write")
+    tokenizer: str = _setting("o200k_base", "REVERIE_TOKENIZER", "o200k_base, cl100k_base or none")
+    embedder: str = _setting("static", "REVERIE_EMBEDDER", "static (built in) or none")
+    max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body")
+    rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
+    rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
+    sweep_seconds: int = _setting(60, "REVERIE_SWEEP_SECONDS", "pause between sweeps of expired and retired text")
+    log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
+    log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
+
+    @classmethod
+    def load(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
+        """Settings from the environment; `given` values that are not None win."""
+        environment = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for item in fields(cls):
+            value = given.pop(item.name, None)
+            if value is None and environment.get(item.metadata["variable"], "") != "":
+                value = environment[item.metadata["variable"]]
+            if value is not None:
+                values[item.name] = _typed(item.name, value, item.default)
+        if given:
+            raise TypeError(f"no such settings: {sorted(given)}")
+        settings = cls(**values)
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Refuse what cannot work, naming the variable."""
+        choices = {
+            "tokenizer": ("o200k_base", "cl100k_base", "none"),
+            "embedder": ("static", "none"),
+            "log_level": ("debug", "info", "warning", "error"),
+            "log_format": ("text", "json"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise Invalid(f"{variable(name)} is one of {', '.join(allowed)}.")
+        if not 0 <= self.port <= 65535:
+            raise Invalid("REVERIE_PORT is 0 to 65535.")
+
+    @property
+    def data_folder(self) -> Path:
+        """The data folder."""
+        return Path(self.data or default_data()).expanduser()
+
+    @property
+    def database(self) -> str:
+        """The path of the SQLite file, or `:memory:`."""
+        url = self.database_url
+        if not url:
+            return str(self.data_folder / "reverie.db")
+        if url in ("sqlite://", "sqlite:///:memory:"):
+            return ":memory:"
+        if url.startswith("sqlite:///"):
+            return url.removeprefix("sqlite:///")
+        raise Invalid(
+            "REVERIE_DATABASE_URL is sqlite:///PATH (three slashes, then the path; four for an absolute one)."
+        )
+
+    @property
+    def key_path(self) -> Path:
+        """The key file."""
+        if self.key_file:
+            return Path(self.key_file).expanduser()
+        if self.database_url and self.database != ":memory:":
+            return Path(self.database).with_name("reverie.key")
+        return self.data_folder / "reverie.key"
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return str(next(item.metadata["variable"] for item in fields(Settings) if item.name == name))
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    if isinstance(default, bool):
+        if isinstance(value, bool):
+            return value
+        word = str(value).strip().lower()
+        if word in ("1", "true", "yes", "on"):
+            return True
+        if word in ("0", "false", "no", "off"):
+            return False
+        raise Invalid(f"{variable(name)} is true or false.")
+    if isinstance(default, int):
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            raise Invalid(f"{variable(name)} is a whole number.") from None
+        if number < 0:
+            raise Invalid(f"{variable(name)} is not negative.")
+        return number
+    return str(value)
