@@ -86,9 +86,7 @@ class ReadTx(Protocol):
     def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:
         """Arrows from the entry (or to it), in the order they were made."""
 
-    def read_log(
-        self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None
-    ) -> list[Event]:
+    def read_log(self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None) -> list[Event]:
         """Events after a position, in order."""
 
     def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
@@ -126,6 +124,7 @@ class WriteTx(ReadTx, Protocol):
         state: EntryState | None = None,
         archived: bool | None = None,
         pinned: bool | None = None,
+        held: bool | None = None,
         attributes: Mapping[str, Any] | None = None,
         expires_at: int | None = None,
     ) -> Entry:

@@ -1,8 +1,8 @@
 """SQL lives in .sql files: a name and a purpose above each query, read once.
 
-    -- name: head
-    -- The tip of a tenant's log.
-    SELECT ...;
+-- name: head
+-- The tip of a tenant's log.
+SELECT ...;
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 -- name: columns
 -- An entry, in the order rows.py reads it.
 e.n, e.ref, e.id, e.kind, e.content, e.tags, e.subject, e.attributes, e.actor, e.role, e.door, e.session, e.run,
-e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.version, e.born_seq, e.gone_seq
+e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.held,
+e.version, e.born_seq, e.gone_seq
 
 -- name: filter
 -- What a Filter asks of an entry. Absent parts are NULL.
@@ -156,7 +157,7 @@ ORDER BY e.n LIMIT :limit
 
 -- name: tenant
 -- A tenant by name.
-SELECT n, log_key, seq, epoch, hash, entries, bytes FROM tenant WHERE name = ?
+SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq FROM tenant WHERE name = ?
 
 -- name: tenants
 -- Every tenant.
@@ -164,12 +165,13 @@ SELECT name FROM tenant ORDER BY name
 
 -- name: add_tenant
 -- A new tenant with an empty log.
-INSERT INTO tenant (name, log_key, seq, epoch, hash, entries, bytes, created_at) VALUES (?, ?, 0, 0, ?, 0, 0, ?)
+INSERT INTO tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at)
+VALUES (?, ?, 0, 0, ?, 0, 0, 0, ?)
 RETURNING n
 
 -- name: set_head
 -- Move the tip of a tenant's log.
-UPDATE tenant SET seq = ?, epoch = ?, hash = ?, entries = ?, bytes = ? WHERE n = ?
+UPDATE tenant SET seq = ?, epoch = ?, hash = ?, entries = ?, bytes = ?, rules_seq = ? WHERE n = ?
 
 -- name: last_position
 -- The highest position ever used.
@@ -183,8 +185,8 @@ prev_hash, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: add_entry
 -- Store an entry.
 INSERT INTO entry (n, tenant, ref, id, kind, content, tags, subject, attributes, actor, role, door, session, run, node,
-trust, state, created_at, expires_at, pinned, archived, version, born_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+trust, state, created_at, expires_at, pinned, archived, held, version, born_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_words
 -- Index the words of an entry.
@@ -220,7 +222,7 @@ INSERT INTO model (name) VALUES (?) RETURNING k
 
 -- name: change
 -- What may change in an entry.
-UPDATE entry SET state = ?, archived = ?, pinned = ?, attributes = ?, expires_at = ?, version = ?, gone_seq = ?, gone_at = ?
+UPDATE entry SET state = ?, archived = ?, pinned = ?, held = ?, attributes = ?, expires_at = ?, version = ?, gone_seq = ?, gone_at = ?
 WHERE n = ? AND tenant = ?
 
 -- name: rewrite

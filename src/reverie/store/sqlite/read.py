@@ -42,7 +42,7 @@ class SqliteReadTx:
     def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: VectorCache) -> None:
         self.scope = scope
         self.now = now
-        self._db = db
+        self._connection = db
         self._cache = cache
         self._tenant: int | None = None
         self._log_key = b""
@@ -50,7 +50,11 @@ class SqliteReadTx:
         row = db.execute(QUERIES["tenant"], (scope.tenant,)).fetchone()
         if row:
             self._tenant, self._log_key = row[0], row[1]
-            self._head = Head(seq=row[2], epoch=row[3], hash=row[4].hex(), entries=row[5], bytes=row[6])
+            self._head = Head(row[2], row[3], row[4].hex(), row[5], row[6], row[7])
+
+    @property
+    def _db(self) -> apsw.Connection:
+        return self._connection
 
     def head(self) -> Head:
         return self._head
@@ -89,7 +93,9 @@ class SqliteReadTx:
         at, n = _open_cursor(cursor)
         everywhere = self.scope.ref is None or where.gone or where.expired is not False
         if everywhere:
-            name = "scan_subject" if where.subject else "scan_expired" if where.expired and not where.gone else "scan_all"
+            name = (
+                "scan_subject" if where.subject else "scan_expired" if where.expired and not where.gone else "scan_all"
+            )
             bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone), n=FIRST if n is None else n)
         elif as_of is not None:
             name = "scan_as_of"
@@ -110,7 +116,7 @@ class SqliteReadTx:
 
     def count(self, where: Filter) -> int:
         bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone))
-        return int(self._db.execute(QUERIES["count"], bound).fetchone()[0])
+        return int(self._db.execute(QUERIES["count"], bound).get)
 
     def cold(self, *, before: int, limit: int) -> list[Entry]:
         return [to_entry(row) for row in self._db.execute(QUERIES["scan_cold"], (self._tenant, before, limit))]
@@ -162,7 +168,7 @@ class SqliteReadTx:
 
     def index_state(self, model: str) -> tuple[int, int]:
         bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model}
-        row = self._db.execute(QUERIES["index_state"], bound).fetchone()
+        row: Any = self._db.execute(QUERIES["index_state"], bound).fetchone()
         return row[0], row[1]
 
     def unembedded(self, model: str, *, limit: int) -> list[Entry]:
@@ -174,9 +180,7 @@ class SqliteReadTx:
         rows = self._db.execute(sql, (self._tenant, self._ref, entry_id))
         return [Link(row[0], row[1], row[2], row[3]) for row in rows if type is None or row[2] == type]
 
-    def read_log(
-        self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None
-    ) -> list[Event]:
+    def read_log(self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None) -> list[Event]:
         bound = {
             "tenant": self._tenant,
             "after": after,

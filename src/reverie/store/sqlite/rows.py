@@ -34,9 +34,10 @@ def to_entry(row: Sequence[Any]) -> Entry:
         expires_at=row[17],
         pinned=bool(row[18]),
         archived=bool(row[19]),
-        version=row[20],
-        born_seq=row[21],
-        gone_seq=row[22],
+        held=bool(row[20]),
+        version=row[21],
+        born_seq=row[22],
+        gone_seq=row[23],
     )
 
 
@@ -65,6 +66,7 @@ def to_row(entry: Entry, tenant: int) -> tuple[Any, ...]:
         entry.expires_at,
         int(entry.pinned),
         int(entry.archived),
+        int(entry.held),
         entry.version,
         entry.born_seq,
     )

@@ -14,6 +14,7 @@ CREATE TABLE tenant (
   hash BLOB NOT NULL,
   entries INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
+  rules_seq INTEGER NOT NULL,
   created_at INTEGER NOT NULL
 );
 
@@ -53,6 +54,7 @@ CREATE TABLE entry (
   expires_at INTEGER,
   pinned INTEGER NOT NULL,
   archived INTEGER NOT NULL,
+  held INTEGER NOT NULL,
   version INTEGER NOT NULL,
   born_seq INTEGER NOT NULL,
   gone_seq INTEGER,

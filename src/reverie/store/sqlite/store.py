@@ -80,8 +80,8 @@ class SqliteStore:
         return db
 
     def _prepare(self, db: apsw.Connection) -> None:
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        application = db.execute("PRAGMA application_id").get
+        tables = db.execute("SELECT count(*) FROM sqlite_schema").get
         if application != APPLICATION_ID and tables:
             raise StoreCorrupt(f"{self.path} is a database of another program.")
         if self.durable:
@@ -138,13 +138,13 @@ class SqliteStore:
         """Integrity of the file, its schema version and size. Raises StoreCorrupt on the first fault."""
 
         def look(db: apsw.Connection) -> Mapping[str, Any]:
-            (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+            verdict = db.execute("PRAGMA integrity_check(1)").get
             if verdict != "ok":
                 raise StoreCorrupt(f"The integrity check failed. Restore the newest backup. ({str(verdict)[:120]})")
-            (pages,) = db.execute("PRAGMA page_count").fetchone()
-            (size,) = db.execute("PRAGMA page_size").fetchone()
-            (free,) = db.execute("PRAGMA freelist_count").fetchone()
-            (mode,) = db.execute("PRAGMA journal_mode").fetchone()
+            pages = db.execute("PRAGMA page_count").get
+            size = db.execute("PRAGMA page_size").get
+            free = db.execute("PRAGMA freelist_count").get
+            mode = db.execute("PRAGMA journal_mode").get
             return {
                 "engine": f"SQLite {apsw.sqlite_lib_version()}",
                 "schema": schema_version(db),
@@ -236,7 +236,7 @@ class SqliteControlTx:
 
 def schema_version(db: apsw.Connection) -> int:
     """The number of the last migration the file has."""
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+    return int(db.execute("PRAGMA user_version").get)
 
 
 def migrate(db: apsw.Connection, now: int) -> None:

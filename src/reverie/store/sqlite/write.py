@@ -17,10 +17,10 @@ import msgspec
 from reverie.core.entry import READABLE as READABLE_STATES
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.event import NewEvent, chain, encode_data, genesis
+from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data, genesis
 from reverie.core.query import Head
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
-from reverie.store.sqlite.rows import encode, scope_token, to_entry, to_row
+from reverie.store.sqlite.rows import encode, scope_token, to_document, to_entry, to_row
 from reverie.store.sqlite.vectors import VectorCache
 
 Vector = tuple[str, bytes]
@@ -29,18 +29,19 @@ Vector = tuple[str, bytes]
 class _Tenant:
     """A tenant's head while a batch runs."""
 
-    __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "seq", "written")
+    __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "rules_seq", "seq", "written")
 
     def __init__(self, row: Sequence[Any]) -> None:
         self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
-        self.hash, self.entries, self.bytes = row[4].hex(), row[5], row[6]
+        self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
         self.written = self.state()
 
-    def state(self) -> tuple[int, int, str, int, int]:
-        return self.seq, self.epoch, self.hash, self.entries, self.bytes
+    def state(self) -> Head:
+        return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
 
-    def back_to(self, state: tuple[int, int, str, int, int]) -> None:
-        self.seq, self.epoch, self.hash, self.entries, self.bytes = state
+    def back_to(self, head: Head) -> None:
+        self.seq, self.epoch, self.hash = head.seq, head.epoch, head.hash
+        self.entries, self.bytes, self.rules_seq = head.entries, head.bytes, head.rules_seq
 
 
 class Batch:
@@ -62,10 +63,10 @@ class Batch:
     def tenant(self, name: str) -> _Tenant:
         held = self.tenants.get(name)
         if held is None:
-            row = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
+            row: Any = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
             if row is None:
                 bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
-                (number,) = self.db.execute(QUERIES["add_tenant"], bound).fetchone()
+                number = self.db.execute(QUERIES["add_tenant"], bound).get
                 self.db.execute(words_table(number))
                 self.db.execute(f"INSERT INTO words_{number}(words_{number}, rank) VALUES ('secure-delete', 1)")
                 self.db.execute(f"INSERT INTO words_{number}(words_{number}, rank) VALUES ('rank', 'bm25(0.0, 1.0)')")
@@ -79,21 +80,30 @@ class Batch:
     def flush(self) -> None:
         for sql, rows in self.rows.items():
             if rows:
-                self.db.executemany(sql, rows)
+                insert_many(self.db, sql, rows)
                 rows.clear()
         for held in self.tenants.values():
-            if held.written != held.state():
-                bound = (held.seq, held.epoch, bytes.fromhex(held.hash), held.entries, held.bytes, held.n)
-                self.db.execute(QUERIES["set_head"], bound)
-                held.written = held.state()
+            head = held.state()
+            if held.written != head:
+                bound = (
+                    head.seq,
+                    head.epoch,
+                    bytes.fromhex(head.hash),
+                    head.entries,
+                    head.bytes,
+                    head.rules_seq,
+                )
+                self.db.execute(QUERIES["set_head"], (*bound, held.n))
+                held.written = head
 
     def model(self, name: str) -> int:
-        number = self.models.get(name)
+        number: Any = self.models.get(name)
         if number is None:
-            row = self.db.execute(QUERIES["model"], (name,)).fetchone()
-            row = row or self.db.execute(QUERIES["add_model"], (name,)).fetchone()
-            number = self.models[name] = row[0]
-        return number
+            number = self.db.execute(QUERIES["model"], (name,)).get
+            if number is None:
+                number = self.db.execute(QUERIES["add_model"], (name,)).get
+            self.models[name] = number
+        return int(number)
 
 
 def words_table(tenant: int) -> str:
@@ -102,6 +112,27 @@ def words_table(tenant: int) -> str:
         f"CREATE VIRTUAL TABLE words_{tenant} USING fts5(scope, body, "
         "tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'\")"
     )
+
+
+def insert_many(db: apsw.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows, many to a statement.
+
+    The interpreter's lock is let go and fought for again at every step of a statement; with one row to a step, 64
+    waiting threads made the writer half as fast.
+    """
+    at = 0
+    for size in _CHUNKS:
+        while len(rows) - at >= size:
+            statement = _CHUNKED.get((sql, size))
+            if statement is None:
+                head, values = sql.rsplit("VALUES", 1)
+                statement = _CHUNKED[(sql, size)] = head + "VALUES" + ",".join([values] * size)
+            db.execute(statement, [value for row in rows[at : at + size] for value in row])
+            at += size
+
+
+_CHUNKS = (256, 64, 16, 4, 1)
+_CHUNKED: dict[tuple[str, int], str] = {}
 
 
 class SqliteWriteTx(SqliteReadTx):
@@ -178,8 +209,7 @@ class SqliteWriteTx(SqliteReadTx):
             self._batch.db.execute("RELEASE body")
 
     def head(self) -> Head:
-        held = self._held
-        return Head(seq=held.seq, epoch=held.epoch, hash=held.hash, entries=held.entries, bytes=held.bytes)
+        return self._held.state()
 
     def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
         held = self._held
@@ -204,15 +234,15 @@ class SqliteWriteTx(SqliteReadTx):
         )
         self._batch.add(QUERIES["add_event"], row)
         held.seq, held.hash = link.seq, link.hash
+        if link.type in RULE_EVENTS:
+            held.rules_seq = link.seq
         return link.seq
 
     def _logged(self, seq: int) -> None:
         if not self._first_seq <= seq <= self._held.seq:
             raise ValueError("a change needs an event of this transaction")
 
-    def insert(
-        self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool
-    ) -> Entry:
+    def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
         self._logged(seq)
         batch, held = self._batch, self._held
         if self.scope.ref is not None and entry.ref != self.scope.ref:
@@ -257,6 +287,7 @@ class SqliteWriteTx(SqliteReadTx):
         state: EntryState | None = None,
         archived: bool | None = None,
         pinned: bool | None = None,
+        held: bool | None = None,
         attributes: Mapping[str, Any] | None = None,
         expires_at: int | None = None,
     ) -> Entry:
@@ -271,6 +302,7 @@ class SqliteWriteTx(SqliteReadTx):
             state=before.state if state is None else state,
             archived=before.archived if archived is None else archived,
             pinned=before.pinned if pinned is None else pinned,
+            held=before.held if held is None else held,
             attributes=before.attributes if attributes is None else attributes,
             expires_at=before.expires_at if expires_at is None else expires_at,
             version=before.version + 1,
@@ -291,6 +323,7 @@ class SqliteWriteTx(SqliteReadTx):
             after.state.value,
             int(after.archived),
             int(after.pinned),
+            int(after.held),
             encode(after.attributes) if after.attributes else "{}",
             after.expires_at,
             after.version,
@@ -309,9 +342,7 @@ class SqliteWriteTx(SqliteReadTx):
         if vector:
             db.execute(QUERIES["drop_vector"], (entry.position, self._tenant))
 
-    def index(
-        self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None
-    ) -> None:
+    def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         self._logged(seq)
         entry = self._stored(entry_id)
         if entry.gone_seq is not None:
@@ -325,7 +356,15 @@ class SqliteWriteTx(SqliteReadTx):
         db = self._changing()
         attributes = encode(entry.attributes) if entry.attributes else "{}"
         tags = encode(list(entry.tags)) if entry.tags else "[]"
-        bound = (entry.content, tags, entry.subject, attributes, before.version + 1, before.position, self._tenant)
+        bound = (
+            entry.content,
+            tags,
+            entry.subject,
+            attributes,
+            before.version + 1,
+            before.position,
+            self._tenant,
+        )
         db.execute(QUERIES["rewrite"], bound)
         self._held.bytes += len(entry.content.encode()) - before.byte_size
         for tag in before.tags:
@@ -400,6 +439,11 @@ class SqliteWriteTx(SqliteReadTx):
         db.execute(QUERIES["add_document"], bound)
         db.execute(QUERIES["trim_document"], (self._tenant, space, key, version - max(keep, 1)))
         return Document(space, key, version, body, dict(meta), self.now, seq)
+
+    def _document(self, space: str, key: str, version: int | None = None) -> Document | None:
+        bound = {"tenant": self._tenant, "space": space, "key": key, "version": version}
+        row = self._batch.db.execute(QUERIES["load"], bound).fetchone()  # documents never wait: no flush needed
+        return to_document(row) if row else None
 
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         waiting = self._batch.answers.get((self._held.n, key))
