@@ -70,7 +70,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate in its place. `score` is the sum of `signals`."""
+    """A candidate in its place. `score` is the sum of `signals`, rounded to six places."""
 
     id: str
     score: float
@@ -118,14 +118,7 @@ def rank(
     found = [signals(at) for at in range(len(chosen))]
     scores = [round(sum(values), 6) for values in found]
     order = sorted(range(len(chosen)), key=lambda at: (-scores[at], chosen[at].position, chosen[at].id))
-    return [
-        Ranked(
-            chosen[at].id,
-            scores[at],
-            {name: round(value, 6) for name, value in zip(SIGNALS, found[at], strict=True)},
-        )
-        for at in order[:limit]
-    ]
+    return [Ranked(chosen[at].id, scores[at], dict(zip(SIGNALS, found[at], strict=True))) for at in order[:limit]]
 
 
 def worth_widening(candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS) -> list[str]:
@@ -176,9 +169,11 @@ def _timely(query: str, candidates: Sequence[Candidate], now_ms: int, weights: W
     times = periods(query, now_ms)
     if not times:
         return [0.0] * len(candidates)
-    return [
-        weights.time if any(time.covers(candidate.created_at) for time in times) else 0.0 for candidate in candidates
-    ]
+    covered = {
+        at: weights.time if any(time.covers(at) for time in times) else 0.0
+        for at in {candidate.created_at for candidate in candidates}
+    }
+    return [covered[candidate.created_at] for candidate in candidates]
 
 
 def _substance(content: str, weights: Weights) -> float:
