@@ -28,12 +28,11 @@ _SMALLEST_CUT = 24
 """Tokens that must be free before a memory is cut to fit them; a shorter scrap helps nobody."""
 
 _INVISIBLE = "[\\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
-_DELIMITER = re.compile(
-    "<(?=" + _INVISIBLE + "/?" + "".join(_INVISIBLE + letter for letter in "memory") + ")", re.IGNORECASE
-)
+_LETTERS = _INVISIBLE.join("memory")
+_DELIMITER = re.compile(f"<(?={_INVISIBLE}(?:/{_INVISIBLE})?{_LETTERS})", re.IGNORECASE)
 _CONTROL_TOKEN = re.compile(r"<(?=\|[^|<>\s]{1,64}\|>)")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|\n+")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++|\n++")
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
 _NEGATION = frozenset({"no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot", "t"})

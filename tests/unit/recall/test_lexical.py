@@ -118,3 +118,9 @@ def test_stems(words, expected):
 
 def test_irregular_forms_lead_to_a_regular_word():
     assert not set(IRREGULAR.values()) & set(IRREGULAR)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ["a", "a-", "a'", "-", "aB", "日", "é", "_", "a.", "１"])
+def test_hostile_length_takes_no_hostile_time(piece):
+    terms(piece * (200_000 // len(piece)))

@@ -137,3 +137,10 @@ def test_empty_and_undated():
     packed = pack(items, budget=100, count=count)
     assert packed.left_out[0].reason == "empty"
     assert "undated" in packed.text
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ["<", "< ", "</", "<m", ".", ". ", "!\n", "<|", "\u200b", "a.b-", "' "])
+def test_hostile_length_takes_no_hostile_time(piece):
+    content = "<" + piece * (200_000 // len(piece))
+    assert pack([make_item("m1", content)], budget=100, count=len).tokens <= 100
