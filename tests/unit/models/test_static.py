@@ -51,9 +51,7 @@ def test_name_carries_the_hash_of_the_table(embedder):
 
 
 def test_manifest_names_licence_source_and_command():
-    manifest = json.loads(
-        resources.files("reverie.models.static").joinpath("MANIFEST.json").read_text("utf-8")
-    )
+    manifest = json.loads(resources.files("reverie.models.static").joinpath("MANIFEST.json").read_text("utf-8"))
     assert manifest["licence"] == "Apache-2.0"
     assert "all-MiniLM-L6-v2" in manifest["notice"]
     assert "tools/build_embedding_table.py" in manifest["command"]
@@ -108,10 +106,7 @@ def test_threads_share_one_embedder(embedder):
     texts = [f"thread test {n}" for n in range(300)]
     expected = embedder.embed(texts)
     results: list[list[bytes]] = []
-    threads = [
-        threading.Thread(target=lambda: results.append(StaticEmbedder.embed(embedder, texts)))
-        for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: results.append(StaticEmbedder.embed(embedder, texts))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

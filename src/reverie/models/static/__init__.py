@@ -76,9 +76,7 @@ class StaticEmbedder:
         sums = np.zeros((len(rows), DIMENSIONS), dtype=np.int32)
         for index, own in enumerate(rows):
             for at in range(0, len(own), _SEGMENT):
-                sums[index] += np.add.reduce(
-                    self._table.take(own[at : at + _SEGMENT], axis=0), axis=0, dtype=np.int16
-                )
+                sums[index] += np.add.reduce(self._table.take(own[at : at + _SEGMENT], axis=0), axis=0, dtype=np.int16)
         return sums
 
 
