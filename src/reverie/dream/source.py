@@ -1,0 +1,63 @@
+"""What a distiller is given and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+How = Literal["quoted", "shortened", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One memory entry, already redacted, as a distiller sees it."""
+
+    id: str
+    content: str
+    created_at: int  # milliseconds, UTC
+    speaker: str | None = None
+    kind: str = "note"
+    pinned: bool = False
+    tags: tuple[str, ...] = ()
+    session: str | None = None
+    trust: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a distillate and the sources it stands for, newest first.
+
+    `count` says how often it was made; `how` whether its words are the source's (`quoted`), some were
+    left out or a date was anchored (`shortened`), or several wordings stand side by side (`merged`).
+    """
+
+    text: str
+    source_ids: tuple[str, ...]
+    how: How
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Collapsed:
+    """Sources that say the same: the newest is kept, the others count."""
+
+    kept: str
+    merged: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return 1 + len(self.merged)
+
+
+@dataclass(frozen=True, slots=True)
+class Distillate:
+    """A text of at most the tokens asked for, every statement with its sources.
+
+    `collapsed` lists the duplicates found, `dropped` the ids that no statement stands for.
+    """
+
+    text: str
+    tokens: int
+    statements: tuple[Statement, ...]
+    collapsed: tuple[Collapsed, ...]
+    dropped: tuple[str, ...]
