@@ -1,0 +1,54 @@
+"""Run the measurements: all of them, or those named.
+
+    python -m bench                    every measurement
+    python -m bench store --quick      one, with fewer rounds
+    python -m bench store --json       its figures as JSON
+
+A measurement is a module of this folder with a `main`. Each runs in its own process, so none warms another's caches.
+Options a measurement does not know are not passed on to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def measurements() -> list[str]:
+    """The names of the measurements that exist."""
+    modules = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
+    return [path.stem for path in modules if "def main(" in path.read_text("utf-8")]
+
+
+def main() -> int:
+    known = measurements()
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(known)}")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    given = parser.parse_args()
+    for name in given.names:
+        if name not in known:
+            parser.error(f"there is no measurement '{name}'. Known: {', '.join(known)}")
+    failed = []
+    for name in given.names or known:
+        source = (FOLDER / f"{name}.py").read_text("utf-8")
+        options = [option for option in ("--quick", "--json") if getattr(given, option[2:]) and option in source]
+        if not given.json:
+            print(f"\n== {name} ==\n", flush=True)
+        done = subprocess.run([sys.executable, "-m", f"bench.{name}", *options], cwd=FOLDER.parent, check=False)
+        if done.returncode:
+            failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

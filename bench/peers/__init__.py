@@ -1,0 +1,1 @@
+"""What is measured side by side: one module per peer, each run in an environment of its own."""

@@ -1,0 +1,57 @@
+"""LangGraph's SqliteStore with its vector index (sqlite-vec), on a connection set to WAL and synchronous=FULL.
+
+The driver is pysqlite3, because many Pythons are built without the loadable extensions that sqlite-vec needs. The
+store searches by meaning only.
+"""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from importlib.metadata import version
+from pathlib import Path
+
+import pysqlite3.dbapi2 as sqlite
+from langgraph.store.base import PutOp
+from langgraph.store.sqlite import SqliteStore
+
+from bench.peers.protocol import DIMENSIONS, embed, serve
+
+_SPACE = ("notes",)
+
+
+class LangGraph:
+    def __init__(self, folder: Path) -> None:
+        self._db = sqlite.connect(str(folder / "store.db"), check_same_thread=False, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL").fetchall()
+        self._db.execute("PRAGMA synchronous = FULL")
+        index = {"dims": DIMENSIONS, "embed": lambda texts: [embed(text) for text in texts], "fields": ["text"]}
+        self._store = SqliteStore(self._db, index=index)
+        self._store.setup()
+
+    def put(self, text: str) -> str:
+        key = uuid.uuid4().hex
+        self._store.put(_SPACE, key, {"text": text})
+        return key
+
+    def put_many(self, texts: list[str]) -> list[str]:
+        keys = [uuid.uuid4().hex for _ in texts]
+        self._store.batch([PutOp(_SPACE, key, {"text": text}) for key, text in zip(keys, texts, strict=True)])
+        return keys
+
+    def get(self, entry_id: str) -> str:
+        return str(self._store.get(_SPACE, entry_id).value["text"])
+
+    def newest(self, count: int) -> int:
+        return len(self._store.search(_SPACE, limit=count))
+
+    def search(self, query: str) -> int:
+        return len(self._store.search(_SPACE, query=query, limit=10))
+
+    def close(self) -> None:
+        self._db.close()
+
+
+if __name__ == "__main__":
+    names = ("langgraph-checkpoint-sqlite", "sqlite-vec")
+    serve(LangGraph, {"python": platform.python_version(), **{name: version(name) for name in names}})
