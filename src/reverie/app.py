@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.host import Host, Parts
@@ -14,9 +16,14 @@ from reverie.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from reverie.store.contract import Store
+
 
 def build_host(settings: Settings, *, create: bool = True) -> Host:
     """A host over the configured store. `create=False` refuses to make a new database."""
+    if create and settings.database != ":memory:":
+        with suppress(OSError):  # the store says what is wrong with the folder
+            Path(settings.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Host(
         Parts(
             store=SqliteStore(settings.database, create=create),
@@ -26,6 +33,11 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             read_only=settings.read_only,
         )
     )
+
+
+def open_store(path: str) -> Store:
+    """The store in an existing file, such as a backup: nothing is made when there is none."""
+    return SqliteStore(path, create=False)
 
 
 def build_app(settings: Settings, host: Host) -> FastAPI:
