@@ -1,0 +1,210 @@
+"""Backups: a copy made while writers go on, proved before it gets its name, and brought back without overwriting.
+
+Beside `FILE` stands `FILE.json`, which says what the backup is: checksum, schema, and the head of every tenant's log.
+The key file is not inside: whoever has both can open registered secrets, so keeping them apart is the default.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from reverie.core.actor import Actor
+from reverie.core.clock import SystemClock, to_iso
+from reverie.core.errors import Invalid, StoreCorrupt, StoreError, StoreUnavailable
+from reverie.host import Host, Parts
+from reverie.store.contract import Store
+
+FORMAT = "reverie.backup/1"
+DATABASE = "reverie.db"
+KEY = "reverie.key"
+_BLOCK = 1 << 20
+
+Progress = Callable[[int, int], None]
+OpenStore = Callable[[str], Store]
+
+
+def create(
+    host: Host, file: Path, *, open_store: OpenStore, key: Path | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Back the host's store up to `file`; returns the manifest, which is also written to `FILE.json`.
+
+    The copy gets its name only after its integrity and every tenant's log were verified in the copy itself. With
+    `key`, the key file is copied to `FILE.key`, readable by its owner only. Nothing is ever overwritten.
+    """
+    manifest_file, key_copy = _beside(file, ".json"), _beside(file, ".key")
+    for path in (file, manifest_file, *([key_copy] if key else [])):
+        if path.exists():
+            raise Invalid(f"{path} exists already. Choose a new name; a backup never overwrites.")
+    if not file.parent.is_dir():
+        raise Invalid(f"There is no folder {file.parent}. Make it first.")
+    if key is not None and not key.is_file():
+        raise StoreUnavailable(f"There is no key file at {key}: leave out --with-key.")
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        host.parts.store.backup(str(partial), progress=progress)
+        facts = _prove(partial, open_store)
+        _sync(partial)
+        manifest: dict[str, Any] = {
+            "format": FORMAT,
+            "file": file.name,
+            "created_at": to_iso(host.parts.clock.now()),
+            "bytes": partial.stat().st_size,
+            "sha256": _checksum(partial),
+            **facts,
+            "key_file": key_copy.name if key else None,
+        }
+        if key is not None:
+            _write(key_copy, key.read_bytes())
+        _write(manifest_file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+        partial.rename(file)
+        _sync(file.parent)
+    finally:
+        for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm")):
+            leftover.unlink(missing_ok=True)
+    return manifest
+
+
+def verify(file: Path, *, open_store: OpenStore, progress: Progress | None = None) -> dict[str, Any]:
+    """Prove a backup: checksum, integrity, every log. Works on a copy; the backup itself is only read.
+
+    Raises StoreCorrupt when anything does not fit. A backup without its manifest is proved without the checksum.
+    """
+    with tempfile.TemporaryDirectory(prefix="reverie-verify-") as folder:
+        return _copy_and_prove(file, Path(folder) / DATABASE, open_store, progress)
+
+
+def restore(file: Path, into: Path, *, open_store: OpenStore, progress: Progress | None = None) -> dict[str, Any]:
+    """Bring a backup back as the database of the data folder `into`, which must be new or empty.
+
+    The database appears under its name only after it was verified. An older schema is brought up to date.
+    """
+    if into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise Invalid(f"{into} is not an empty folder. Restore into a new one, look at it, then swap the folders.")
+    made = not into.exists()
+    into.mkdir(parents=True, exist_ok=True)
+    partial = into / f".{DATABASE}.partial"
+    try:
+        facts = _copy_and_prove(file, partial, open_store, progress)
+        key_copy = _beside(file, ".key")
+        if key_copy.is_file():
+            _write(into / KEY, key_copy.read_bytes())
+        facts["key_file"] = KEY if key_copy.is_file() else None
+        _sync(partial)
+        partial.rename(into / DATABASE)
+        _sync(into)
+    except BaseException:
+        for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm"), into / KEY):
+            leftover.unlink(missing_ok=True)
+        if made:
+            with contextlib.suppress(OSError):
+                into.rmdir()
+        raise
+    return facts
+
+
+def _copy_and_prove(file: Path, copy: Path, open_store: OpenStore, progress: Progress | None) -> dict[str, Any]:
+    manifest = _manifest(file)
+    if not file.is_file():
+        raise StoreUnavailable(f"There is no backup at {file}.")
+    size, digest = file.stat().st_size, hashlib.sha256()
+    with copy.open("wb") as sink:
+        done = 0
+        for block in _blocks(file):
+            digest.update(block)
+            sink.write(block)
+            done += len(block)
+            if progress:
+                progress(done, size)
+    if manifest and manifest.get("sha256") != digest.hexdigest():
+        raise StoreCorrupt(f"{file} is not the file its manifest describes: its SHA-256 differs. Use another backup.")
+    facts = _prove(copy, open_store)
+    if manifest and manifest.get("tenants") != facts["tenants"]:
+        raise StoreCorrupt(f"{file} does not hold the logs its manifest names. Use another backup.")
+    return {
+        "file": str(file),
+        "bytes": size,
+        "sha256": digest.hexdigest(),
+        "manifest": manifest is not None,
+        **facts,
+        "key_file": (manifest or {}).get("key_file"),
+    }
+
+
+def _prove(path: Path, open_store: OpenStore) -> dict[str, Any]:
+    """Integrity of the file and the log of every tenant in it."""
+    store = open_store(str(path))
+    try:
+        found = store.check()
+        host = Host(Parts(store=store, clock=SystemClock()))
+        tenants = []
+        for name in host.tenants():
+            verdict = host.audit.verify(Actor(tenant=name, id="host:reverie", door="host"))
+            if not verdict.ok:
+                raise StoreCorrupt(f"The log of tenant {name} is broken at {verdict.broken_at}: {verdict.reason}.")
+            tenants.append({"tenant": name, "events": verdict.events, "entries": verdict.entries, "head": verdict.head})
+    finally:
+        store.close()
+    return {"schema": found["schema"], "engine": found["engine"], "tenants": tenants}
+
+
+def _manifest(file: Path) -> Mapping[str, Any] | None:
+    path = _beside(file, ".json")
+    if not path.is_file():
+        return None
+    try:
+        manifest = orjson.loads(path.read_bytes())
+    except ValueError:
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise StoreError(f"{path} is not the manifest of a backup. Move it away to verify without it.")
+    return manifest
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(file.name + suffix)
+
+
+def _blocks(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as source:
+        while block := source.read(_BLOCK):
+            yield block
+
+
+def _checksum(file: Path) -> str:
+    digest = hashlib.sha256()
+    for block in _blocks(file):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A new file that only its owner may read, on the disk when this returns."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as sink:
+        sink.write(content)
+        sink.flush()
+        os.fsync(sink.fileno())
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def free_bytes(folder: Path) -> int:
+    """What the disk under `folder` has left."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free

@@ -1,0 +1,231 @@
+"""doctor: a list of checks, each with what was found and what to do about it. Changes nothing."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+import reverie
+from reverie.core.clock import SystemClock, to_iso
+from reverie.core.entry import Entry, Scope
+from reverie.core.errors import ReverieError
+from reverie.core.event import Event
+from reverie.core.query import Filter, Head
+from reverie.host import Host
+from reverie.host.read import ANYTHING
+from reverie.ops.backup import free_bytes
+from reverie.recall.lexical import terms
+from reverie.settings import Settings
+from reverie.store.contract import ReadTx
+
+Status = Literal["ok", "warn", "fail"]
+Progress = Callable[[int, int], None]
+
+_TIGHT = 2**30
+_FULL = 100 * 2**20
+_EARLIEST = 1_735_689_600_000  # 2025-01-01: a clock before this was never set
+_SKEW_MS = 300_000
+
+
+class Check(Struct, frozen=True):
+    """One thing that was looked at."""
+
+    name: str
+    status: Status
+    found: str
+    next_step: str = ""
+
+
+def versions() -> dict[str, str]:
+    """What runs here."""
+    import apsw
+
+    return {
+        "reverie": reverie.__version__,
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "platform": platform.platform(terse=True),
+    }
+
+
+def examine(host: Host, settings: Settings, *, quick: bool = False, progress: Progress | None = None) -> list[Check]:
+    """Every check, in a fixed order. A check that cannot be made is a failed one. `quick` skips what reads it all."""
+    looks: list[tuple[str, Callable[[Host, Settings], Iterator[Check]]]] = [
+        ("versions", _versions),
+        ("integrity", _integrity),
+        ("log", _logs),
+        ("isolation", _isolation),
+        ("disk", _disk),
+        ("clock", _clock),
+        ("key file", _key_file),
+        ("permissions", _permissions),
+        ("vectors", _vectors),
+    ]
+    checks: list[Check] = []
+    for done, (name, look) in enumerate(looks, 1):
+        if quick and name in ("integrity", "log"):
+            continue
+        try:
+            checks += look(host, settings)
+        except (ReverieError, OSError) as fault:
+            checks.append(Check(name, "fail", getattr(fault, "message", type(fault).__name__)))
+        if progress:
+            progress(done, len(looks))
+    return checks
+
+
+def _versions(host: Host, _settings: Settings) -> Iterator[Check]:
+    found = versions()
+    yield Check("versions", "ok", ", ".join(f"{name} {value}" for name, value in found.items()))
+    embedder, rules = host.parts.embedder, host.parts.redactor.version
+    checksum = getattr(embedder, "verify", None)
+    if callable(checksum):
+        checksum()
+    yield Check("parts", "ok", f"embedder {embedder.name if embedder else 'none'}, redaction rules {rules}")
+
+
+def _integrity(host: Host, _settings: Settings) -> Iterator[Check]:
+    found = host.parts.store.check()
+    size = f"{found['bytes'] / 2**20:.1f} MiB, schema {found['schema']}, journal {found['journal']}"
+    yield Check("integrity", "ok", f"{found['engine']}, {size}")
+
+
+def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
+    events = entries = 0
+    tenants = host.tenants()
+    for name in tenants:
+        verdict = host.audit.verify(host.system_actor(name))
+        if not verdict.ok:
+            step = "Stop writing, keep the file as evidence, restore the newest backup that verifies."
+            yield Check("log", "fail", f"tenant {name} is broken at {verdict.broken_at}: {verdict.reason}", step)
+        events, entries = events + verdict.events, entries + verdict.entries
+    yield Check("log", "ok", f"{len(tenants)} tenants, {events} events, {entries} entries compared with the log")
+
+
+def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:
+    """Look for one tenant's entries through the eyes of others: a stranger that does not exist, and its neighbour."""
+    tenants = host.tenants()
+    stranger = f"probe-{secrets.token_hex(8)}"
+    probes = leaks = 0
+    for at, owner in enumerate(tenants):
+        sample = host.parts.store.read(Scope(owner), lambda tx: tx.scan(ANYTHING, limit=5).items)
+        for other in {stranger, tenants[(at + 1) % len(tenants)]} - {owner}:
+            for entry in sample:
+                probes += 1
+                leaks += any(entry.position in seen for seen in _views(host, other, entry))
+    empty = host.parts.store.read(Scope(stranger), lambda tx: (tx.head(), tx.refs(), tx.read_log(limit=1)))
+    if leaks or not _blank(*empty):
+        step = "Stop the server. This should be impossible: report it with the output of `reverie version --json`."
+        yield Check("isolation", "fail", f"{leaks} of {probes} probes saw another tenant's entry", step)
+        return
+    yield Check("isolation", "ok", f"{probes} probes across {len(tenants)} tenants and a stranger saw nothing")
+
+
+def _views(host: Host, other: str, entry: Entry) -> Iterator[set[int]]:
+    """Every way in which `other` might come upon an entry that is not its own, as the positions it then sees."""
+    words = terms(entry.content)[:8]
+    looks: list[Callable[[ReadTx], Iterable[Entry | None]]] = [
+        lambda tx: [tx.get(entry.id, where=ANYTHING)],
+        lambda tx: tx.scan(ANYTHING, limit=50).items,
+        lambda tx: [match.entry for match in tx.match(words, Filter(), limit=50)] if words else [],
+        lambda tx: tx.at([entry.position]).values(),
+    ]
+    for scope in (Scope(other, entry.ref), Scope(other)):
+        for look in looks if scope.ref else looks[1:]:
+            found = host.parts.store.read(scope, look)
+            yield {one.position for one in found if one is not None}
+
+
+def _blank(head: Head, refs: list[tuple[str, int]], log: list[Event]) -> bool:
+    return head.seq == 0 and head.entries == 0 and not refs and not log
+
+
+def _disk(_host: Host, settings: Settings) -> Iterator[Check]:
+    folder = _folder(settings)
+    if folder is None:
+        yield Check("disk", "warn", "the database is in memory", "Nothing survives the process; set REVERIE_DATA.")
+        return
+    free = free_bytes(folder)
+    found = f"{free / 2**30:.1f} GiB free under {folder}"
+    if free < _FULL:
+        yield Check("disk", "fail", found, "Free some space now: writes will soon be refused.")
+    elif free < _TIGHT:
+        yield Check("disk", "warn", found, "Free some space, or move the data folder.")
+    else:
+        yield Check("disk", "ok", found)
+
+
+def _clock(host: Host, _settings: Settings) -> Iterator[Check]:
+    now = SystemClock().now()
+    step = "Set the clock (for example with NTP) and restart the server."
+    if now < _EARLIEST:
+        yield Check("clock", "fail", f"it says {to_iso(now)}", step)
+        return
+    latest = 0
+    for name in host.tenants():
+        head = host.reading.snapshot(host.system_actor(name))
+        last = host.reading.events(host.system_actor(name), after=max(head - 1, 0), limit=1)
+        latest = max([latest, *(event.at for event in last)])
+    if latest > now + _SKEW_MS:
+        yield Check("clock", "warn", f"it says {to_iso(now)}, the newest event {to_iso(latest)}", step)
+    else:
+        yield Check("clock", "ok", to_iso(now))
+
+
+def _key_file(host: Host, settings: Settings) -> Iterator[Check]:
+    path = settings.key_path
+    sealed = 0
+    for name in host.tenants():
+        sealed += len(host.rules.secret_ids(host.system_actor(name)))
+    if not path.exists():
+        if sealed:
+            step = "Put the key file back from your backup of it; until then writes of those tenants are refused."
+            yield Check("key file", "fail", f"{sealed} secrets are sealed, and there is no {path}", step)
+        else:
+            yield Check("key file", "ok", "not needed yet: no secrets are registered")
+        return
+    for name in host.tenants():
+        host.rules.policy(host.system_actor(name))  # opens every sealed secret; raises when the key does not fit
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        yield Check("key file", "warn", f"{path} can be read by others ({mode:04o})", f"chmod 600 {path}")
+    else:
+        yield Check("key file", "ok", f"{path} fits {sealed} sealed secrets; keep a copy of it apart from backups")
+
+
+def _permissions(_host: Host, settings: Settings) -> Iterator[Check]:
+    if settings.database == ":memory:":
+        return
+    path = Path(settings.database)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    folder = stat.S_IMODE(path.resolve().parent.stat().st_mode)
+    if mode & 0o004 and folder & 0o001:
+        yield Check("permissions", "warn", f"every user can read {path} ({mode:04o})", f"chmod 700 {path.parent}")
+    else:
+        yield Check("permissions", "ok", f"{path} ({mode:04o})")
+
+
+def _vectors(host: Host, _settings: Settings) -> Iterator[Check]:
+    embedder = host.parts.embedder
+    if embedder is None:
+        yield Check("vectors", "warn", "no embedder: search by words only", "Set REVERIE_EMBEDDER=static.")
+        return
+    readable = made = 0
+    for name in host.tenants():
+        have = host.parts.store.read(Scope(name), lambda tx: tx.index_state(embedder.name))
+        readable, made = readable + have[0], made + have[1]
+    if made < readable:
+        step = "A running server makes them in the background; until then those entries are found by words."
+        yield Check("vectors", "warn", f"{readable - made} of {readable} entries wait for a vector", step)
+    else:
+        yield Check("vectors", "ok", f"all {readable} entries have one")
+
+
+def _folder(settings: Settings) -> Path | None:
+    return None if settings.database == ":memory:" else Path(settings.database).resolve().parent
