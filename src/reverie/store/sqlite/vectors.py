@@ -1,8 +1,8 @@
 """Exact nearest neighbours inside one memory.
 
-Vectors rest as int8 in the file. A memory that is searched is kept as a float32 matrix and brought up to date from
-the log position it was read at. Products of int8 vectors are integers below 2^24, so float32 sums of them are exact
-in any order: every machine gives the same scores.
+Vectors rest as int8 in the file, and as int8 in memory once they are searched, brought up to date from the log position
+they were read at. For a search they become float32 a block at a time: products of int8 vectors are integers below
+2^24, so float32 sums of them are exact in any order, and every machine gives the same scores.
 """
 
 from __future__ import annotations
@@ -16,6 +16,14 @@ import numpy.typing as npt
 
 Rows = Iterable[tuple[int, int, bytes]]
 
+BLOCK = 1024
+"""Rows made float32 and multiplied at once.
+
+A block of 256 dimensions is a megabyte: it stays near the processor, so a search of 100,000 vectors reads 26 MB of int8
+instead of 102 MB of float32 (6 ms of processor time instead of 16). And it is too small for BLAS to hand to its thread
+pool, which on a busy machine cost 90 to 500 ms.
+"""
+
 
 class _Matrix:
     """The vectors of one memory, growing at the end. Guarded by its lock."""
@@ -26,7 +34,7 @@ class _Matrix:
         self.seq = 0
         self.size = 0
         self.positions = np.zeros(64, dtype=np.int64)
-        self.vectors = np.zeros((64, dimensions), dtype=np.float32)
+        self.vectors = np.zeros((64, dimensions), dtype=np.int8)
         self.row_of: dict[int, int] = {}
 
     @property
@@ -34,29 +42,31 @@ class _Matrix:
         return int(self.vectors.nbytes + self.positions.nbytes)
 
     def update(self, rows: Rows) -> None:
-        for _, position, data in rows:
-            if len(data) != self.dimensions:
-                continue
-            at = self.row_of.get(position)
-            if at is None:
-                at = self.size
-                if at == len(self.positions):
-                    self._grow()
-                self.row_of[position] = at
-                self.positions[at] = position
-                self.size += 1
-            self.vectors[at] = np.frombuffer(data, dtype=np.int8)
+        """Add vectors, or replace those of positions already here; later rows win."""
+        found = {position: data for _, position, data in rows if len(data) == self.dimensions}
+        if not found:
+            return
+        before = self.size
+        places = [self.row_of.setdefault(position, len(self.row_of)) for position in found]
+        self.size = len(self.row_of)
+        self._grow(before)
+        self.positions[places] = list(found)
+        self.vectors[places] = np.frombuffer(b"".join(found.values()), dtype=np.int8).reshape(-1, self.dimensions)
 
-    def _grow(self) -> None:
-        wanted = len(self.positions) * 2
-        positions = np.zeros(wanted, dtype=np.int64)
-        positions[: self.size] = self.positions[: self.size]
-        vectors = np.zeros((wanted, self.dimensions), dtype=np.float32)
-        vectors[: self.size] = self.vectors[: self.size]
+    def _grow(self, used: int) -> None:
+        room = len(self.positions)
+        if self.size <= room:
+            return
+        while room < self.size:
+            room *= 2
+        positions = np.zeros(room, dtype=np.int64)
+        positions[:used] = self.positions[:used]
+        vectors = np.zeros((room, self.dimensions), dtype=np.int8)
+        vectors[:used] = self.vectors[:used]
         self.positions, self.vectors = positions, vectors
 
     def best(self, query: npt.NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
-        scores = self.vectors[: self.size] @ query
+        scores = self._scores(query)
         count = min(limit, self.size)
         if count < self.size:
             # everything at least as good as the last place, so that ties are cut by position and not by chance
@@ -67,6 +77,16 @@ class _Matrix:
         order = np.lexsort((self.positions[rows], -scores[rows]))[:count]
         rows = rows[order]
         return list(zip(self.positions[rows].tolist(), scores[rows].tolist(), strict=True))
+
+    def _scores(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        scores = np.empty(self.size, dtype=np.float32)
+        block = np.empty((min(BLOCK, self.size), self.dimensions), dtype=np.float32)
+        for start in range(0, self.size, BLOCK):
+            end = min(start + BLOCK, self.size)
+            part = block[: end - start]
+            np.copyto(part, self.vectors[start:end])
+            np.dot(part, query, out=scores[start:end])
+        return scores
 
 
 class VectorCache:
