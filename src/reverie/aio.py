@@ -1,0 +1,244 @@
+"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from library.py; do not edit.
+
+import reverie.aio
+
+async with await reverie.aio.open("./memory") as memory:
+    notes = memory.ref("support-bot")
+    await notes.put("The customer prefers e-mail.")
+    found = await notes.search("how to reach the customer")
+
+Every call runs in a thread of the memory's own pool, so the event loop never waits for a disk. A call that is
+cancelled is not undone: what was already given to a thread is carried out.
+"""
+
+
+# ruff: noqa: A001, A002, B008
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from reverie import library
+from reverie.core.entry import Entry, Link, Receipt, Source
+from reverie.core.event import Event
+from reverie.core.policy import TenantPolicy
+from reverie.core.query import Filter, Page
+from reverie.host.audit import Verdict
+from reverie.host.erase import Forgotten
+from reverie.host.recall import Context, SearchResult
+from reverie.library import When
+
+T = TypeVar("T")
+
+
+CALLERS = 64
+"""How many calls of one memory may be under way at once; others wait their turn, without blocking the loop."""
+
+
+async def open(target: str | Path | None = None, *, tenant: str = "default", actor: str = "library") -> AsyncMemory:
+    """Open a memory: a folder (made when missing) or a database URL. Without a target: what the environment says.
+
+    Safe to share between threads; close it, or use it as a context manager.
+    """
+    pool = ThreadPoolExecutor(max_workers=CALLERS, thread_name_prefix="reverie-aio")
+    try:
+        call = functools.partial(library.open, target, tenant=tenant, actor=actor)
+        memory = await asyncio.get_running_loop().run_in_executor(pool, call)
+    except BaseException:
+        pool.shutdown(wait=False)
+        raise
+    return AsyncMemory(memory, pool)
+
+
+async def _each(lines: Iterator[T], run: Callable[..., Awaitable[T | None]]) -> AsyncIterator[T]:
+    while (line := await run(functools.partial(next, lines, None))) is not None:
+        yield line
+
+
+class AsyncMemory:
+    """One tenant's memory."""
+
+    def __init__(self, memory: library.Memory, pool: ThreadPoolExecutor) -> None:
+        self._memory = memory
+        self._pool = pool
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    def ref(self, name: str) -> AsyncRef:
+        """One named memory of the tenant, for example an agent's."""
+        return AsyncRef(self, self._memory.ref(name))
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of the store."""
+        await self._run(self._memory.close)
+        self._pool.shutdown(wait=False)
+
+    async def __aenter__(self) -> AsyncMemory:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def refs(self) -> list[tuple[str, int]]:
+        """Every named memory with the number of its entries."""
+        return await self._run(self._memory.refs)
+
+    async def forget(self, subject: str, *, ref: str | None = None, preview: bool = False) -> Forgotten:
+        """Destroy everything about a subject, in every ref or in one. Cannot be undone."""
+        return await self._run(functools.partial(self._memory.forget, subject, ref=ref, preview=preview))
+
+    async def events(self, *, after: int = 0, limit: int = 1000, types: Iterable[str] | None = None) -> list[Event]:
+        """The log after a position: what happened, without text."""
+        return await self._run(functools.partial(self._memory.events, after=after, limit=limit, types=types))
+
+    async def snapshot(self) -> int:
+        """The log position now, for reads `as_of` it."""
+        return await self._run(self._memory.snapshot)
+
+    async def stats(self) -> Mapping[str, Any]:
+        """Counts and sizes."""
+        return await self._run(self._memory.stats)
+
+    async def verify(self) -> Verdict:
+        """Prove the log, and that every stored text is the one that was written."""
+        return await self._run(self._memory.verify)
+
+    async def policy(self) -> TenantPolicy:
+        """The tenant's policy."""
+        return await self._run(self._memory.policy)
+
+    async def set_policy(self, **changes: Any) -> TenantPolicy:
+        """Change the tenant's policy."""
+        return await self._run(functools.partial(self._memory.set_policy, **changes))
+
+    async def register_secret(self, secret_id: str, value: str) -> None:
+        """Replace `value` by `[REDACTED:<secret_id>]` in everything stored from now on. Kept sealed."""
+        return await self._run(functools.partial(self._memory.register_secret, secret_id, value))
+
+    async def sweep(self) -> int:
+        """Destroy what has expired or outlived the undo window; returns how many entries."""
+        return await self._run(self._memory.sweep)
+
+    async def export(self, *, ref: str | None = None) -> AsyncIterator[bytes]:
+        """The lines of a bundle."""
+        lines = await self._run(functools.partial(self._memory.export, ref=ref))
+        async for line in _each(lines, self._run):
+            yield line
+
+
+class AsyncRef:
+    """One named memory."""
+
+    def __init__(self, memory: AsyncMemory, ref: library.Ref) -> None:
+        self.memory = memory
+        self.name = ref.name
+        self._ref = ref
+        self._run = memory._run
+
+    async def put(
+        self,
+        content: str,
+        *,
+        kind: str = "note",
+        tags: Iterable[str] = (),
+        subject: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        source: Source | Mapping[str, Any] | None = None,
+        created_at: When | None = None,
+        expires_at: When | None = None,
+        pinned: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Store one memory. Returns after it is durable."""
+        return await self._run(
+            functools.partial(
+                self._ref.put,
+                content,
+                kind=kind,
+                tags=tags,
+                subject=subject,
+                attributes=attributes,
+                id=id,
+                source=source,
+                created_at=created_at,
+                expires_at=expires_at,
+                pinned=pinned,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def put_many(
+        self, entries: Iterable[str | Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> Sequence[Receipt]:
+        """Store many memories in one transaction: all of them, or none."""
+        return await self._run(functools.partial(self._ref.put_many, entries, idempotency_key=idempotency_key))
+
+    async def get(self, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
+        """One entry. Raises NotFound."""
+        return await self._run(functools.partial(self._ref.get, entry_id, as_of=as_of, cold=cold))
+
+    async def list(
+        self, where: Filter = Filter(), *, limit: int = 100, cursor: str | None = None, as_of: int | None = None
+    ) -> Page[Entry]:
+        """Entries newest first; follow `cursor` to the end."""
+        return await self._run(functools.partial(self._ref.list, where, limit=limit, cursor=cursor, as_of=as_of))
+
+    async def search(
+        self,
+        query: str,
+        *,
+        where: Filter = Filter(),
+        limit: int = 10,
+        mode: Literal["hybrid", "words", "meaning"] = "hybrid",
+        explain: bool = False,
+    ) -> SearchResult:
+        """The entries that best answer a query."""
+        return await self._run(
+            functools.partial(self._ref.search, query, where=where, limit=limit, mode=mode, explain=explain)
+        )
+
+    async def context(self, purpose: str, *, budget: int = 2000, where: Filter = Filter()) -> Context:
+        """The best memory for a purpose within a token budget, ready to paste into a prompt."""
+        return await self._run(functools.partial(self._ref.context, purpose, budget=budget, where=where))
+
+    async def pin(self, entry_id: str) -> Entry:
+        """Never dream this away."""
+        return await self._run(functools.partial(self._ref.pin, entry_id))
+
+    async def unpin(self, entry_id: str) -> Entry:
+        """Treat it like the others again."""
+        return await self._run(functools.partial(self._ref.unpin, entry_id))
+
+    async def archive(self, entry_id: str) -> Entry:
+        """Take it out of recall and keep it."""
+        return await self._run(functools.partial(self._ref.archive, entry_id))
+
+    async def retract(self, entry_id: str) -> Entry:
+        """Withdraw it."""
+        return await self._run(functools.partial(self._ref.retract, entry_id))
+
+    async def restore(self, entry_id: str) -> Entry:
+        """Make an archived, retracted or deleted entry readable again."""
+        return await self._run(functools.partial(self._ref.restore, entry_id))
+
+    async def delete(self, entry_id: str) -> Entry:
+        """Take it out of every read; its text is destroyed after the undo window."""
+        return await self._run(functools.partial(self._ref.delete, entry_id))
+
+    async def erase(self, entry_id: str) -> int:
+        """Destroy its text now. Cannot be undone."""
+        return await self._run(functools.partial(self._ref.erase, entry_id))
+
+    async def links(self, entry_id: str, *, incoming: bool = False) -> Sequence[Link]:
+        """The arrows from an entry, or to it."""
+        return await self._run(functools.partial(self._ref.links, entry_id, incoming=incoming))

@@ -1,0 +1,206 @@
+"""Write src/reverie/aio.py from the signatures and docstrings of library.py.
+
+    python tools/generate_aio.py            write it
+    python tools/generate_aio.py --check    exit 1 when it is not up to date
+
+The facade has no logic: every call of `Memory` and `Ref` runs, unchanged, in a thread of the facade's own pool.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = ROOT / "src/reverie/library.py"
+TARGET = ROOT / "src/reverie/aio.py"
+
+NOT_WRAPPED = {"ref", "close", "__init__", "__enter__", "__exit__"}
+ONE_BY_ONE = "Iterator"
+
+HEADER = '''"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from library.py; do not edit.
+
+import reverie.aio
+
+async with await reverie.aio.open("./memory") as memory:
+    notes = memory.ref("support-bot")
+    await notes.put("The customer prefers e-mail.")
+    found = await notes.search("how to reach the customer")
+
+Every call runs in a thread of the memory's own pool, so the event loop never waits for a disk. A call that is
+cancelled is not undone: what was already given to a thread is carried out.
+"""
+'''
+
+MEMORY = '''
+class AsyncMemory:
+    """One tenant's memory."""
+
+    def __init__(self, memory: library.Memory, pool: ThreadPoolExecutor) -> None:
+        self._memory = memory
+        self._pool = pool
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    def ref(self, name: str) -> AsyncRef:
+        """One named memory of the tenant, for example an agent's."""
+        return AsyncRef(self, self._memory.ref(name))
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of the store."""
+        await self._run(self._memory.close)
+        self._pool.shutdown(wait=False)
+
+    async def __aenter__(self) -> AsyncMemory:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+'''
+
+REF = '''
+class AsyncRef:
+    """One named memory."""
+
+    def __init__(self, memory: AsyncMemory, ref: library.Ref) -> None:
+        self.memory = memory
+        self.name = ref.name
+        self._ref = ref
+        self._run = memory._run
+'''
+
+OPEN = '''
+CALLERS = 64
+"""How many calls of one memory may be under way at once; others wait their turn, without blocking the loop."""
+
+
+async def open({signature}) -> AsyncMemory:
+    """{doc}"""
+    pool = ThreadPoolExecutor(max_workers=CALLERS, thread_name_prefix="reverie-aio")
+    try:
+        call = functools.partial(library.open, {arguments})
+        memory = await asyncio.get_running_loop().run_in_executor(pool, call)
+    except BaseException:
+        pool.shutdown(wait=False)
+        raise
+    return AsyncMemory(memory, pool)
+
+
+async def _each(lines: Iterator[T], run: Callable[..., Awaitable[T | None]]) -> AsyncIterator[T]:
+    while (line := await run(functools.partial(next, lines, None))) is not None:
+        yield line
+'''
+
+
+def generate() -> str:
+    """The text of aio.py."""
+    tree = ast.parse(LIBRARY.read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    opening = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "open")
+    text = [HEADER, _imports(tree), _open(opening), MEMORY]
+    text += [_method(node, "self._memory") for node in _methods(classes["Memory"])]
+    text.append(REF)
+    text += [_method(node, "self._ref") for node in _methods(classes["Ref"])]
+    return _formatted("\n".join(text))
+
+
+def _open(node: ast.FunctionDef) -> str:
+    doc = ast.get_docstring(node, clean=False)
+    return OPEN.format(signature=ast.unparse(node.args), doc=doc, arguments=_arguments(node, bound=False))
+
+
+def _imports(tree: ast.Module) -> str:
+    """The types that the library's signatures name, and what the facade itself needs."""
+    own = """
+# ruff: noqa: A001, A002, B008
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TypeVar
+
+from reverie import library
+from reverie.library import When
+
+"""
+    theirs = [
+        ast.unparse(node)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module not in ("__future__", "reverie.app", "types")
+    ]
+    return own + "\n".join(theirs) + '\n\nT = TypeVar("T")\n'
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [
+        child
+        for child in node.body
+        if isinstance(child, ast.FunctionDef) and child.name not in NOT_WRAPPED and not child.name.startswith("_")
+    ]
+
+
+def _method(node: ast.FunctionDef, target: str) -> str:
+    assert node.returns is not None
+    returns = ast.unparse(node.returns)
+    doc = ast.get_docstring(node, clean=False)
+    arguments = _arguments(node, bound=True)
+    call = f"functools.partial({target}.{node.name}, {arguments})" if arguments else f"{target}.{node.name}"
+    signature = ast.unparse(node.args)
+    if returns.startswith(ONE_BY_ONE):
+        item = returns.removeprefix(ONE_BY_ONE)
+        return f'''
+    async def {node.name}({signature}) -> Async{ONE_BY_ONE}{item}:
+        """{doc}"""
+        lines = await self._run({call})
+        async for line in _each(lines, self._run):
+            yield line
+'''
+    return f'''
+    async def {node.name}({signature}) -> {returns}:
+        """{doc}"""
+        return await self._run({call})
+'''
+
+
+def _arguments(node: ast.FunctionDef, *, bound: bool) -> str:
+    plain = [argument.arg for argument in node.args.args[1 if bound else 0 :]]
+    named = [f"{argument.arg}={argument.arg}" for argument in node.args.kwonlyargs]
+    rest = [f"**{node.args.kwarg.arg}"] if node.args.kwarg else []
+    return ", ".join(plain + named + rest)
+
+
+def _formatted(text: str) -> str:
+    ruff = [sys.executable, "-m", "ruff"]
+    name = ["--stdin-filename", str(TARGET)]
+    rules = ["--select", "F401,I", "--ignore", "RUF100"]
+    fixed = subprocess.run(
+        [*ruff, "check", "-q", "--fix-only", *rules, *name, "-"], input=text, capture_output=True, text=True, cwd=ROOT
+    )
+    done = subprocess.run(
+        [*ruff, "format", "-q", *name, "-"], input=fixed.stdout, capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    return done.stdout
+
+
+def main() -> int:
+    text = generate()
+    if "--check" in sys.argv:
+        if not TARGET.is_file() or TARGET.read_text(encoding="utf-8") != text:
+            print("src/reverie/aio.py is not up to date: run `make docs`", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
