@@ -57,4 +57,7 @@ def test_a_failed_open_leaves_no_threads_behind(tmp_path: Path) -> None:
         raise AssertionError("the tenant's name was accepted")
 
     asyncio.run(story())
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("reverie-aio")]
+    for thread in threading.enumerate():
+        if thread.name.startswith("reverie-aio"):
+            thread.join(10)
+            assert not thread.is_alive()
