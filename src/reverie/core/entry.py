@@ -59,6 +59,7 @@ class EntryState(StrEnum):
     PENDING = "pending_enrichment"  # readable, not fully indexed yet
     SUPERSEDED = "superseded"  # replaced by another entry
     RETRACTED = "retracted"  # withdrawn by its author
+    DREAMT = "dreamt"  # distilled into a dream; rests in cold storage until the undo window ends
     DELETED = "deleted"  # out of every read; its text waits for destruction
     ERASED = "erased"  # its text is destroyed; id and history remain
 
@@ -126,6 +127,8 @@ class Entry(Struct, frozen=True):
     """A hold: may not be erased, not even by forget, until it is released."""
     version: int = 1
     born_seq: int = 0
+    epoch: int = 0
+    """The Lamport epoch of the operation that wrote it."""
     gone_seq: int | None = None
     position: int = 0
     """Order of insertion inside the store; neighbours in it are neighbours in time."""

@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr
 
 from reverie.core.canonical import is_plain, sha256
 from reverie.core.clock import to_iso
+from reverie.core.errors import Invalid
 
 EVENT_TYPES: Mapping[str, str] = {
     "memory.written": "an entry became readable",
@@ -86,7 +87,10 @@ class Event(Struct, frozen=True):
 
     def sound(self) -> bool:
         """Whether the hash fits the rest."""
-        return hmac.compare_digest(self.hash, _digest(self))
+        try:
+            return hmac.compare_digest(self.hash, _digest(self))
+        except (ValueError, TypeError, OverflowError, Invalid):  # damaged beyond having a hash
+            return False
 
 
 def chain(new: NewEvent, *, seq: int, epoch: int, at: int, prev_hash: str) -> Event:

@@ -13,7 +13,7 @@ whose id the memory already has are left alone, so importing twice is importing 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from msgspec import Struct
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import from_iso, to_iso
 from reverie.core.entry import CREDENTIAL_PREFIXES, READABLE, Draft, Entry, EntryState, Link, Scope, Source
-from reverie.core.errors import Conflict, Invalid
+from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import Event, NewEvent
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
@@ -127,6 +127,12 @@ class Bundles:
             raise Invalid("The bundle was changed or damaged: its SHA-256 does not fit. Export it again.")
         return {**manifest, **{name: end.get(name) for name in ("entries", "links", "events")}, "lines": number}
 
+    def take(self, actor: Actor, lines: Sequence[bytes], *, ref: str | None = None) -> Imported:
+        """Check a whole bundle, then store it. A damaged bundle stores nothing."""
+        actor.require(Right.WRITE)
+        self.check(lines)
+        return self.load(actor, lines, ref=ref)
+
     def load(
         self,
         actor: Actor,
@@ -138,6 +144,8 @@ class Bundles:
     ) -> Imported:
         """Store a checked bundle, into its own refs or all into `ref`."""
         actor.require(Right.WRITE)
+        if self._parts.read_only:
+            raise ReadOnly()
         done = Imported(0, 0, 0, {})
         waiting: dict[str, list[Draft]] = {}
         links: list[tuple[str, Link]] = []
@@ -170,6 +178,8 @@ class Bundles:
 
     def _add_links(self, actor: Actor, ref: str, links: list[Link]) -> None:
         def body(tx: WriteTx) -> None:
+            data = {"ref": ref, "links": len(links)}
+            tx.append(NewEvent("memory.imported", "IMPORT", actor.id, data=data))
             for link in links:
                 tx.link(link)
 

@@ -51,13 +51,17 @@ class ReadTx(Protocol):
         as_of: int | None = None,
         oldest_first: bool = False,
     ) -> Page[Entry]:
-        """Entries newest first by `created_at`, then by insertion. Visits each entry once whatever is written meanwhile."""
+        """Entries newest first by `created_at`, then by insertion; each once, whatever is written meanwhile.
+
+        In order of insertion instead: without a ref, with `gone`, and when expired entries are asked for. A cursor
+        says nothing about other tenants; one that no store gave out is Invalid. `as_of` needs a ref.
+        """
 
     def count(self, where: Filter) -> int:
         """How many entries match."""
 
     def cold(self, *, before: int, limit: int) -> list[Entry]:
-        """Entries that left readable memory before an instant, are not archived, and still have text."""
+        """Deleted and dreamt entries, not on hold, that left readable memory before an instant and still have text."""
 
     def refs(self) -> list[tuple[str, int]]:
         """Every ref of the tenant that has readable entries, with their number, by name."""
@@ -83,7 +87,7 @@ class ReadTx(Protocol):
     def unembedded(self, model: str, *, limit: int) -> list[Entry]:
         """Readable entries that have no vector of `model`, oldest first."""
 
-    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:
+    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
         """Arrows from the entry (or to it), in the order they were made."""
 
     def read_log(self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None) -> list[Event]:
@@ -130,8 +134,8 @@ class WriteTx(ReadTx, Protocol):
     ) -> Entry:
         """Change what may change; the version goes up by one. `expected` is the version the caller saw, else Conflict.
 
-        An entry that becomes unreadable leaves the indexes and gets `gone_seq`; one that becomes readable again
-        must be put back with `index`.
+        Reads as of an earlier position stay as they were. An entry that becomes unreadable leaves the indexes and
+        gets `gone_seq`; one that becomes readable again must be put back with `index`.
         """
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: tuple[str, bytes] | None) -> None:
@@ -141,13 +145,13 @@ class WriteTx(ReadTx, Protocol):
         """Replace the text of a stored entry by a more redacted one. For the retro-scan; nothing else rewrites text."""
 
     def purge(self, entry_id: str, *, seq: int) -> int:
-        """Destroy text, tags, subject, attributes, words and vector, readable or not; returns the bytes of content.
+        """Destroy text, tags, subject, attributes, words, vector and notes on links; returns the bytes of content.
 
         The row stays as a tombstone (state `erased`), so the id is never used again.
         """
 
     def link(self, link: Link) -> None:
-        """Add an arrow; adding it again does nothing. Targets need not exist."""
+        """Add an arrow; adding it again does nothing. Targets need not exist. The transaction must have an event."""
 
     def save(
         self,

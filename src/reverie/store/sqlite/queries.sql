@@ -4,7 +4,7 @@
 -- An entry, in the order rows.py reads it.
 e.n, e.ref, e.id, e.kind, e.content, e.tags, e.subject, e.attributes, e.actor, e.role, e.door, e.session, e.run,
 e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.held,
-e.version, e.born_seq, e.gone_seq
+e.version, e.born_seq, e.epoch, e.gone_seq
 
 -- name: filter
 -- What a Filter asks of an entry. Absent parts are NULL.
@@ -92,16 +92,17 @@ AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
 ORDER BY e.n LIMIT :limit
 
 -- name: scan_expired
--- Readable entries of a tenant that passed their expiry, in order of insertion.
+-- Entries of a tenant that passed their expiry and still have text, in order of insertion.
 SELECT {columns} FROM entry AS e INDEXED BY entry_expiry
-WHERE e.tenant = :tenant AND e.expires_at <= :now AND e.gone_seq IS NULL AND (:ref IS NULL OR e.ref = :ref)
-AND e.n > :n AND {filter}
+WHERE e.tenant = :tenant AND e.expires_at <= :now AND e.state <> 'erased' AND (:ref IS NULL OR e.ref = :ref)
+AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
 ORDER BY e.n LIMIT :limit
 
 -- name: scan_cold
--- Entries that left readable memory before an instant and still have text, in order of insertion.
+-- Deleted and dreamt entries that left readable memory before an instant, in order of insertion.
 SELECT {columns} FROM entry AS e INDEXED BY entry_gone
-WHERE e.tenant = ? AND e.gone_seq IS NOT NULL AND e.gone_at <= ? AND e.state <> 'erased' AND e.archived = 0
+WHERE e.tenant = ? AND e.gone_seq IS NOT NULL AND e.gone_at <= ? AND e.state IN ('deleted', 'dreamt')
+AND e.archived = 0 AND e.held = 0
 ORDER BY e.n LIMIT ?
 
 -- name: count
@@ -111,7 +112,12 @@ WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone
 
 -- name: refs
 -- The memories of a tenant with their readable entries.
-SELECT ref, count(*) FROM entry WHERE tenant = ? AND gone_seq IS NULL AND state <> 'draft' GROUP BY ref ORDER BY ref
+SELECT ref, count(*) FROM entry WHERE tenant = ? AND gone_seq IS NULL AND state <> 'draft'
+AND (expires_at IS NULL OR expires_at > ?) GROUP BY ref ORDER BY ref
+
+-- name: best_words
+-- The best positions of a tenant's word index, whatever their entries are now.
+SELECT rowid, rank FROM {words} WHERE {words} MATCH :query ORDER BY rank, rowid LIMIT :limit
 
 -- name: match
 -- Candidates by words: the FTS table of the tenant gives BM25 (lower is better there), the join keeps what may be seen.
@@ -124,13 +130,30 @@ ORDER BY w.rank, e.n LIMIT :limit
 SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 
+-- name: pick_near
+-- The same, and still with a vector of the given length: a held matrix may know vectors that are gone.
+SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL
+AND EXISTS (SELECT 1 FROM vector AS v WHERE v.n = e.n AND length(v.data) = :length) AND {filter}
+
 -- name: around
--- The readable neighbours of positions inside their ref, by time and then by insertion.
+-- The readable neighbours of positions inside their ref, by time and then by insertion. Each side asks first for the
+-- same instant and then for another: one comparison of (created_at, n) would walk all entries of the instant.
 SELECT p.value,
-  (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
-   AND (b.created_at, b.n) < (e.created_at, e.n) AND b.state <> 'draft' ORDER BY b.created_at DESC, b.n DESC LIMIT 1),
-  (SELECT a.n FROM entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
-   AND (a.created_at, a.n) > (e.created_at, e.n) AND a.state <> 'draft' ORDER BY a.created_at, a.n LIMIT 1)
+  coalesce(
+    (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
+     AND b.created_at = e.created_at AND b.n < e.n AND b.state <> 'draft'
+     AND (b.expires_at IS NULL OR b.expires_at > :now) ORDER BY b.n DESC LIMIT 1),
+    (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
+     AND b.created_at < e.created_at AND b.state <> 'draft'
+     AND (b.expires_at IS NULL OR b.expires_at > :now) ORDER BY b.created_at DESC, b.n DESC LIMIT 1)),
+  coalesce(
+    (SELECT a.n FROM entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
+     AND a.created_at = e.created_at AND a.n > e.n AND a.state <> 'draft'
+     AND (a.expires_at IS NULL OR a.expires_at > :now) ORDER BY a.n LIMIT 1),
+    (SELECT a.n FROM entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
+     AND a.created_at > e.created_at AND a.state <> 'draft'
+     AND (a.expires_at IS NULL OR a.expires_at > :now) ORDER BY a.created_at, a.n LIMIT 1))
 FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref
 
@@ -146,13 +169,15 @@ SELECT v.n, v.data FROM json_each(?) AS p CROSS JOIN vector AS v ON v.n = p.valu
 -- Readable entries, and those of them with a vector of a model.
 SELECT count(*), count(v.n) FROM entry AS e
 LEFT JOIN vector AS v ON v.n = e.n AND v.model = (SELECT k FROM model WHERE name = :model)
-WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND e.state <> 'draft'
+AND (e.expires_at IS NULL OR e.expires_at > :now)
 
 -- name: unembedded
 -- Readable entries without a vector of a model.
 SELECT {columns} FROM entry AS e
 LEFT JOIN vector AS v ON v.n = e.n AND v.model = (SELECT k FROM model WHERE name = :model)
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND v.n IS NULL
+AND (e.expires_at IS NULL OR e.expires_at > :now)
 ORDER BY e.n LIMIT :limit
 
 -- name: tenant
@@ -169,13 +194,25 @@ INSERT INTO tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, 
 VALUES (?, ?, 0, 0, ?, 0, 0, 0, ?)
 RETURNING n
 
+-- name: make_words
+-- The word index of one tenant: its own table, so that no tenant's words move another's ranking.
+CREATE VIRTUAL TABLE {words} USING fts5(scope, body, tokenize = "unicode61 remove_diacritics 0 tokenchars '_'")
+
+-- name: scrub_words
+-- Words that are taken out are gone from the index at once.
+INSERT INTO {words} ({words}, rank) VALUES ('secure-delete', 1)
+
+-- name: rank_words
+-- Only the body counts for the rank.
+INSERT INTO {words} ({words}, rank) VALUES ('rank', 'bm25(0.0, 1.0)')
+
 -- name: set_head
 -- Move the tip of a tenant's log.
 UPDATE tenant SET seq = ?, epoch = ?, hash = ?, entries = ?, bytes = ?, rules_seq = ? WHERE n = ?
 
 -- name: last_position
--- The highest position ever used.
-SELECT seq FROM sqlite_sequence WHERE name = 'entry'
+-- The highest position used in a tenant's range.
+SELECT max(n) FROM entry WHERE n > ? AND n <= ?
 
 -- name: add_event
 -- Append to the log.
@@ -185,8 +222,8 @@ prev_hash, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: add_entry
 -- Store an entry.
 INSERT INTO entry (n, tenant, ref, id, kind, content, tags, subject, attributes, actor, role, door, session, run, node,
-trust, state, created_at, expires_at, pinned, archived, held, version, born_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+trust, state, created_at, expires_at, pinned, archived, held, version, born_seq, epoch)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_words
 -- Index the words of an entry.
@@ -222,7 +259,8 @@ INSERT INTO model (name) VALUES (?) RETURNING k
 
 -- name: change
 -- What may change in an entry.
-UPDATE entry SET state = ?, archived = ?, pinned = ?, held = ?, attributes = ?, expires_at = ?, version = ?, gone_seq = ?, gone_at = ?
+UPDATE entry SET state = ?, archived = ?, pinned = ?, held = ?, attributes = ?, expires_at = ?, version = ?,
+gone_seq = ?, gone_at = CASE WHEN ? IS NOT NULL THEN coalesce(?, gone_at) END
 WHERE n = ? AND tenant = ?
 
 -- name: rewrite
@@ -236,7 +274,11 @@ version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone
 
 -- name: add_absence
 -- A restored entry was gone in this interval.
-INSERT INTO absence (tenant, n, gone_seq, back_seq) VALUES (?, ?, ?, ?)
+INSERT OR REPLACE INTO absence (tenant, n, gone_seq, back_seq) VALUES (?, ?, ?, ?)
+
+-- name: drop_notes
+-- Notes on the arrows of an entry are text about it.
+UPDATE link SET note = NULL WHERE tenant = ?1 AND ref = ?2 AND (from_id = ?3 OR to_id = ?3) AND note IS NOT NULL
 
 -- name: id_taken
 -- Whether a ref has, or had, an entry of this id.

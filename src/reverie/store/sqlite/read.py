@@ -19,6 +19,7 @@ from reverie.store.sqlite.rows import (
     LAST,
     encode,
     filter_parameters,
+    positions_of,
     scope_token,
     to_document,
     to_entry,
@@ -90,29 +91,27 @@ class SqliteReadTx:
         as_of: int | None = None,
         oldest_first: bool = False,
     ) -> Page[Entry]:
+        base = positions_of(self._tenant)[0] if self._tenant is not None else 0
         at, n = _open_cursor(cursor)
         everywhere = self.scope.ref is None or where.gone or where.expired is not False
-        if everywhere:
-            name = (
-                "scan_subject" if where.subject else "scan_expired" if where.expired and not where.gone else "scan_all"
-            )
-            bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone), n=FIRST if n is None else n)
-        elif as_of is not None:
+        if as_of is not None:
             name = "scan_as_of"
             bound = self._bind(_as_of(where), ref=self._ref, as_of=as_of)
+        elif everywhere:
+            name = "scan_subject" if where.subject else "scan_expired" if where.expired else "scan_all"
+            bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone))
         elif oldest_first:
             name, bound = "scan_oldest", self._bind(where, ref=self._ref)
         elif where.tags:
             name, bound = "scan_tag", self._bind(where, ref=self._ref, tag=where.tags[0])
         else:
             name, bound = "scan_newest", self._bind(where, ref=self._ref)
-        if not everywhere:
-            edge = FIRST if name == "scan_oldest" else LAST
-            bound |= {"at": edge if at is None else at, "n": edge if n is None else n}
+        edge = LAST if name in ("scan_as_of", "scan_tag", "scan_newest") else FIRST
+        bound |= {"at": edge if at is None else at, "n": edge if n is None else base + n}
         rows = self._db.execute(QUERIES[name], bound | {"limit": limit + 1}).fetchall()
         items = [to_entry(row) for row in rows[:limit]]
         more = len(rows) > limit and items
-        return Page(items, encode([items[-1].created_at, items[-1].position]) if more else None)
+        return Page(items, encode([items[-1].created_at, items[-1].position - base]) if more else None)
 
     def count(self, where: Filter) -> int:
         bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone))
@@ -122,16 +121,28 @@ class SqliteReadTx:
         return [to_entry(row) for row in self._db.execute(QUERIES["scan_cold"], (self._tenant, before, limit))]
 
     def refs(self) -> list[tuple[str, int]]:
-        return [(row[0], row[1]) for row in self._db.execute(QUERIES["refs"], (self._tenant,))]
+        return [(row[0], row[1]) for row in self._db.execute(QUERIES["refs"], (self._tenant, self.now))]
 
     def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:
             return []
         words = " OR ".join('"' + term.replace('"', "") + '"' for term in terms)
         query = f"scope : {scope_token(self._ref)} AND body : ({words})"
-        sql = QUERIES["match"].format(words=f"words_{self._tenant}")
-        rows = self._db.execute(sql, self._bind(where, ref=self._ref, query=query, limit=limit))
-        return [Match(to_entry(row), -row[-1]) for row in rows]
+        if where != READABLE:
+            sql = QUERIES["match"].format(words=f"words_{self._tenant}")
+            rows = self._db.execute(sql, self._bind(where, ref=self._ref, query=query, limit=limit))
+            return [Match(to_entry(row), -row[-1]) for row in rows]
+        # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up: at
+        # 100,000 entries 12 ms instead of 60 for joining every entry that has one of the words.
+        sql = QUERIES["best_words"].format(words=f"words_{self._tenant}")
+        wanted = limit
+        while True:
+            found = self._db.execute(sql, {"query": query, "limit": wanted}).fetchall()
+            entries = self.at([n for n, _ in found])
+            kept = [Match(entries[n], -rank) for n, rank in found if n in entries]
+            if len(kept) >= limit or len(found) < wanted:
+                return kept[:limit]
+            wanted *= 4
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not any(vector):
@@ -143,7 +154,8 @@ class SqliteReadTx:
 
         while True:
             found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=self.head().seq, since=since)
-            entries = {entry.position: entry for entry in self._pick([p for p, _ in found], where)}
+            bound = self._bind(where, ref=ref, positions=encode([p for p, _ in found]), length=len(vector))
+            entries = {row[0]: to_entry(row) for row in self._db.execute(QUERIES["pick_near"], bound)}
             kept = [Match(entries[p], score / 16129.0) for p, score in found if p in entries]
             if len(kept) >= limit or len(found) < wanted:
                 if len(kept) * 4 < len(found) and where == READABLE:
@@ -151,28 +163,25 @@ class SqliteReadTx:
                 return kept[:limit]
             wanted *= 4
 
-    def _pick(self, positions: Sequence[int], where: Filter) -> list[Entry]:
-        bound = self._bind(where, ref=self._ref, positions=encode(list(positions)))
-        return [to_entry(row) for row in self._db.execute(QUERIES["pick"], bound)]
-
     def around(self, positions: Sequence[int]) -> Mapping[int, tuple[int | None, int | None]]:
-        bound = {"tenant": self._tenant, "ref": self._ref, "positions": encode(list(positions))}
+        bound = {"tenant": self._tenant, "ref": self._ref, "positions": encode(list(positions)), "now": self.now}
         return {row[0]: (row[1], row[2]) for row in self._db.execute(QUERIES["around"], bound)}
 
     def at(self, positions: Sequence[int]) -> Mapping[int, Entry]:
-        return {entry.position: entry for entry in self._pick(positions, READABLE)}
+        bound = self._bind(READABLE, ref=self._ref, positions=encode(list(positions)))
+        return {row[0]: to_entry(row) for row in self._db.execute(QUERIES["pick"], bound)}
 
     def vectors(self, positions: Sequence[int]) -> Mapping[int, bytes]:
         rows = self._db.execute(QUERIES["vectors_at"], (encode(list(positions)), self._tenant))
         return {row[0]: row[1] for row in rows}
 
     def index_state(self, model: str) -> tuple[int, int]:
-        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model}
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
         row: Any = self._db.execute(QUERIES["index_state"], bound).fetchone()
         return row[0], row[1]
 
     def unembedded(self, model: str, *, limit: int) -> list[Entry]:
-        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "limit": limit}
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "limit": limit, "now": self.now}
         return [to_entry(row) for row in self._db.execute(QUERIES["unembedded"], bound)]
 
     def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
@@ -222,7 +231,7 @@ def _open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
         return None, None
     try:
         at, n = orjson.loads(cursor)
-        if type(at) is int and type(n) is int and abs(at) < LAST and abs(n) < LAST:
+        if type(at) is int and type(n) is int and abs(at) < LAST and 0 < n < LAST:
             return at, n
     except (ValueError, TypeError):
         pass

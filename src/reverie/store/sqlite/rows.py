@@ -15,6 +15,12 @@ from reverie.core.query import Filter, Key
 _STATES = {state.value: state for state in EntryState}
 FIRST = -(2**62)
 LAST = 2**62
+_RANGE = 2**40
+
+
+def positions_of(tenant: int) -> tuple[int, int]:
+    """The range in which a tenant's positions are: above the first, up to the second."""
+    return (tenant - 1) * _RANGE, tenant * _RANGE
 
 
 def to_entry(row: Sequence[Any]) -> Entry:
@@ -37,7 +43,8 @@ def to_entry(row: Sequence[Any]) -> Entry:
         held=bool(row[20]),
         version=row[21],
         born_seq=row[22],
-        gone_seq=row[23],
+        epoch=row[23],
+        gone_seq=row[24],
     )
 
 
@@ -69,11 +76,19 @@ def to_row(entry: Entry, tenant: int) -> tuple[Any, ...]:
         int(entry.held),
         entry.version,
         entry.born_seq,
+        entry.epoch,
     )
 
 
 def to_event(row: Sequence[Any]) -> Event:
-    """An event from `read_log`."""
+    """An event from `read_log`. A row that someone damaged becomes an event without a hash, which is never sound."""
+    try:
+        data = orjson.loads(row[10])
+        prev_hash, own_hash = row[11].hex(), row[12].hex()
+        if not isinstance(data, dict):
+            raise TypeError
+    except (ValueError, TypeError, AttributeError):
+        data, prev_hash, own_hash = {}, "", ""
     return Event(
         seq=row[0],
         epoch=row[1],
@@ -85,9 +100,9 @@ def to_event(row: Sequence[Any]) -> Event:
         entry_id=row[7],
         conflict_id=row[8],
         task_id=row[9],
-        data=orjson.loads(row[10]),
-        prev_hash=row[11].hex(),
-        hash=row[12].hex(),
+        data=data,
+        prev_hash=prev_hash,
+        hash=own_hash,
     )
 
 

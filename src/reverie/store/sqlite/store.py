@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import queue
+import os
+import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -21,17 +23,18 @@ from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
 from reverie.store.sqlite.rows import encode, to_key
 from reverie.store.sqlite.vectors import VectorCache
-from reverie.store.sqlite.writer import Writer
+from reverie.store.sqlite.writer import BUSY_MS, Writer
 
 T = TypeVar("T")
 APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is
-BUSY_MS = 10_000
+MOST_IDLE_READERS = 32
 
 
 class SqliteStore:
     """Memory in one SQLite file, safe for many threads and several processes at once.
 
-    `path` may be `:memory:` for a store that dies with the process.
+    `path` may be `:memory:` for a store that dies with the process; there readers and the writer take turns.
+    After a fork the child has to open its own store.
     """
 
     name = "sqlite"
@@ -41,8 +44,8 @@ class SqliteStore:
         self.durable = self.path != ":memory:"
         self._clock = clock or SystemClock()
         self._cache = VectorCache()
-        # a memory store is one shared cache under a name of its own
-        self._target = self.path if self.durable else f"file:reverie-{id(self):x}?mode=memory&cache=shared"
+        # a memory store lives under a name of its own, which every connection of this process can open
+        self._target = self.path if self.durable else f"file:/reverie-{secrets.token_hex(16)}?vfs=memdb"
         if self.durable and create:
             try:
                 Path(self.path).parent.mkdir(parents=True, exist_ok=True)
@@ -50,10 +53,10 @@ class SqliteStore:
                 raise StoreUnavailable(f"Cannot make the folder {Path(self.path).parent}.") from fault
         if self.durable and not create and not Path(self.path).is_file():
             raise StoreUnavailable(f"There is no database at {self.path}.")
-        self._readers: queue.SimpleQueue[apsw.Connection] = queue.SimpleQueue()
-        self._open_readers = 0
+        self._readers: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
         try:
             db = self._connect()
             try:
@@ -72,11 +75,8 @@ class SqliteStore:
         db = apsw.Connection(self._target, flags=flags, statementcachesize=256)
         db.set_busy_timeout(BUSY_MS)
         db.execute("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
-        if self.durable:
-            # FULL: a commit is on the disk before it is acknowledged
-            db.execute("PRAGMA synchronous = FULL")
-        else:
-            db.execute("PRAGMA read_uncommitted = OFF")
+        # FULL: a commit is on the disk before it is acknowledged
+        db.execute("PRAGMA synchronous = FULL")
         return db
 
     def _prepare(self, db: apsw.Connection) -> None:
@@ -84,11 +84,17 @@ class SqliteStore:
         tables = db.execute("SELECT count(*) FROM sqlite_schema").get
         if application != APPLICATION_ID and tables:
             raise StoreCorrupt(f"{self.path} is a database of another program.")
-        if self.durable:
-            db.execute("PRAGMA journal_mode = WAL").fetchall()
+        if self.durable and _journal_mode(db) != "wal":
+            raise StoreUnavailable(f"{self.path} is on a file system without shared memory. Use a local disk.")
         migrate(db, self._clock.now())
 
+    def _at_home(self) -> None:
+        """Connections and threads do not survive a fork."""
+        if self._process != os.getpid():
+            raise StoreUnavailable("This store was opened before a fork. Open it again in the new process.")
+
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
+        self._at_home()
         return cast(T, self._writer.submit(scope, body))
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
@@ -98,17 +104,17 @@ class SqliteStore:
         def run(db: apsw.Connection) -> T:
             return body(SqliteControlTx(db, self._clock.now()))
 
+        self._at_home()
         return cast(T, self._writer.submit(None, run)) if write else self._reading(run)
 
     def _reading(self, body: Callable[[apsw.Connection], T]) -> T:
+        self._at_home()
         try:
             db = self._reader()
             try:
                 db.execute("BEGIN")
                 return body(db)
             finally:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
                 self._give_back(db)
         except apsw.Error as fault:
             error = translate(fault)
@@ -118,19 +124,18 @@ class SqliteStore:
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("The store is closed.")
-        try:
-            return self._readers.get_nowait()
-        except queue.Empty:
-            with self._lock:
-                self._open_readers += 1
-            db = self._connect()
-            db.execute("PRAGMA query_only = ON")
-            return db
+            if self._readers:
+                return self._readers.pop()
+        db = self._connect()
+        db.execute("PRAGMA query_only = ON")
+        return db
 
     def _give_back(self, db: apsw.Connection) -> None:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         with self._lock:
-            if not self._closed:
-                self._readers.put(db)
+            if not self._closed and len(self._readers) < MOST_IDLE_READERS:
+                self._readers.append(db)
                 return
         db.close()
 
@@ -160,6 +165,7 @@ class SqliteStore:
             raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
 
         def copy(db: apsw.Connection) -> None:
+            db.execute("SELECT count(*) FROM setting").fetchall()  # from here on one snapshot, whatever is written
             copied = apsw.Connection(target)
             try:
                 with copied.backup("main", db, "main") as job:
@@ -179,15 +185,13 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._lock:
-            if self._closed:
+            if self._closed or self._process != os.getpid():
                 return
             self._closed = True
+            idle, self._readers = self._readers, []
         self._writer.close()
-        while True:
-            try:
-                self._readers.get_nowait().close()
-            except queue.Empty:
-                break
+        for db in idle:
+            db.close()
         self._db.close()
 
 
@@ -232,6 +236,18 @@ class SqliteControlTx:
 
     def set_setting(self, name: str, value: bytes) -> None:
         self._db.execute(QUERIES["set_setting"], (name, value))
+
+
+def _journal_mode(db: apsw.Connection) -> str:
+    """Switch to the write-ahead log; processes that open a new file at one instant take turns."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            return str(db.execute("PRAGMA journal_mode = WAL").get)
+        except apsw.BusyError:  # the switch does not wait by itself
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def schema_version(db: apsw.Connection) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -20,7 +21,7 @@ from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data, genesis
 from reverie.core.query import Head
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
-from reverie.store.sqlite.rows import encode, scope_token, to_document, to_entry, to_row
+from reverie.store.sqlite.rows import encode, positions_of, scope_token, to_document, to_entry, to_row
 from reverie.store.sqlite.vectors import VectorCache
 
 Vector = tuple[str, bytes]
@@ -29,11 +30,12 @@ Vector = tuple[str, bytes]
 class _Tenant:
     """A tenant's head while a batch runs."""
 
-    __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "rules_seq", "seq", "written")
+    __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "position", "rules_seq", "seq", "written")
 
-    def __init__(self, row: Sequence[Any]) -> None:
+    def __init__(self, row: Sequence[Any], position: int) -> None:
         self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
         self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
+        self.position = position
         self.written = self.state()
 
     def state(self) -> Head:
@@ -47,37 +49,52 @@ class _Tenant:
 class Batch:
     """One SQLite transaction and what waits to be inserted into it."""
 
-    def __init__(self, db: apsw.Connection, now: int, cache: VectorCache) -> None:
+    def __init__(self, db: apsw.Connection, now: int) -> None:
         self.db = db
         self.now = now
-        self.cache = cache
         self.tenants: dict[str, _Tenant] = {}
         self.models: dict[str, int] = {}
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
         self.new_ids: set[tuple[int, str, str]] = set()
         self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
-        self.purged: set[tuple[int, str]] = set()
-        row = db.execute(QUERIES["last_position"]).fetchone()
-        self.position = row[0] if row else 0
+        self.rewritten: set[tuple[int, str]] = set()
+        """Memories whose vectors changed in place."""
+        self.scrub = False
+        """Whether text was destroyed, so that the write-ahead log has to be emptied."""
+        self.lost: BaseException | None = None
+        """Set when waiting rows could not be inserted: whose they were is unknown, so the whole batch is off."""
 
-    def tenant(self, name: str) -> _Tenant:
+    def tenant(self, name: str) -> _Tenant | None:
         held = self.tenants.get(name)
         if held is None:
-            row: Any = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
+            row = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
             if row is None:
-                bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
-                number = self.db.execute(QUERIES["add_tenant"], bound).get
-                self.db.execute(words_table(number))
-                self.db.execute(f"INSERT INTO words_{number}(words_{number}, rank) VALUES ('secure-delete', 1)")
-                self.db.execute(f"INSERT INTO words_{number}(words_{number}, rank) VALUES ('rank', 'bm25(0.0, 1.0)')")
-                row = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
-            held = self.tenants[name] = _Tenant(row)
+                return None
+            first, last = positions_of(row[0])
+            position = self.db.execute(QUERIES["last_position"], (first, last)).get
+            held = self.tenants[name] = _Tenant(row, first if position is None else position)
         return held
+
+    def make_tenant(self, name: str) -> _Tenant:
+        bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
+        number = self.db.execute(QUERIES["add_tenant"], bound).get
+        for query in ("make_words", "scrub_words", "rank_words"):
+            self.db.execute(_words(query, number))
+        made = self.tenant(name)
+        assert made is not None
+        return made
 
     def add(self, query: str, row: tuple[Any, ...]) -> None:
         self.rows.setdefault(query, []).append(row)
 
     def flush(self) -> None:
+        try:
+            self._flush()
+        except BaseException as fault:
+            self.lost = fault
+            raise
+
+    def _flush(self) -> None:
         for sql, rows in self.rows.items():
             if rows:
                 insert_many(self.db, sql, rows)
@@ -106,14 +123,6 @@ class Batch:
         return int(number)
 
 
-def words_table(tenant: int) -> str:
-    """The word index of one tenant: its own table, so that no tenant's words move another's ranking."""
-    return (
-        f"CREATE VIRTUAL TABLE words_{tenant} USING fts5(scope, body, "
-        "tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'\")"
-    )
-
-
 def insert_many(db: apsw.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows, many to a statement.
 
@@ -123,16 +132,17 @@ def insert_many(db: apsw.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) 
     at = 0
     for size in _CHUNKS:
         while len(rows) - at >= size:
-            statement = _CHUNKED.get((sql, size))
-            if statement is None:
-                head, values = sql.rsplit("VALUES", 1)
-                statement = _CHUNKED[(sql, size)] = head + "VALUES" + ",".join([values] * size)
-            db.execute(statement, [value for row in rows[at : at + size] for value in row])
+            db.execute(_chunked(sql, size), [value for row in rows[at : at + size] for value in row])
             at += size
 
 
 _CHUNKS = (256, 64, 16, 4, 1)
-_CHUNKED: dict[tuple[str, int], str] = {}
+
+
+@lru_cache(maxsize=1024)
+def _chunked(sql: str, size: int) -> str:
+    head, values = sql.rsplit("VALUES", 1)
+    return head + "VALUES" + ",".join([values] * size)
 
 
 class SqliteWriteTx(SqliteReadTx):
@@ -140,7 +150,13 @@ class SqliteWriteTx(SqliteReadTx):
 
     def __init__(self, batch: Batch, scope: Scope) -> None:
         self._batch = batch
-        self._held = batch.tenant(scope.tenant)
+        held = batch.tenant(scope.tenant)
+        self._made = held is None
+        if held is None:
+            batch.flush()
+            batch.db.execute("SAVEPOINT body")
+            held = batch.make_tenant(scope.tenant)
+        self._held = held
         self.scope = scope
         self.now = batch.now
         self._cache = VectorCache()  # of its own: what it reads may yet be undone
@@ -149,10 +165,15 @@ class SqliteWriteTx(SqliteReadTx):
         self._first_seq = self._held.seq + 1
         self._before = self._held.state()
         self._marks = {sql: len(rows) for sql, rows in batch.rows.items()}
-        self._position = batch.position
+        self._position = held.position
         self._ids: list[tuple[int, str, str]] = []
-        self._keys: list[tuple[int, str]] = []
-        self._saved = False
+        self._answers: list[tuple[tuple[int, str], tuple[str, bytes] | None]] = []
+        self._saved = self._made
+
+    @property
+    def argument(self) -> SqliteWriteTx:
+        """What the body is given."""
+        return self
 
     @property
     def _db(self) -> apsw.Connection:
@@ -197,10 +218,15 @@ class SqliteWriteTx(SqliteReadTx):
             held.written = self._before
             batch.models.clear()
         held.back_to(self._before)
-        batch.position = self._position
+        if self._made:
+            del batch.tenants[self.scope.tenant]
+        held.position = self._position
         batch.new_ids.difference_update(self._ids)
-        for key in self._keys:
-            batch.answers.pop(key, None)
+        for key, previous in reversed(self._answers):
+            if previous is None:
+                del batch.answers[key]
+            else:
+                batch.answers[key] = previous
 
     def done(self) -> None:
         """The body is through; its work stays."""
@@ -253,8 +279,8 @@ class SqliteWriteTx(SqliteReadTx):
                 raise Conflict("This memory already has an entry of that id.", code="id_taken", pointer="/id")
             batch.new_ids.add(key)
             self._ids.append(key)
-        batch.position += 1
-        entry = msgspec.structs.replace(entry, position=batch.position, born_seq=seq)
+        held.position += 1
+        entry = msgspec.structs.replace(entry, position=held.position, born_seq=seq, epoch=held.epoch)
         batch.add(QUERIES["add_entry"], to_row(entry, held.n))
         held.entries += 1
         held.bytes += len(entry.content.encode())
@@ -309,16 +335,17 @@ class SqliteWriteTx(SqliteReadTx):
         )
         readable = not after.archived and (after.state in READABLE_STATES or after.state is EntryState.DRAFT)
         db = self._changing()
-        gone_at: int | None = None
+        if before.state is EntryState.DRAFT and after.state is not EntryState.DRAFT:
+            # nobody but its author could read it until now: reads as of before must not begin to show it
+            db.execute(QUERIES["add_absence"], (self._tenant, before.position, before.born_seq, seq))
+        moved = (after.state, after.archived) != (before.state, before.archived)
         if readable:
             if before.gone_seq is not None:
                 db.execute(QUERIES["add_absence"], (self._tenant, before.position, before.gone_seq, seq))
             after = msgspec.structs.replace(after, gone_seq=None)
-        else:
-            gone_at = self.now
-            if before.gone_seq is None:
-                after = msgspec.structs.replace(after, gone_seq=seq)
-                self._drop_index(before, words=True, vector=True)
+        elif before.gone_seq is None:
+            after = msgspec.structs.replace(after, gone_seq=seq)
+            self._drop_index(before, words=True, vector=True)
         bound = (
             after.state.value,
             int(after.archived),
@@ -328,7 +355,8 @@ class SqliteWriteTx(SqliteReadTx):
             after.expires_at,
             after.version,
             after.gone_seq,
-            gone_at,
+            after.gone_seq,
+            self.now if moved else None,
             after.position,
             self._tenant,
         )
@@ -353,6 +381,8 @@ class SqliteWriteTx(SqliteReadTx):
     def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None) -> None:
         self._logged(seq)
         before = self._stored(entry.id)
+        if before.state is EntryState.ERASED:
+            raise NotFound("The text of this entry was destroyed.")
         db = self._changing()
         attributes = encode(entry.attributes) if entry.attributes else "{}"
         tags = encode(list(entry.tags)) if entry.tags else "[]"
@@ -374,7 +404,7 @@ class SqliteWriteTx(SqliteReadTx):
         self._drop_index(before, words=True, vector=True)
         if before.gone_seq is None:
             self._add_index(before, seq, terms, vector)
-        self._batch.purged.add((self._held.n, before.ref))
+        self._destroyed(before.ref)
 
     def purge(self, entry_id: str, *, seq: int) -> int:
         self._logged(seq)
@@ -385,13 +415,19 @@ class SqliteWriteTx(SqliteReadTx):
         self._drop_index(entry, words=True, vector=True)
         for tag in entry.tags:
             db.execute(QUERIES["drop_tag"], (self._tenant, entry.ref, tag, entry.position))
+        db.execute(QUERIES["drop_notes"], (self._tenant, entry.ref, entry.id))
         db.execute(QUERIES["purge"], (seq, self.now, entry.position, self._tenant))
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
-        self._batch.purged.add((self._held.n, entry.ref))
+        self._destroyed(entry.ref)
         return entry.byte_size
 
+    def _destroyed(self, ref: str) -> None:
+        self._batch.rewritten.add((self._held.n, ref))
+        self._batch.scrub = True
+
     def link(self, link: Link) -> None:
+        self._logged(self._held.seq)
         bound = (self._tenant, self._ref, link.from_id, link.type, link.to_id, link.note)
         self._changing().execute(QUERIES["add_link"], bound)
 
@@ -415,6 +451,7 @@ class SqliteWriteTx(SqliteReadTx):
                 raise Conflict(details={"expected": expected, "current": 0})
             return False
         self._put_document(space, key, None, seq=seq, expected=expected, meta={}, keep=keep)
+        self._batch.scrub = True
         return True
 
     def _put_document(
@@ -454,8 +491,9 @@ class SqliteWriteTx(SqliteReadTx):
 
     def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
         self._batch.add(QUERIES["add_answer"], (self._tenant, key, digest, answer, until))
-        self._batch.answers[(self._held.n, key)] = (digest, answer)
-        self._keys.append((self._held.n, key))
+        held = (self._held.n, key)
+        self._answers.append((held, self._batch.answers.get(held)))
+        self._batch.answers[held] = (digest, answer)
 
     def trim(self) -> None:
         self._changing().execute(QUERIES["trim_answers"], (self._tenant, self.now))
@@ -468,12 +506,6 @@ class SqliteWriteTx(SqliteReadTx):
         self._changing().execute(QUERIES["release"], (self._tenant, name, holder))
 
 
+@lru_cache(maxsize=4096)
 def _words(query: str, tenant: int) -> str:
-    key = (query, tenant)
-    sql = _WORDS.get(key)
-    if sql is None:
-        sql = _WORDS[key] = QUERIES[query].format(words=f"words_{tenant}")
-    return sql
-
-
-_WORDS: dict[tuple[str, int], str] = {}
+    return QUERIES[query].format(words=f"words_{tenant}")

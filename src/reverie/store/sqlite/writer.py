@@ -5,18 +5,20 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import apsw
 
 from reverie.core.entry import Scope
-from reverie.core.errors import ReverieError, StoreUnavailable
+from reverie.core.errors import StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.vectors import VectorCache
 from reverie.store.sqlite.write import Batch, SqliteWriteTx
 
 MOST_IN_A_BATCH = 256
+BUSY_MS = 10_000
+SCRUB_AGAIN_SECONDS = 0.25
 
 
 class _Job:
@@ -52,6 +54,7 @@ class Writer:
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
+        self._scrub_owed = False
         self._thread = threading.Thread(target=self._run, name="reverie-writer", daemon=True)
         self._thread.start()
 
@@ -60,6 +63,8 @@ class Writer:
 
         `scope` None: the body gets the bare connection, for what stands above tenants.
         """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
         with self._closing:
             if self._closed:
@@ -79,7 +84,11 @@ class Writer:
     def _run(self) -> None:
         stopping = False
         while not stopping:
-            job = self._queue.get()
+            try:
+                job = self._queue.get(timeout=SCRUB_AGAIN_SECONDS if self._scrub_owed else None)
+            except queue.Empty:
+                self._scrub()
+                continue
             jobs: list[_Job] = []
             while True:
                 if job is None:
@@ -93,64 +102,103 @@ class Writer:
                 except queue.Empty:
                     break
             if jobs:
-                self._commit(jobs)
+                self._commit_all(jobs)
+                if self._scrub_owed:
+                    self._scrub()
+                for done in jobs:
+                    done.finish()
 
-    def _commit(self, jobs: list[_Job]) -> None:
-        purged: set[tuple[int, str]] = set()
+    def _commit_all(self, jobs: list[_Job]) -> None:
+        """Commit jobs together; when that fails, each alone, so that no caller suffers for what another one sent."""
+        fault = self._commit(jobs)
+        if fault is None:
+            return
+        for job in jobs:
+            if len(jobs) > 1 and not isinstance(fault, apsw.BusyError):
+                alone = self._commit([job])
+            else:
+                alone = fault
+            if alone is not None:
+                job.result, job.error = None, translate(alone)
+
+    def _commit(self, jobs: list[_Job]) -> BaseException | None:
+        """One transaction for all jobs. Returns why it failed, if it did; then nothing of it remains."""
         try:
+            if self._db.in_transaction:  # a rollback that failed
+                self._db.execute("ROLLBACK")
             self._db.execute("BEGIN IMMEDIATE")
+            batch = Batch(self._db, self._clock.now())
+            for job in jobs:
+                self._run_body(batch, job)
+            batch.flush()
+            self._db.execute("COMMIT")
+        except BaseException as fault:
             try:
-                batch = Batch(self._db, self._clock.now(), self._cache)
-                for job in jobs:
-                    self._run_body(batch, job)
-                batch.flush()
-                purged = batch.purged
-                self._db.execute("COMMIT")
-            except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-                raise
-        except BaseException as fault:
-            error = fault if isinstance(fault, ReverieError) else translate(fault)
-            for job in jobs:
-                job.result, job.error = None, job.error or error
-        if purged:
-            self._after_purge(purged)
-        for job in jobs:
-            job.finish()
+            except apsw.Error:
+                pass  # tried again before the next transaction
+            return fault
+        for tenant, ref in batch.rewritten:
+            self._cache.forget(tenant, ref)
+        self._scrub_owed = self._scrub_owed or batch.scrub
+        return None
 
     def _run_body(self, batch: Batch, job: _Job) -> None:
-        if job.scope is None:
-            batch.flush()
-            self._db.execute("SAVEPOINT control")
-            try:
-                job.result = job.body(self._db)
-            except Exception as fault:
-                self._db.execute("ROLLBACK TO control")
-                job.error = _own(fault)
-            self._db.execute("RELEASE control")
-            return
-        tx = SqliteWriteTx(batch, job.scope)
+        """Run one body; what it raises is its caller's alone, unless the transaction itself is lost."""
+        job.result = job.error = None
+        part: _Part = ControlPart(batch) if job.scope is None else SqliteWriteTx(batch, job.scope)
         try:
-            job.result = job.body(tx)
-        except Exception as fault:
-            tx.undo()
-            error = _own(fault)
-            if isinstance(fault, apsw.Error) and not isinstance(fault, apsw.ConstraintError):
-                raise error from fault  # the database itself failed: the whole batch is off
-            job.error = error
-        else:
-            tx.done()
+            job.result = job.body(part.argument)
+            part.done()
+        except BaseException as fault:
+            if batch.lost or (isinstance(fault, apsw.Error) and not isinstance(fault, apsw.ConstraintError)):
+                raise
+            part.undo()
+            job.result, job.error = None, translate(fault)
+        if batch.lost:  # the body swallowed the fault
+            raise batch.lost
 
-    def _after_purge(self, purged: set[tuple[int, str]]) -> None:
-        """Destroyed text must not rest in the write-ahead log or in a matrix."""
-        for tenant, ref in purged:
-            self._cache.forget(tenant, ref)
+    def _scrub(self) -> None:
+        """Empty the write-ahead log: destroyed text must not rest there.
+
+        A reader may be in the way. Then nobody waits for it: the next commit tries again, or the next idle moment.
+        """
         try:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._db.set_busy_timeout(0)
+            busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (0, 0, 0)
+            self._scrub_owed = bool(busy)
         except apsw.Error:
-            return  # a reader is in the way; the next checkpoint takes it
+            self._scrub_owed = True
+        finally:
+            self._db.set_busy_timeout(BUSY_MS)
 
 
-def _own(fault: Exception) -> BaseException:
-    return translate(fault) if isinstance(fault, apsw.Error) else fault
+class _Part(Protocol):
+    """One job's share of a batch."""
+
+    @property
+    def argument(self) -> Any:
+        """What its body is given."""
+
+    def done(self) -> None:
+        """The body is through; its work stays."""
+
+    def undo(self) -> None:
+        """Leave no trace of the body."""
+
+
+class ControlPart:
+    """A body above tenants, on the bare connection behind a savepoint."""
+
+    def __init__(self, batch: Batch) -> None:
+        batch.flush()
+        self.argument = batch.db
+        batch.db.execute("SAVEPOINT body")
+
+    def done(self) -> None:
+        self.argument.execute("RELEASE body")
+
+    def undo(self) -> None:
+        self.argument.execute("ROLLBACK TO body")
+        self.argument.execute("RELEASE body")

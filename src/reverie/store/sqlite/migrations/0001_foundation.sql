@@ -31,9 +31,10 @@ CREATE TABLE api_key (
   revoked_at INTEGER
 ) WITHOUT ROWID;
 
--- n is the position: order of insertion, never used twice. gone_seq: the entry left readable memory there.
+-- n is the position: order of insertion, never used twice, since rows are never deleted. Every tenant counts in a range
+-- of its own, so that no position tells how much another tenant writes. gone_seq: the entry left readable memory there.
 CREATE TABLE entry (
-  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  n INTEGER PRIMARY KEY,
   tenant INTEGER NOT NULL,
   ref TEXT NOT NULL,
   id TEXT NOT NULL,
@@ -57,6 +58,7 @@ CREATE TABLE entry (
   held INTEGER NOT NULL,
   version INTEGER NOT NULL,
   born_seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
   gone_seq INTEGER,
   gone_at INTEGER
 );
@@ -64,7 +66,7 @@ CREATE UNIQUE INDEX entry_id ON entry (tenant, ref, id);
 CREATE INDEX entry_live ON entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
 CREATE INDEX entry_gone ON entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
 CREATE INDEX entry_subject ON entry (tenant, subject) WHERE subject IS NOT NULL;
-CREATE INDEX entry_expiry ON entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND gone_seq IS NULL;
+CREATE INDEX entry_expiry ON entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
 
 -- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
 CREATE TABLE absence (

@@ -1,0 +1,52 @@
+"""Idempotent answers: remembered with the write they answer, until their time is over."""
+
+from __future__ import annotations
+
+from reverie.store.conformance.lab import Lab, make_entry, put, refuses
+from reverie.store.contract import WriteTx
+
+
+def are_remembered_until_their_time(lab: Lab) -> None:
+    """Known one millisecond before the end, unknown at it, and forgotten by `trim`."""
+    until = lab.clock.now() + 10
+    lab.write(lambda tx: tx.remember_answer("k", "digest", b"answer", until=until))
+    lab.clock.advance(9)
+    assert lab.read(lambda tx: tx.recall_answer("k")) == ("digest", b"answer")
+    assert lab.write(lambda tx: tx.recall_answer("k")) == ("digest", b"answer")
+    assert lab.read(lambda tx: tx.recall_answer("other")) is None
+    lab.clock.advance(1)
+    assert lab.read(lambda tx: tx.recall_answer("k")) is None
+    lab.write(lambda tx: tx.trim())
+    assert lab.write(lambda tx: tx.recall_answer("k")) is None
+
+
+def belong_to_the_tenant_not_the_ref(lab: Lab) -> None:
+    """One key, one answer in a tenant; another tenant's key is its own."""
+    until = lab.clock.now() + 10
+    lab.write(lambda tx: tx.remember_answer("k", "mine", b"1", until=until))
+    assert lab.read(lambda tx: tx.recall_answer("k"), ref="other") == ("mine", b"1")
+    assert lab.read(lambda tx: tx.recall_answer("k"), tenant="rival") is None
+    assert lab.write(lambda tx: tx.recall_answer("k"), tenant="rival") is None
+
+
+def go_with_their_write(lab: Lab) -> None:
+    """A body that fails is not remembered."""
+
+    def body(tx: WriteTx) -> None:
+        put(tx, make_entry(id="a"))
+        tx.remember_answer("k", "digest", b"answer", until=tx.now + 10)
+        raise RuntimeError
+
+    lab.put()
+    with refuses(RuntimeError):
+        lab.write(body)
+    assert lab.read(lambda tx: tx.recall_answer("k")) is None
+    assert lab.get("a") is None
+
+
+def a_later_answer_replaces(lab: Lab) -> None:
+    """After its time a key can be used again."""
+    lab.write(lambda tx: tx.remember_answer("k", "old", b"1", until=tx.now + 1))
+    lab.clock.advance(1)
+    lab.write(lambda tx: tx.remember_answer("k", "new", b"2", until=tx.now + 1))
+    assert lab.read(lambda tx: tx.recall_answer("k")) == ("new", b"2")

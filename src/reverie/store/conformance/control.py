@@ -1,0 +1,81 @@
+"""Control: tenants, keys and settings, above every scope."""
+
+from __future__ import annotations
+
+from reverie.core.query import Key
+from reverie.store.conformance.lab import Lab, refuses
+from reverie.store.contract import ControlTx
+
+
+def _key(key_id: str, tenant: str = "acme", created_at: int = 5) -> Key:
+    return Key(key_id, tenant, b"digest", "laptop", ("read", "write"), 4, ("mem:*",), created_at, 1_000)
+
+
+def keys_come_back_as_stored(lab: Lab) -> None:
+    """By id, by tenant, oldest first."""
+    keys = [_key("b", created_at=1), _key("a", created_at=2), _key("c", "rival", created_at=0)]
+    for key in keys:
+        lab.store.control(lambda tx, key=key: tx.add_key(key), write=True)  # type: ignore[misc]
+    assert lab.store.control(lambda tx: tx.key("a")) == keys[1]
+    assert lab.store.control(lambda tx: tx.key("nobody")) is None
+    assert lab.store.control(lambda tx: tx.keys("acme")) == keys[:2]
+    assert [k.id for k in lab.store.control(lambda tx: tx.keys())] == ["c", "b", "a"]
+
+
+def a_key_is_revoked_at_an_instant(lab: Lab) -> None:
+    """Now or later; an unknown key says so."""
+    lab.store.control(lambda tx: tx.add_key(_key("a")), write=True)
+    assert lab.store.control(lambda tx: tx.revoke_key("a", at=77), write=True)
+    assert not lab.store.control(lambda tx: tx.revoke_key("nobody", at=77), write=True)
+    key = lab.store.control(lambda tx: tx.key("a"))
+    assert key is not None
+    assert key.revoked_at == 77
+
+
+def settings_are_kept_and_replaced(lab: Lab) -> None:
+    """Bytes by name."""
+    assert lab.store.control(lambda tx: tx.setting("conformance")) is None
+    for value in (b"1", bytes(range(256))):
+        lab.store.control(lambda tx, value=value: tx.set_setting("conformance", value), write=True)  # type: ignore[misc]
+        assert lab.store.control(lambda tx: tx.setting("conformance")) == value
+
+
+def a_body_that_fails_leaves_nothing(lab: Lab) -> None:
+    """One transaction, here too; and the next one works."""
+
+    def body(tx: ControlTx) -> None:
+        tx.set_setting("conformance", b"1")
+        tx.add_key(_key("a"))
+        raise KeyError
+
+    with refuses(KeyError):
+        lab.store.control(body, write=True)
+    assert lab.store.control(lambda tx: (tx.setting("conformance"), tx.keys())) == (None, [])
+    lab.store.control(lambda tx: tx.add_key(_key("a")), write=True)
+    with refuses(Exception):
+        lab.store.control(lambda tx: tx.add_key(_key("a")), write=True)
+    assert len(lab.store.control(lambda tx: tx.keys())) == 1
+
+
+def tenants_are_made_by_their_first_write(lab: Lab) -> None:
+    """Reading makes none; a write that fails makes none."""
+
+    def fails(_: object) -> None:
+        raise KeyError
+
+    lab.get("x", tenant="reader")
+    with refuses(KeyError):
+        lab.write(fails, tenant="failed")
+    lab.put(tenant="b")
+    lab.put(tenant="a")
+    with refuses(KeyError):
+        lab.write(fails, tenant="a")
+    assert lab.store.control(lambda tx: tx.tenants()) == ["a", "b"]
+
+
+def the_store_can_be_checked(lab: Lab) -> None:
+    """A sound store says so, and how large it is."""
+    lab.put()
+    report = lab.store.check()
+    assert report["schema"]
+    assert report["bytes"] > 0

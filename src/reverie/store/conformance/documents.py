@@ -1,0 +1,97 @@
+"""Documents: versioned state that is not memory."""
+
+from __future__ import annotations
+
+from reverie.core.entry import Document
+from reverie.core.errors import Conflict
+from reverie.core.query import Filter
+from reverie.store.conformance.lab import Lab, make_event, refuses
+
+
+def _save(lab: Lab, key: str, body: bytes, *, space: str = "files", tenant: str = "acme", **how: object) -> Document:
+    return lab.write(
+        lambda tx: tx.save(space, key, body, seq=tx.append(make_event("document.saved")), **how),  # type: ignore[arg-type]
+        tenant=tenant,
+        ref=None,
+    )
+
+
+def _drop(lab: Lab, key: str, *, expected: int | None = None) -> bool:
+    return lab.write(
+        lambda tx: tx.drop("files", key, seq=tx.append(make_event("document.dropped")), expected=expected), ref=None
+    )
+
+
+def _load(
+    lab: Lab, key: str, *, version: int | None = None, space: str = "files", tenant: str = "acme"
+) -> Document | None:
+    return lab.read(lambda tx: tx.load(space, key, version=version), ref=None, tenant=tenant)
+
+
+def come_back_as_saved(lab: Lab) -> None:
+    """Bytes and metadata, untouched."""
+    saved = _save(lab, "a/b", bytes(range(256)), meta={"type": "x", "n": 1})
+    assert (saved.version, saved.body, saved.meta) == (1, bytes(range(256)), {"type": "x", "n": 1})
+    assert _load(lab, "a/b") == saved
+    assert _load(lab, "a/b", space="other") is None
+    assert _load(lab, "a/b", tenant="rival") is None
+
+
+def keep_the_last_versions(lab: Lab) -> None:
+    """The newest by default; older ones as far as they are kept."""
+    for n in range(1, 6):
+        assert _save(lab, "k", f"{n}".encode(), keep=3).version == n
+    newest = _load(lab, "k")
+    assert newest is not None
+    assert newest.body == b"5"
+    kept = [_load(lab, "k", version=n) for n in range(1, 6)]
+    assert [d.body if d else None for d in kept] == [None, None, b"3", b"4", b"5"]
+
+
+def are_saved_optimistically(lab: Lab) -> None:
+    """`expected` 0 means absent; anything else must be the current version."""
+    _save(lab, "k", b"1", expected=0)
+    with refuses(Conflict, "version_conflict"):
+        _save(lab, "k", b"2", expected=0)
+    _save(lab, "k", b"2", expected=1)
+    with refuses(Conflict, "version_conflict"):
+        _save(lab, "k", b"3", expected=1)
+    with refuses(Conflict, "version_conflict"):
+        _drop(lab, "k", expected=1)
+    document = _load(lab, "k")
+    assert document is not None
+    assert document.body == b"2"
+
+
+def count_on_after_a_drop(lab: Lab) -> None:
+    """A dropped document is absent, and its version count goes on."""
+    _save(lab, "k", b"1")
+    assert _drop(lab, "k", expected=1)
+    assert _load(lab, "k") is None
+    assert not _drop(lab, "k")
+    assert _save(lab, "k", b"2", expected=0).version == 3
+
+
+def are_listed_by_key(lab: Lab) -> None:
+    """The newest version of each, dropped ones left out, by prefix taken literally."""
+    for key in ("b", "a%", "ab", "a_c", "dropped"):
+        _save(lab, key, b"old", keep=5)
+        _save(lab, key, key.encode(), keep=5)
+    _drop(lab, "dropped")
+
+    def keys(prefix: str = "") -> list[tuple[str, bytes | None]]:
+        page = lab.read(lambda tx: tx.documents("files", prefix=prefix), ref=None)
+        return [(d.key, d.body) for d in page.items]
+
+    assert keys() == [("a%", b"a%"), ("a_c", b"a_c"), ("ab", b"ab"), ("b", b"b")]
+    assert keys("a") == [("a%", b"a%"), ("a_c", b"a_c"), ("ab", b"ab")]
+    assert keys("a_") == [("a_c", b"a_c")]
+    assert keys("a%") == [("a%", b"a%")]
+
+
+def are_not_memory(lab: Lab) -> None:
+    """No memory read finds a document."""
+    _save(lab, "k", b"kettle")
+    assert lab.ids(ref=None) == []
+    assert lab.read(lambda tx: tx.match(["kettle"], Filter(), limit=5)) == []
+    assert lab.read(lambda tx: tx.refs(), ref=None) == []

@@ -1,0 +1,59 @@
+"""Leases: one holder at a time, until it is released or its time is over."""
+
+from __future__ import annotations
+
+import threading
+
+from reverie.store.conformance.lab import Lab
+
+
+def _claim(lab: Lab, holder: str, *, name: str = "dream", length: int = 10, tenant: str = "acme") -> bool:
+    return lab.write(lambda tx: tx.claim(name, holder, until=tx.now + length), tenant=tenant)
+
+
+def have_one_holder(lab: Lab) -> None:
+    """Taken is taken; the holder may renew; other names and tenants are free."""
+    assert _claim(lab, "a")
+    assert not _claim(lab, "b")
+    assert _claim(lab, "a", length=20)
+    lab.clock.advance(15)
+    assert not _claim(lab, "b")
+    assert _claim(lab, "b", name="other")
+    assert _claim(lab, "b", tenant="rival")
+
+
+def run_out(lab: Lab) -> None:
+    """At its instant a lease is free; the old holder has lost it."""
+    assert _claim(lab, "a")
+    lab.clock.advance(9)
+    assert not _claim(lab, "b")
+    lab.clock.advance(1)
+    assert _claim(lab, "b")
+    assert not _claim(lab, "a")
+
+
+def are_released_by_their_holder_only(lab: Lab) -> None:
+    """Releasing what is not ours does nothing."""
+    assert _claim(lab, "a")
+    lab.write(lambda tx: tx.release("dream", "b"))
+    assert not _claim(lab, "b")
+    lab.write(lambda tx: tx.release("dream", "a"))
+    assert _claim(lab, "b")
+
+
+def a_race_has_one_winner(lab: Lab) -> None:
+    """Many threads, one lease."""
+    barrier = threading.Barrier(8)
+    won: list[str] = []
+
+    def race(holder: str) -> None:
+        barrier.wait()
+        if _claim(lab, holder):
+            won.append(holder)
+
+    threads = [threading.Thread(target=race, args=(f"worker-{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1

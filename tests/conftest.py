@@ -1,0 +1,60 @@
+"""Fixtures are factories: each test makes what it needs, and nothing stands ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.register_assert_rewrite("reverie.store.conformance")
+
+from reverie.core.actor import Actor  # noqa: E402
+from reverie.core.entry import Entry  # noqa: E402
+from reverie.host import Host, Parts  # noqa: E402
+from reverie.store.conformance import HandClock, make_entry  # noqa: E402
+from reverie.store.sqlite import SqliteStore  # noqa: E402
+
+
+@pytest.fixture(name="make_entry")
+def _make_entry() -> Callable[..., Entry]:
+    """`make_entry(**overrides)`: a sound entry."""
+    return make_entry
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """A clock that moves when told to."""
+    return HandClock()
+
+
+@pytest.fixture
+def make_store(tmp_path: Path, clock: HandClock) -> Iterator[Callable[..., SqliteStore]]:
+    """`make_store(name="memory.db")`: a store in a file of that name; closed afterwards."""
+    made: list[SqliteStore] = []
+
+    def make(name: str = "memory.db", **options: Any) -> SqliteStore:
+        made.append(SqliteStore(tmp_path / name, **({"clock": clock} | options)))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.fixture
+def make_host(make_store: Callable[..., SqliteStore], clock: HandClock) -> Callable[..., Host]:
+    """`make_host(**parts)`: a host on a new store."""
+
+    def make(**parts: Any) -> Host:
+        store = parts.pop("store", None) or make_store()
+        return Host(Parts(store=store, **({"clock": clock} | parts)))
+
+    return make
+
+
+@pytest.fixture
+def ada() -> Actor:
+    """A caller of the tenant `acme` who may do everything."""
+    return Actor(tenant="acme", id="ada")
