@@ -16,6 +16,7 @@ from reverie.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from reverie.ops.traces import Traces
     from reverie.store.contract import Store
 
 
@@ -40,8 +41,10 @@ def open_store(path: str) -> Store:
     return SqliteStore(path, create=False)
 
 
-def build_app(settings: Settings, host: Host) -> FastAPI:
+def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:
     """The HTTP application: every door that speaks HTTP, on one host."""
+    from reverie import __version__
+    from reverie.doors import rest
     from reverie.serve.application import make_application
 
-    return make_application(settings, host)
+    return make_application(settings, host, doors=[rest.door()], version=__version__, traces=traces)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from reverie.core.actor import Actor
 from reverie.host.audit import Audit
+from reverie.host.cursors import Cursors
 from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
 from reverie.host.keys import Keys
+from reverie.host.leases import Leases
 from reverie.host.lifecycle import Lifecycle
 from reverie.host.parts import Parts
 from reverie.host.read import Reading
 from reverie.host.recall import Recall
+from reverie.host.reindex import Reindexing
 from reverie.host.rules import RuleBook
 from reverie.host.scan import Scanning
 from reverie.host.write import Writing
@@ -34,6 +37,9 @@ class Host:
         self.audit = Audit(parts)
         self.keys = Keys(parts)
         self.scanning = Scanning(parts, self.rules)
+        self.reindexing = Reindexing(parts)
+        self.leases = Leases(parts)
+        self.cursors = Cursors(parts)
 
     def tenants(self) -> list[str]:
         """Every tenant. For the worker and the command line; no door that a tenant can reach calls it."""

@@ -1,0 +1,42 @@
+"""What every handler starts from and ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.security import HTTPBearer
+
+from reverie.core.actor import Actor
+from reverie.host import Host
+from reverie.serve.parsing import StrictRoute
+
+PREFIX = "/v1/host/reverie"
+_KEY = HTTPBearer(auto_error=False, scheme_name="key", description="A key: `reverie keys create` makes one.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    host: Host
+    actor: Actor
+
+
+async def _call(request: Request) -> _Call:
+    return _Call(request.app.state.host, request.state.actor)
+
+
+Call = Annotated[_Call, Depends(_call)]
+"""The host, and who is calling it: already authenticated, or the handler would not run."""
+
+
+def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer, encoded once."""
+    return Response(orjson.dumps(document), status, headers, "application/json")
+
+
+def api() -> APIRouter:
+    """A router of the API. Its security scheme documents what the edge has checked before a handler runs."""
+    return APIRouter(prefix=PREFIX, route_class=StrictRoute, dependencies=[Depends(_KEY)])

@@ -1,0 +1,81 @@
+"""The log, as pages or as a stream of server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from reverie.core.actor import Right
+from reverie.core.errors import Invalid, ReverieError
+from reverie.doors.rest import wire
+from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.errors import documented
+from reverie.doors.rest.mapping import sse
+from reverie.serve.admission import bearer
+
+router = api()
+STREAM = "text/event-stream"
+_LARGEST = 2**53 - 1
+
+
+@router.get(
+    "/events",
+    tags=["log"],
+    operation_id="list_events",
+    summary="What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on",
+    responses={
+        200: {
+            "model": wire.EventsOut,
+            "description": "A page; or a stream with the log position as id, which never repeats or skips an event.",
+            "content": {STREAM: {"schema": {"type": "string"}}},
+        },
+        **documented(),
+    },
+)
+def events(
+    call: Call,
+    request: Request,
+    asked: Annotated[wire.EventsAsked, Query()],
+    last_event_id: Annotated[str | None, Header(description="Resume a stream after this position.")] = None,
+) -> Response:
+    after = _start(asked, last_event_id)
+    types = tuple(asked.type) or None
+    if STREAM in request.headers.get("accept", ""):
+        call.actor.require(Right.READ)
+        return StreamingResponse(_stream(call, request, after, types), media_type=STREAM)
+    found = call.host.reading.events(call.actor, after=after, limit=asked.limit, types=types)
+    return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
+
+
+def _start(asked: wire.EventsAsked, last_event_id: str | None) -> int:
+    if last_event_id:
+        if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:17]) <= _LARGEST):
+            raise Invalid("Last-Event-ID is the id of an event of this stream.", pointer="/Last-Event-ID")
+        return int(last_event_id[:17])
+    return next((given for given in (asked.after, asked.since) if given is not None), 0)
+
+
+async def _stream(call: Call, request: Request, after: int, types: tuple[str, ...] | None) -> AsyncIterator[bytes]:
+    state = request.app.state
+    token = bearer(request.scope)
+
+    async def still_allowed() -> bool:
+        try:
+            await to_thread.run_sync(lambda: call.host.keys.authenticate(token, door="rest"))
+        except ReverieError:
+            return False
+        return True
+
+    with state.metrics.streams.track_inprogress():
+        yield b"retry: 1000\n\n"
+        pages = state.tail.follow(call.host, call.actor, after=after, types=types, still_allowed=still_allowed)
+        async for page in pages:
+            if page is None:
+                yield b": alive\n\n"
+            else:
+                state.metrics.events.inc(len(page))
+                yield b"".join(map(sse, page))

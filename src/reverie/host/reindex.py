@@ -1,0 +1,69 @@
+"""Vectors that are missing: made later, so that an embedder that is slow or down never blocks a write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Entry, Scope
+from reverie.core.errors import ReadOnly
+from reverie.core.event import NewEvent
+from reverie.host.parts import Parts
+from reverie.host.write import searchable_text
+from reverie.store.contract import WriteTx
+
+_BATCH = 200
+
+
+class Reindexing:
+    """Fills the index."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def missing(self, actor: Actor) -> int:
+        """How many readable entries have no vector of the configured embedder."""
+        actor.require(Right.READ)
+        embedder = self._parts.embedder
+        if embedder is None:
+            return 0
+        readable, indexed = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.index_state(embedder.name))
+        return readable - indexed
+
+    def fill(self, actor: Actor) -> int:
+        """Make every missing vector, a batch at a time; returns how many. Safe to stop and start again."""
+        actor.require(Right.WRITE)
+        if self._parts.read_only:
+            raise ReadOnly()
+        embedder = self._parts.embedder
+        if embedder is None:
+            return 0
+        done = 0
+        while True:
+            found = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.unembedded(embedder.name, limit=_BATCH))
+            if not found:
+                return done
+            vectors = embedder.embed([searchable_text(entry) for entry in found])
+            made = 0
+            for ref in sorted({entry.ref for entry in found}):
+                own = [(entry, vector) for entry, vector in zip(found, vectors, strict=True) if entry.ref == ref]
+                made += self._store(actor, ref, embedder.name, own)
+            if not made:  # all of them changed meanwhile; the next call looks again
+                return done
+            done += made
+
+    def _store(self, actor: Actor, ref: str, model: str, rows: Sequence[tuple[Entry, bytes]]) -> int:
+        def body(tx: WriteTx) -> int:
+            same = []
+            for entry, vector in rows:
+                current = tx.get(entry.id)
+                if current is not None and current.version == entry.version:
+                    same.append((entry, vector))
+            if same:
+                data = {"ref": ref, "entries": len(same), "model": model}
+                seq = tx.append(NewEvent("memory.indexed", "INDEX", actor.id, data=data))
+                for entry, vector in same:
+                    tx.index(entry.id, seq=seq, terms=None, vector=(model, vector))
+            return len(same)
+
+        return self._parts.store.write(Scope(actor.tenant, ref), body)

@@ -1,0 +1,114 @@
+"""Health: live, ready, degraded and unavailable told apart, by really trying."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from reverie.core.errors import ReverieError
+from reverie.host import Host
+from reverie.settings import Settings
+
+Status = Literal["ok", "degraded", "unavailable"]
+LOW_BYTES = 512 * 2**20
+"""Below this much free disk the host is degraded."""
+NO_BYTES = 32 * 2**20
+"""Below this much it is not ready: the next write may not fit."""
+_PATIENCE_SECONDS = 2.0
+_FRESH_SECONDS = 1.0
+
+
+class Check(Struct, frozen=True):
+    """One thing that was tried."""
+
+    status: Status
+    detail: str = ""
+
+
+class Readiness(Struct, frozen=True):
+    """Whether to send traffic here."""
+
+    status: Status
+    checks: Mapping[str, Check]
+
+    def document(self) -> dict[str, Any]:
+        """As `/readyz` shows it."""
+        checks = {
+            name: {"status": c.status, **({"detail": c.detail} if c.detail else {})} for name, c in self.checks.items()
+        }
+        return {"status": self.status, "checks": checks}
+
+
+class Health:
+    """Tries the store, the writer and the disk. An answer is kept for a second: asking often costs nothing."""
+
+    def __init__(self, settings: Settings, host: Host) -> None:
+        self._settings = settings
+        self._host = host
+        self._lock = threading.Lock()
+        self._last: tuple[float, Readiness] | None = None
+        self.stopping = False
+
+    def ready(self) -> Readiness:
+        """ok: everything works. degraded: it serves, with less. unavailable: do not send traffic."""
+        with self._lock:
+            if self._last is None or time.monotonic() - self._last[0] > _FRESH_SECONDS or self.stopping:
+                self._last = (time.monotonic(), self._look())
+            return self._last[1]
+
+    def _look(self) -> Readiness:
+        checks = {"read": _attempt(self._read), "disk": self._disk()}
+        if self._settings.read_only:
+            checks["write"] = Check("degraded", "read-only")
+        else:
+            checks["write"] = _attempt(self._write)
+        if self._host.parts.embedder is None:
+            checks["meaning"] = Check("degraded", "no embedder: search by words only")
+        if self.stopping:
+            checks["process"] = Check("unavailable", "stopping")
+        found = {check.status for check in checks.values()}
+        status: Status = "unavailable" if "unavailable" in found else "degraded" if "degraded" in found else "ok"
+        return Readiness(status, checks)
+
+    def _read(self) -> None:
+        self._host.parts.store.control(lambda tx: tx.setting("health"))
+
+    def _write(self) -> None:
+        # an empty transaction: through the queue and the writing thread, without waiting for the disk
+        self._host.parts.store.control(lambda tx: tx.setting("health"), write=True)
+
+    def _disk(self) -> Check:
+        if not self._host.parts.store.durable:
+            return Check("degraded", "in memory: nothing survives this process")
+        try:
+            free = shutil.disk_usage(Path(self._settings.database).expanduser().resolve().parent).free
+        except OSError:
+            return Check("unavailable", "the data folder cannot be read")
+        if free < NO_BYTES:
+            return Check("unavailable", "the disk is full")
+        return Check("degraded", "little disk space left") if free < LOW_BYTES else Check("ok")
+
+
+def _attempt(work: Callable[[], None]) -> Check:
+    """Try within a time limit. The thread of an attempt that hangs is left behind: it is a daemon."""
+    outcome: list[Check] = []
+
+    def run() -> None:
+        try:
+            work()
+            outcome.append(Check("ok"))
+        except ReverieError as error:
+            outcome.append(Check("unavailable", error.reason))
+        except Exception as fault:
+            outcome.append(Check("unavailable", type(fault).__name__))
+
+    thread = threading.Thread(target=run, name="reverie-health", daemon=True)
+    thread.start()
+    thread.join(_PATIENCE_SECONDS)
+    return outcome[0] if outcome else Check("unavailable", f"no answer within {_PATIENCE_SECONDS:g} s")

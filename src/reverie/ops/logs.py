@@ -1,0 +1,108 @@
+"""Logs: what the process did, one line each, with an `action` from a fixed vocabulary. Never content, never a key."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from reverie.core.clock import to_iso
+from reverie.redact import Redactor
+from reverie.settings import Settings
+
+LOGGER = logging.getLogger("reverie")
+
+
+class Action(StrEnum):
+    """Everything the process says it did."""
+
+    STARTED = "serve.started"
+    STOPPING = "serve.stopping"
+    STOPPED = "serve.stopped"
+    REQUEST = "request.done"
+    REQUEST_FAILED = "request.failed"
+    READINESS = "readiness.changed"
+    SWEPT = "worker.swept"
+    INDEXED = "worker.indexed"
+    WORKER_FAILED = "worker.failed"
+    SERVER = "server.note"
+
+
+def log(action: Action, *, level: int = logging.INFO, **fields: str | int | float | bool | None) -> None:
+    """Say what happened. Fields are ids, codes, counts and times."""
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, action.value, extra={"action": action.value, "fields": fields})
+
+
+def where(fault: BaseException) -> str:
+    """The type of a fault and the line that raised it. Not its message: that may hold what a caller sent."""
+    trace = fault.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" at {trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}" if trace else ""
+    return f"{type(fault).__name__}{at}"
+
+
+class Guard(logging.Filter):
+    """The last guard: every text of every record passes the redactor, and faults lose their messages."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg = self._redactor.text(record.getMessage()).text
+        record.args = None
+        fields: dict[str, Any] = dict(getattr(record, "fields", {}))
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["fault"] = where(record.exc_info[1])
+        record.exc_info = record.exc_text = record.stack_info = None
+        record.fields = {
+            name: self._redactor.text(value).text if isinstance(value, str) else value
+            for name, value in fields.items()
+            if value is not None
+        }
+        if not hasattr(record, "action"):
+            record.action = Action.SERVER.value
+        return True
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        document: dict[str, Any] = {
+            "time": to_iso(int(record.created * 1000)),
+            "level": record.levelname.lower(),
+            "action": record.__dict__["action"],
+        }
+        if record.msg != document["action"]:
+            document["note"] = record.msg
+        return orjson.dumps({**document, **record.__dict__["fields"]}, default=str).decode()
+
+
+class TextLines(logging.Formatter):
+    """`time level action name=value ...`, one record per line whatever the values hold."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        action = record.__dict__["action"]
+        words = [to_iso(int(record.created * 1000)), record.levelname.lower(), action]
+        if record.msg != action:
+            words.append(record.msg)
+        words += [f"{name}={value}" for name, value in record.__dict__["fields"].items()]
+        return " ".join(words).replace("\n", " ").replace("\r", " ")
+
+
+def configure(settings: Settings, redactor: Redactor) -> None:
+    """Send the logs of this process, and the server's warnings, to stderr in the configured form."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(Guard(redactor))
+    handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
+    for name, level in (("reverie", settings.log_level.upper()), ("uvicorn", "WARNING"), ("asyncio", "ERROR")):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

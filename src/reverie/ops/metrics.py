@@ -1,0 +1,106 @@
+"""Numbers for Prometheus. Labels come from fixed vocabularies: no text, no tenant, no id can become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+
+from reverie.core.entry import Receipt
+from reverie.core.errors import ReverieError
+from reverie.host.erase import Forgotten
+from reverie.host.export import Imported
+from reverie.host.recall import Context, SearchResult
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """Every metric of one application, in a registry of its own."""
+
+    def __init__(self, version: str = "") -> None:
+        self.registry = registry = CollectorRegistry()
+        Info("reverie", "The running version.", registry=registry).info({"version": version})
+        self.requests = Counter(
+            "reverie_requests_total",
+            "Requests by route template, method and status class.",
+            ["route", "method", "status"],
+            registry=registry,
+        )
+        self.request_seconds = Histogram(
+            "reverie_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=registry
+        )
+        self.in_flight = Gauge("reverie_requests_in_flight", "Requests being answered.", registry=registry)
+        self.streams = Gauge("reverie_event_streams", "Open event streams.", registry=registry)
+        self.refused = Counter("reverie_refused_total", "Callers turned away, by code.", ["code"], registry=registry)
+        self.calls = Histogram(
+            "reverie_call_seconds", "Time of a use case.", ["call"], buckets=_SECONDS, registry=registry
+        )
+        self.failures = Counter(
+            "reverie_call_failures_total", "Use cases that raised, by code.", ["call", "code"], registry=registry
+        )
+        self.waiting = Gauge("reverie_writes_in_flight", "Writes that wait for their commit.", registry=registry)
+        self.writes = Counter("reverie_writes_total", "Acknowledged writes.", registry=registry)
+        self.entries = Counter("reverie_entries_stored_total", "Entries stored.", registry=registry)
+        self.replays = Counter("reverie_replays_total", "Retries answered without a write.", registry=registry)
+        self.batch = Histogram(
+            "reverie_write_entries",
+            "Entries in one write.",
+            buckets=(1, 2, 5, 10, 50, 100, 500, 1000, 5000, 10000),
+            registry=registry,
+        )
+        self.redactions = Counter("reverie_redactions_total", "Secrets replaced, by kind.", ["kind"], registry=registry)
+        self.degraded = Counter(
+            "reverie_degraded_recalls_total", "Searches that said they were degraded.", ["reason"], registry=registry
+        )
+        self.forgotten = Counter("reverie_forgotten_total", "Entries destroyed by forget.", registry=registry)
+        self.events = Counter("reverie_events_sent_total", "Events sent to streams.", registry=registry)
+        self.sweeps = Counter("reverie_sweeps_total", "Sweeps by outcome.", ["outcome"], registry=registry)
+        self.swept = Counter("reverie_swept_total", "Entries destroyed by sweeps.", registry=registry)
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count an answered request. `route` is a template, never a path."""
+        shown = method if method in METHODS else "OTHER"
+        self.requests.labels(route, shown, f"{status // 100}xx").inc()
+        self.request_seconds.labels(route).observe(seconds)
+
+    def call(self, name: str, seconds: float, result: Any) -> None:
+        """Count a use case that returned."""
+        self.calls.labels(name).observe(seconds)
+        if isinstance(result, list) and result and isinstance(result[0], Receipt):
+            self._stored(result)
+        elif isinstance(result, Imported):
+            self.entries.inc(result.entries)
+            self._redacted(result.findings)
+        elif isinstance(result, SearchResult | Context):
+            for reason in result.degraded:
+                self.degraded.labels(reason).inc()
+        elif isinstance(result, Forgotten) and not result.preview:
+            self.forgotten.inc(result.forgotten)
+
+    def failed(self, name: str, fault: BaseException) -> None:
+        """Count a use case that raised."""
+        code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
+        self.failures.labels(name, code).inc()
+
+    def render(self) -> bytes:
+        """The page Prometheus reads."""
+        return generate_latest(self.registry)
+
+    def _stored(self, receipts: Sequence[Receipt]) -> None:
+        new = [receipt for receipt in receipts if not receipt.replayed]
+        if not new:
+            self.replays.inc()
+            return
+        self.writes.inc()
+        self.entries.inc(len(new))
+        self.batch.observe(len(new))
+        for receipt in new:
+            self._redacted(receipt.findings)
+
+    def _redacted(self, findings: Any) -> None:
+        for kind, count in findings.items():
+            self.redactions.labels(kind).inc(count)

@@ -1,0 +1,59 @@
+"""A host whose use cases are timed, counted and traced. The host itself knows nothing of it."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+from reverie.host import Host
+from reverie.ops.metrics import Metrics
+from reverie.ops.traces import Traces
+
+PARTS = ("writing", "reading", "recall", "lifecycle", "forgetting", "bundles", "audit", "scanning", "rules")
+_UNTIMED = frozenset({("bundles", "export"), ("audit", "export")})  # generators: their time is their reader's
+
+
+def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
+    """A view of `host` for doors: the same use cases, watched from outside."""
+    view = copy.copy(host)
+    for name in PARTS:
+        setattr(view, name, _Watched(getattr(host, name), name, metrics, traces))
+    return view
+
+
+class _Watched:
+    """One part of the host; calls to its methods pass through `_call`."""
+
+    def __init__(self, part: Any, name: str, metrics: Metrics, traces: Traces) -> None:
+        self._part = part
+        self._name = name
+        self._metrics = metrics
+        self._traces = traces
+
+    def __getattr__(self, method: str) -> Any:
+        inner = getattr(self._part, method)
+        if not callable(inner) or method.startswith("_") or (self._name, method) in _UNTIMED:
+            return inner
+        return self._watch(f"{self._name}.{method}", inner)
+
+    def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any, **named: Any) -> Any:
+            started = time.perf_counter()
+            waits = call == "writing.put"
+            if waits:
+                self._metrics.waiting.inc()
+            try:
+                with self._traces.span(call):
+                    result = inner(*arguments, **named)
+            except Exception as fault:
+                self._metrics.failed(call, fault)
+                raise
+            finally:
+                if waits:
+                    self._metrics.waiting.dec()
+            self._metrics.call(call, time.perf_counter() - started, result)
+            return result
+
+        return watched

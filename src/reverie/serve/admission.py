@@ -1,0 +1,73 @@
+"""Who is calling: every path of a door wants a key, before a byte of the body is read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from anyio import to_thread
+from fastapi import Request, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reverie.core.actor import Actor
+from reverie.core.errors import RateLimited, ReverieError, Unauthenticated
+from reverie.host import Host
+from reverie.ops.metrics import Metrics
+from reverie.serve.door import Door, door_of
+from reverie.serve.limits import RateLimit
+
+Refuse = Callable[[Request, ReverieError], Awaitable[Response]]
+
+
+class Admission:
+    """Authenticates, then counts the request against the key's rate; both before rights are looked at."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: Host,
+        doors: Sequence[Door],
+        rate: RateLimit,
+        refuse: Refuse,
+        metrics: Metrics,
+    ) -> None:
+        self.app = app
+        self._host = host
+        self._doors = doors
+        self._rate = rate
+        self._refuse = refuse
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        door = door_of(self._doors, scope["path"]) if scope["type"] == "http" else None
+        if door is not None:
+            try:
+                scope["state"]["actor"] = await self._admit(scope, door)
+            except ReverieError as error:
+                response = await self._refuse(Request(scope), error)
+                return await response(scope, receive, send)
+        return await self.app(scope, receive, send)
+
+    async def _admit(self, scope: Scope, door: Door) -> Actor:
+        check = partial(self._host.keys.authenticate, bearer(scope), door=door.name)
+        try:
+            actor = await to_thread.run_sync(check)
+        except Unauthenticated as error:
+            self._metrics.refused.labels(error.reason).inc()
+            raise
+        try:
+            self._rate.take(actor.key_id or actor.id)
+        except RateLimited:
+            self._metrics.refused.labels("rate_limited").inc()
+            raise
+        return actor
+
+
+def bearer(scope: Scope) -> str | None:
+    """The token of the one `Authorization: Bearer` header; None when there is none, or more than one."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(sent) != 1:
+        return None
+    kind, _, token = sent[0].decode("latin-1").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else None

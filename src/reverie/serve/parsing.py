@@ -1,0 +1,127 @@
+"""JSON bodies, read strictly: what two parsers could understand in two ways is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import orjson
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from reverie.core.errors import Invalid, ReverieError
+
+MAX_DEPTH = 64
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class UnsupportedMedia(ReverieError):  # noqa: N818
+    """Send JSON: `Content-Type: application/json`."""
+
+    code = "unsupported_media_type"
+
+
+def parse(body: bytes) -> Any:
+    """A JSON document. Refuses duplicate keys, NaN, numbers out of range, NUL, lone surrogates and deep nesting."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as fault:
+        raise Invalid(f"The body is not UTF-8 (byte {fault.start}).", pointer="") from None
+    if text.startswith("\ufeff"):
+        raise Invalid("The body begins with a byte order mark. Send plain UTF-8.", pointer="")
+    try:
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as fault:
+        raise Invalid(f"The body is not JSON (line {fault.lineno}, column {fault.colno}).", pointer="") from None
+    except RecursionError:
+        raise Invalid(f"The body is nested more than {MAX_DEPTH} levels deep.", pointer="") from None
+    except ValueError:  # an integer of thousands of digits
+        raise Invalid("The body has a number out of range.", pointer="") from None
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        _check_depth(document)
+    if _SURROGATE.search(body):
+        try:
+            orjson.loads(body)
+        except ValueError:
+            raise Invalid("The body has text that is not valid Unicode (a lone surrogate).", pointer="") from None
+    if b"\\u0000" in body:
+        _check_nul(document)
+    return document
+
+
+class StrictRequest(Request):
+    """A request whose JSON is read by `parse`."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = parse(await self.body())
+        return self._json
+
+
+class StrictRoute(APIRoute):
+    """A route that checks the media type and reads the body strictly, before anything else looks at it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        inner = super().get_route_handler()
+        wants_json = self.body_field is not None
+
+        async def handler(request: Request) -> Response:
+            request.state.route = self.path_format  # for logs and metrics: the template, never the path
+            strict = StrictRequest(request.scope, request.receive)
+            if wants_json:
+                media = strict.headers.get("content-type", "").partition(";")[0].strip().lower()
+                if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+                    raise UnsupportedMedia()
+                if not await strict.body():
+                    raise Invalid("The body is empty. Send a JSON object.", pointer="")
+                await strict.json()
+            return await inner(strict)
+
+        return handler
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise Invalid("An object in the body has the same key twice.", pointer="")
+    return document
+
+
+def _refuse_constant(_: str) -> Any:
+    raise Invalid("NaN and Infinity are not JSON.", pointer="")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise Invalid("The body has a number out of range.", pointer="")
+    return number
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise Invalid(f"The body is nested more than {MAX_DEPTH} levels deep.", pointer="")
+
+
+def _check_nul(document: Any) -> None:
+    stack = [document]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str) and "\x00" in value:
+            raise Invalid("The body has a NUL character. Remove it.", pointer="")
+        if isinstance(value, dict):
+            stack += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            stack += value

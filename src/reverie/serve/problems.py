@@ -1,0 +1,72 @@
+"""The one error body, closed to three keys: `{"error": code, "message": text, "details"?: object}`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from fastapi import Response
+
+from reverie.core.errors import ReverieError
+from reverie.redact import KnownSecrets, Redactor
+
+_LONGEST_MESSAGE = 600
+
+NEXT = {
+    "unauthenticated": "Send the header `Authorization: Bearer KEY`. `reverie keys create` makes a key.",
+    "key_expired": "Ask for a new key: `reverie keys create`, or `reverie keys rotate` before it expires.",
+    "key_revoked": "Ask for a new key: `reverie keys create`.",
+    "forbidden": "Use a key that has the right named in details.right.",
+    "version_conflict": "Read the entry again and repeat the change with its new ETag.",
+    "idempotency_key_reused": "Use a new Idempotency-Key for a new request.",
+    "rate_limited": "Wait as many seconds as the header Retry-After says.",
+    "quota_exceeded": "Forget or dream, or raise max_entries or max_bytes in the policy.",
+    "store_busy": "Nothing was stored. Try again.",
+    "storage_full": "Nothing was stored. Free some disk space, then try again.",
+    "read_only": "Write to the host that takes writes.",
+}
+"""What to do next, by code."""
+
+
+def problem(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    details: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """An error answer. `details` is left out when there is nothing to say in it."""
+    body: dict[str, Any] = {"error": code, "message": message[:_LONGEST_MESSAGE]}
+    shown = {"next": NEXT[code], **(details or {})} if code in NEXT else dict(details or {})
+    if shown:
+        body["details"] = shown
+    return Response(orjson.dumps(body, default=str), status, headers, "application/json")
+
+
+def answer(
+    error: ReverieError,
+    status: int,
+    *,
+    redactor: Redactor,
+    known: KnownSecrets = KnownSecrets.EMPTY,
+    correlation: str | None = None,
+    quota_seconds: int = 60,
+) -> Response:
+    """An error of the core as an answer. Its texts pass the redactor: a caller may have put a secret anywhere."""
+    details: dict[str, Any] = dict(error.details)
+    if error.pointer is not None:
+        details["pointer"] = error.pointer
+    details, _ = redactor.value(details, known)  # type: ignore[assignment]
+    if status >= 500 and correlation:
+        details["correlationId"] = correlation
+    headers: dict[str, str] = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="reverie"'
+    if status == 429:
+        headers["Retry-After"] = str(max(1, int(error.details.get("retry_after_seconds", quota_seconds))))
+    if status == 503:
+        headers["Retry-After"] = "5"
+    message = redactor.text(error.message, known).text
+    return problem(status, error.reason, message, details=details, headers=headers)

@@ -1,0 +1,151 @@
+"""Run the server: bind, show the address, serve, drain, close."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from types import FrameType
+from typing import Any
+
+import anyio
+import uvicorn
+from fastapi import FastAPI
+
+from reverie.core.errors import ReverieError
+from reverie.ops import logs, traces
+from reverie.ops.logs import Action, log
+from reverie.serve.banner import banner, first_key
+from reverie.settings import Settings
+from reverie.worker import Worker
+
+THREADS = 128
+"""Host calls at once. Each waits for a read or for the commit it shares with others, so many are cheap."""
+DRAIN_SECONDS = 30
+
+
+class CannotListen(ReverieError):  # noqa: N818
+    """The address cannot be listened on."""
+
+    code = "cannot_listen"
+
+
+def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; then finish the requests at hand, stop the worker and close the store.
+
+    Prints `listening on http://HOST:PORT` on one line when it accepts connections. Returns after a clean stop.
+    """
+    from reverie.app import build_app, build_host
+
+    listener = bind(settings.host, settings.port)
+    try:
+        url = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
+        host = build_host(settings)
+        try:
+            logs.configure(settings, host.parts.redactor)
+            key = first_key(host)
+            if key is not None:
+                print(banner(url, key), flush=True)
+            tracing = traces.configured()
+            app = build_app(settings, host, traces=tracing)
+            worker = Worker(host, every_seconds=settings.sweep_seconds, metrics=app.state.metrics)
+            app.router.lifespan_context = _lifespan(worker, start=not settings.read_only)
+            Server(app, url).run(sockets=[listener])
+            worker.stop()
+            tracing.close()
+        finally:
+            host.close()
+        log(Action.STOPPED)
+    finally:
+        listener.close()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 picks a free port."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as fault:
+        reason = fault.strerror or "unknown address"
+        raise CannotListen(
+            f"Cannot listen on {host}:{port}: {reason}. Choose another with --host or --port."
+        ) from fault
+    listener.set_inheritable(True)
+    return listener
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with our line on stdout, streams that end at a signal, and exit status 0 after a clean stop."""
+
+    def __init__(self, app: FastAPI, url: str) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="uvloop",
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            h11_max_incomplete_event_size=65_536,
+        )
+        super().__init__(config)
+        self._app = app
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(f"listening on {self._url}", flush=True)
+            log(Action.STARTED, url=self._url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        log(Action.STOPPING)
+        self._app.state.health.stopping = True
+        self._app.state.tail.stop()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again afterwards: a drained stop is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.should_exit and number == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+
+def _lifespan(worker: Worker, *, start: bool) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> Any:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        if start:
+            worker.start()
+        yield
+
+    return lifespan
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
