@@ -1,0 +1,398 @@
+"""The redactor: text in, text without secrets and counts of what was found out.
+
+One pass finds spans in three ways: known values, look-alike markers, and the rule table. Overlapping spans become one
+marker. A replacement can bring a new secret about (a known value that contains part of a marker, say), so passes are
+repeated over what changed until nothing does. That fixed point is the promise: what `text` returns holds no
+registered value in any of its forms, and redacting it again changes nothing.
+
+Why this ends: count 1 for a character outside markers, 2 for a marker whose label we wrote, 3 for any other marker.
+Every replacement lowers the sum. A registry built to make it end slowly meets `_WIDEN_AFTER` and `_GIVE_UP_AFTER`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import re2
+
+from reverie.redact import markers, tree
+from reverie.redact.filter import Filter
+from reverie.redact.known import KnownSecrets, encode
+from reverie.redact.normal import DISGUISE, fold, unfold
+from reverie.redact.patterns import RULES, Rule
+from reverie.redact.tree import JSON
+
+ALGORITHM: Final = "1"
+"""Part of the version; raise it when the same rules would give another answer."""
+
+KNOWN: Final = "known-secret"
+FORM_LEAK: Final = "form-leak"
+
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+_BLOCK: Final = 32 * 1024
+_WIDEN_AFTER: Final = 8
+_GIVE_UP_AFTER: Final = 16
+# A rule's pattern is bounded; a value that reaches the bound goes on for as long as it looks like one word.
+_LONG_VALUE: Final = 200
+# So many values may be refused in one block before the search stops looking inside refused ones.
+_REFUSALS: Final = 200
+_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """Redacted text and how many findings of each kind it had. Findings never carry a value."""
+
+    text: str
+    findings: Mapping[str, int]
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    rank: int  # the lowest rank among overlapping spans names the marker
+    label: str
+    kind: str
+
+
+# Ranks. A BYOK marker hides whatever is in it; a known secret is named by its id; then the table in its order.
+_BYOK, _KNOWN, _RULE, _VARIANT, _GENERIC = 0, 1, 10, 1_000, 2_000
+
+
+class Redactor:
+    """Finds and replaces secrets. Immutable after construction, safe to share between threads.
+
+    `version` is a fingerprint of the rule table and the algorithm: equal versions redact equally.
+    """
+
+    def __init__(self, rules: Sequence[Rule] = RULES) -> None:
+        self._rules = tuple(rules)
+        self._patterns = [markers.compiled(rule.pattern.encode()) for rule in self._rules]
+        self._triggers = [markers.compiled(rule.trigger.encode()) for rule in self._rules]
+        self._triggers += [markers.compiled(markers.LEAK), markers.compiled(DISGUISE)]
+        self._leak, self._disguise = len(self._rules), len(self._rules) + 1
+        self._trusted = frozenset({rule.kind for rule in self._rules} | {markers.BYOK, markers.SOURCE})
+        groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [])
+        for index, trigger in enumerate(self._triggers):
+            rule = self._rules[index] if index < len(self._rules) else None
+            group = 0 if rule and rule.is_token else 1 if rule and rule.generic else 2
+            groups[group].append((index, trigger.pattern))
+        self._filter = Filter(groups)
+        fingerprint = "\n".join([ALGORITHM, *(rule.fingerprint for rule in self._rules)])
+        self.version = f"{ALGORITHM}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
+
+    def text(self, text: str, known: KnownSecrets = KnownSecrets.EMPTY) -> Redaction:
+        """`text` without secrets. Never raises, whatever the text; linear time."""
+        data = encode(text)
+        spans = self._scan(data, _blocks(data), known)
+        if not spans:
+            return Redaction(text, _NOTHING)
+        findings: Counter[str] = Counter()
+        passes = 0
+        while spans:
+            passes += 1
+            if passes > _GIVE_UP_AFTER:
+                spans = [_Span(0, len(data), _KNOWN, spans[0].label, spans[0].kind)]
+            elif passes > _WIDEN_AFTER:
+                spans = _to_line_ends(data, spans)
+            findings.update(span.kind for span in spans)
+            data, changed = _replace(data, spans, known)
+            spans = self._scan(data, _around(data, changed, known.longest), known)
+        return Redaction(data.decode("utf-8", "surrogatepass"), MappingProxyType(dict(findings)))
+
+    def many(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> list[Redaction]:
+        """Exactly `[text(t) for t in texts]`, fast when most texts are clean: the batch is filtered as one."""
+        results = [Redaction(text, _NOTHING) for text in texts]
+        for batch in _batches([encode(text) for text in texts]):
+            starts, joined = batch.starts, batch.joined
+            suspects: set[int] = set()
+            for start, end, _ in known.find(joined):
+                suspects.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
+            for index in self._filter.match(joined):
+                # No trigger matches across a line, and texts are joined by line ends.
+                for match in self._triggers[index].finditer(joined):
+                    suspects.add(bisect_right(starts, match.start()) - 1)
+            for i in suspects:
+                results[batch.first + i] = self.text(texts[batch.first + i], known)
+        return results
+
+    def value(self, value: JSON, known: KnownSecrets = KnownSecrets.EMPTY) -> tuple[JSON, Mapping[str, int]]:
+        """`value` with every string in it redacted, keys too, and the findings in all of them.
+
+        Keys that become equal are told apart by a number, so that nothing is lost. A string under a key such as
+        `password` is judged together with that key.
+        """
+        texts = list(tree.strings(value))
+        distinct = list(dict.fromkeys(texts))
+        clean = dict(zip(distinct, self.many(distinct, known), strict=True))
+        findings: Counter[str] = Counter()
+        for text in texts:
+            findings.update(clean[text].findings)
+
+        def names(node: dict[str, JSON]) -> dict[str, str]:
+            renamed = {key: key for key in node if not clean[key].findings}
+            taken = set(renamed)
+            for key in node:
+                if clean[key].findings:
+                    renamed[key] = self._fresh(clean[key].text, taken, known)
+                    taken.add(renamed[key])
+            return {key: renamed[key] for key in node}
+
+        def string(key: str | None, text: str) -> str:
+            redacted = clean[text].text
+            return redacted if key is None else self._under(key, redacted, known, findings)
+
+        rebuilt = tree.rebuild(value, string, names)
+        return rebuilt, MappingProxyType(dict(findings))
+
+    def _fresh(self, key: str, taken: set[str], known: KnownSecrets) -> str:
+        """`key`, or the first numbered form of it, that is free and needs no redaction itself."""
+        number, candidate = 1, key
+        while candidate in taken or (number > 1 and self.text(candidate, known).findings):
+            number += 1
+            candidate = f"{key} ({number})"
+        return candidate
+
+    def _under(self, key: str, text: str, known: KnownSecrets, findings: Counter[str]) -> str:
+        """`text` as the value of `key`: what the rules say of `key: "text"`, when they say so of the whole text."""
+        if len(text) > _LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
+            return text
+        line = encode(f'"{key}": "{text}"')
+        start = len(line) - 1 - len(encode(text))
+        for span in self._scan(line, [(0, len(line))], KnownSecrets.EMPTY):
+            if span.start >= start and span.end == len(line) - 1:
+                findings[span.kind] += 1
+                made = line[start : span.start] + known.marker(span.label)
+                return self.text(made.decode("utf-8", "surrogatepass"), known).text
+        return text
+
+    def _scan(self, data: bytes, regions: Sequence[tuple[int, int]], known: KnownSecrets) -> list[_Span]:
+        """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`."""
+        spans: list[_Span] = []
+        if known:
+            whole = len(regions) > 1 and regions[0][0] == 0 and regions[-1][1] == len(data)
+            for start, end in [(0, len(data))] if whole else regions:
+                for s, e, label in known.find(data[start:end]):
+                    spans.append(_Span(start + s, start + e, _KNOWN, label, KNOWN))
+        located: set[int] = set()
+        for start, end in regions:
+            chunk = data if end - start == len(data) else data[start:end]
+            hits = [hit for hit in self._filter.match(chunk) if hit not in located]
+            if hits:
+                spans.extend(self._spans(data, chunk, start, hits, known))
+                # Rules over several lines have seen the text from here to its end.
+                located.update(hit for hit in hits if hit < len(self._rules) and self._rules[hit].locate)
+        if not spans:
+            return spans
+        return self._settle(data, spans, known)
+
+    def _spans(
+        self, data: bytes, chunk: bytes, offset: int, hits: Iterable[int], known: KnownSecrets
+    ) -> Iterator[_Span]:
+        for index in hits:
+            if index == self._leak:
+                for leak in markers.find_leaks(chunk):
+                    rank = _BYOK if leak.label == markers.BYOK else _VARIANT
+                    yield _Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
+            elif index == self._disguise:
+                yield from self._disguised(chunk, offset, known)
+            else:
+                rule = self._rules[index]
+                rank = (_GENERIC if rule.generic else _RULE) + index
+                if rule.locate:
+                    found = rule.locate(data[offset:])
+                else:
+                    found = _matches(rule, self._patterns[index], chunk)
+                for s, e in found:
+                    yield _Span(offset + s, offset + e, rank, rule.kind, rule.kind)
+
+    def _disguised(self, chunk: bytes, offset: int, known: KnownSecrets) -> Iterator[_Span]:
+        """What is found in the folded copy of `chunk`, as spans of the chunk itself."""
+        text = chunk.decode("utf-8", "surrogatepass")
+        folded = fold(text)
+        if folded == text:
+            return
+        plain = encode(folded)
+        hits = [i for i in self._filter.match(plain) if i != self._disguise]
+        found = list(self._spans(plain, plain, 0, hits, known))
+        found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
+        if not found:
+            return
+        edges = sorted({edge for span in found for edge in span[:2]})
+        as_character = dict(zip(edges, _character_offsets(plain, edges), strict=True))
+        characters = [(as_character[span.start], as_character[span.end]) for span in found]
+        original = unfold(text, characters)
+        edges = sorted({edge for span in original for edge in span})
+        as_byte = dict(zip(edges, _byte_offsets(text, edges), strict=True))
+        for span, (start, end) in zip(found, original, strict=True):
+            yield span._replace(start=offset + as_byte[start], end=offset + as_byte[end])
+
+    def _settle(self, data: bytes, spans: list[_Span], known: KnownSecrets) -> list[_Span]:
+        """Disjoint spans in order: grown to whole characters and whole markers, merged where they overlap, and without
+        those that would replace a marker by a marker for no reason."""
+        canonical = [(m.start(), m.end(), m.group(1)) for m in _canonical(data)]
+        starts = [marker[0] for marker in canonical]
+        grown: list[_Span] = []
+        for span in spans:
+            start, end = _whole_characters(data, span.start, span.end)
+            first = max(bisect_right(starts, start) - 1, 0)
+            covered = [m for m in canonical[first : bisect_right(starts, end - 1)] if m[1] > start]
+            if covered:
+                inside = start > covered[0][0] or end < covered[-1][1]
+                start, end = min(start, covered[0][0]), max(end, covered[-1][1])
+                only_markers = sum(e - s for s, e, _ in covered) == end - start
+                if only_markers and span.kind != KNOWN:
+                    trusted = any(self._is_trusted(m[2].decode("ascii"), known) for m in covered)
+                    if trusted or not inside:
+                        continue
+            grown.append(span._replace(start=start, end=end))
+        return _merge(grown)
+
+    def _is_trusted(self, label: str, known: KnownSecrets) -> bool:
+        return label in self._trusted or label in known.ids
+
+
+def _canonical(data: bytes) -> Iterator[re.Match[bytes]]:
+    return markers.CANONICAL.finditer(data) if markers.PREFIX in data else iter(())
+
+
+def _matches(rule: Rule, pattern: re2._Regexp, chunk: bytes) -> Iterator[tuple[int, int]]:
+    """The secrets one rule finds in `chunk`: its first group that took part, or the whole match without groups."""
+    position = refused = 0
+    groups = range(1, pattern.groups + 1)
+    while (match := pattern.search(chunk, position)) is not None:
+        group = next((g for g in groups if match.start(g) >= 0), 0)
+        start, end = match.span(group)
+        span = rule.judge(chunk, match.start(), start, end)
+        if span is None:
+            # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
+            # over and over.
+            refused += 1
+            again = refused <= _REFUSALS and end - start <= _LONG_VALUE + 56
+            position = max(start if again else end, match.start() + 1)
+            continue
+        start, end = span
+        if end - start >= _LONG_VALUE:
+            end = _WORD.match(chunk, end).end()
+        yield start, end
+        position = max(end, match.start() + 1)
+
+
+def _merge(spans: list[_Span]) -> list[_Span]:
+    """Overlapping spans as one, named by the one of lowest rank."""
+    spans.sort(key=lambda span: (span.start, -span.end, span.rank))
+    merged: list[_Span] = []
+    for span in spans:
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            best = min(last, span, key=lambda s: s.rank)
+            merged[-1] = best._replace(start=last.start, end=max(last.end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _replace(data: bytes, spans: list[_Span], known: KnownSecrets) -> tuple[bytes, list[tuple[int, int]]]:
+    """`data` with a marker in place of each span, and where the markers stand in the result."""
+    pieces: list[bytes] = []
+    changed: list[tuple[int, int]] = []
+    done = length = 0
+    for span in spans:
+        marker = known.marker(span.label)
+        pieces += (data[done : span.start], marker)
+        length += span.start - done
+        changed.append((length, length + len(marker)))
+        length += len(marker)
+        done = span.end
+    pieces.append(data[done:])
+    return b"".join(pieces), changed
+
+
+def _blocks(data: bytes) -> list[tuple[int, int]]:
+    """`data` as blocks of whole lines, so that a rule that fires in one block is not run over all others."""
+    blocks: list[tuple[int, int]] = []
+    start = 0
+    while len(data) - start > _BLOCK:
+        end = data.find(b"\n", start + _BLOCK) + 1
+        if end == 0:
+            break
+        blocks.append((start, end))
+        start = end
+    if start < len(data) or not blocks:
+        blocks.append((start, len(data)))
+    return blocks
+
+
+def _around(data: bytes, changed: list[tuple[int, int]], reach: int) -> list[tuple[int, int]]:
+    """The lines in which a change can have brought something new about, `reach` bytes to either side included."""
+    regions: list[tuple[int, int]] = []
+    for start, end in changed:
+        if regions and end + reach <= regions[-1][1]:
+            continue
+        begin = data.rfind(b"\n", 0, max(start - reach, 0)) + 1
+        finish = data.find(b"\n", min(end + reach, len(data)))
+        finish = len(data) if finish < 0 else finish + 1
+        if regions and begin <= regions[-1][1]:
+            regions[-1] = (regions[-1][0], finish)
+        else:
+            regions.append((begin, finish))
+    return regions
+
+
+def _to_line_ends(data: bytes, spans: list[_Span]) -> list[_Span]:
+    widened = []
+    for span in spans:
+        end = data.find(b"\n", span.end)
+        widened.append(span._replace(end=len(data) if end < 0 else end))
+    return _merge(widened)
+
+
+def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """The span grown so that it cuts no UTF-8 sequence."""
+    while start > 0 and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return start, end
+
+
+def _character_offsets(data: bytes, offsets: Sequence[int]) -> Iterator[int]:
+    """Ascending byte offsets of UTF-8 `data` as character offsets; an offset within a character is its start."""
+    done = count = 0
+    for offset in offsets:
+        count += sum(byte & 0xC0 != 0x80 for byte in data[done:offset])
+        done = offset
+        yield count
+
+
+def _byte_offsets(text: str, offsets: Sequence[int]) -> Iterator[int]:
+    """Ascending character offsets of `text` as byte offsets."""
+    done = length = 0
+    for offset in offsets:
+        length += len(encode(text[done:offset]))
+        done = offset
+        yield length
+
+
+class _Batch(NamedTuple):
+    first: int
+    starts: list[int]
+    joined: bytes
+
+
+def _batches(texts: list[bytes]) -> Iterator[_Batch]:
+    """Consecutive texts joined by line ends, about `_BLOCK` bytes at a time."""
+    first, starts, size = 0, [], 0
+    for i, text in enumerate(texts):
+        starts.append(size)
+        size += len(text) + 1
+        if size >= _BLOCK or i + 1 == len(texts):
+            yield _Batch(first, starts, b"\n".join(texts[first : i + 1]))
+            first, starts, size = i + 1, [], 0

@@ -1,0 +1,155 @@
+"""Secrets whose value is known: found wherever they stand, in every form they commonly travel in."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
+from urllib.parse import quote, quote_plus
+
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+from reverie.redact.normal import fold
+
+MIN_LENGTH: Final = 8
+"""Shorter values are ignored: replacing them would destroy ordinary text."""
+
+_FALLBACK_LABELS: Final = ("secret", "hidden", "value", "0")
+_LAST_RESORT: Final = b"*"
+# Below this many patterns, adding two registries builds one automaton (milliseconds); above, they are kept side by
+# side, so that a run can add its handful of secrets to a tenant's thousands at no cost.
+_MERGE_BELOW: Final = 2_000
+
+
+def plain_label(name: str) -> str:
+    """`name` as a plain identifier, fit to stand in a marker."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-")[:64] or "secret"
+
+
+def encode(text: str) -> bytes:
+    """UTF-8, lone surrogates included, so that no text is refused."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _base64_cores(raw: bytes) -> Iterator[bytes]:
+    """The characters of base64 text that depend on `raw` alone, for each of its three possible alignments.
+
+    Inside a longer encoded text, `raw` starts after 0, 1 or 2 bytes of a group of three; the characters it shares
+    with its neighbours are left out, so what remains is the same whatever stands around it.
+    """
+    for shift, shared in ((0, 0), (1, 2), (2, 3)):
+        encoded = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
+        whole = (shift + len(raw)) * 8 // 6
+        yield encoded[shared:whole]
+
+
+def _forms(value: str) -> set[bytes]:
+    """`value` as it is, and URL-encoded, JSON-escaped, HTML-escaped and in base64."""
+    texts = {value, value.strip(), fold(value)}
+    texts |= {quote(value, safe="", errors="surrogatepass"), quote(value, errors="surrogatepass")}
+    texts |= {quote_plus(value, errors="surrogatepass"), html.escape(value), html.escape(value, quote=False)}
+    texts |= {re.sub("%[0-9A-F]{2}", lambda m: m.group().lower(), text) for text in list(texts) if "%" in text}
+    for ascii_only in (True, False):
+        escaped = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        texts |= {escaped, escaped.replace("/", "\\/")}
+    forms = {encode(text) for text in texts if len(text) >= MIN_LENGTH}
+    raw = encode(value)
+    for standard in (base64.b64encode(raw), base64.b64encode(raw).rstrip(b"="), *_base64_cores(raw)):
+        forms |= {standard, standard.replace(b"+", b"-").replace(b"/", b"_")}
+    return forms
+
+
+class _Automaton:
+    """One compiled set of patterns with the label of each."""
+
+    __slots__ = ("labels", "longest", "matcher")
+
+    def __init__(self, patterns: dict[bytes, str]) -> None:
+        self.labels = list(patterns.values())
+        self.longest = max(map(len, patterns))
+        self.matcher = BytesAhoCorasick(list(patterns), matchkind=MatchKind.LeftmostLongest)
+
+
+class KnownSecrets:
+    """An immutable registry of secret values, safe to share between threads.
+
+    Matching is plain substring search over all values at once, leftmost and longest first, in time linear in the
+    text. Values under eight characters are ignored; when one value is registered under two ids the first id stands.
+    Nothing shows a value: not `repr`, not an error.
+    """
+
+    __slots__ = ("_automata", "_ids", "_markers", "_patterns")
+
+    EMPTY: ClassVar[KnownSecrets]
+
+    def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
+        patterns: dict[bytes, str] = {}
+        for secret_id, value in secrets:
+            if len(value) >= MIN_LENGTH:
+                label = plain_label(secret_id)
+                for form in _forms(value):
+                    patterns.setdefault(form, label)
+        self._build((patterns,) if patterns else ())
+
+    def _build(self, patterns: tuple[dict[bytes, str], ...], automata: tuple[_Automaton, ...] = ()) -> None:
+        self._patterns = patterns
+        self._automata = automata or tuple(map(_Automaton, patterns))
+        self._ids = frozenset(label for part in patterns for label in part.values())
+        self._markers: dict[str, bytes] = {}
+
+    def __add__(self, other: KnownSecrets) -> KnownSecrets:
+        """Both registries in one; on the same value, the left one's id stands."""
+        if not self._patterns or not other._patterns:
+            return self if self._patterns else other
+        joined = KnownSecrets()
+        if sum(map(len, self._patterns + other._patterns)) < _MERGE_BELOW:
+            merged: dict[bytes, str] = {}
+            for part in reversed(self._patterns + other._patterns):
+                merged.update(part)
+            joined._build((merged,))
+        else:
+            joined._build(self._patterns + other._patterns, self._automata + other._automata)
+        return joined
+
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
+
+    def __repr__(self) -> str:
+        return f"<KnownSecrets: {len(self._ids)} ids>"
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The labels that markers for these secrets carry."""
+        return self._ids
+
+    @property
+    def longest(self) -> int:
+        """The length in bytes of the longest form of any value."""
+        return max((part.longest for part in self._automata), default=0)
+
+    def find(self, data: bytes) -> list[tuple[int, int, str]]:
+        """Where values stand in UTF-8 `data`: (start, end, label). Empty exactly when no value occurs at all."""
+        found: list[tuple[int, int, str]] = []
+        for part in self._automata:
+            labels = part.labels
+            found += [(start, end, labels[i]) for i, start, end in part.matcher.find_matches_as_indexes(data)]
+        return found
+
+    def marker(self, label: str) -> bytes:
+        """A marker for `label` in which no registered value occurs.
+
+        A value may be part of the marker itself (somebody's password is `REDACTED`, or an id contains its value);
+        then another label is tried, and when the frame is the value, a single star stands for the secret.
+        """
+        made = self._markers.get(label)
+        if made is None:
+            candidates = (b"[REDACTED:%s]" % name.encode() for name in (label, *_FALLBACK_LABELS))
+            made = next((marker for marker in candidates if not self.find(marker)), _LAST_RESORT)
+            self._markers[label] = made
+        return made
+
+
+KnownSecrets.EMPTY = KnownSecrets()

@@ -1,0 +1,139 @@
+"""Markers: the one canonical form, and the look-alikes that leak into text from elsewhere.
+
+`[REDACTED:label]` is canonical. `[BYOK:...]` in any disguise becomes `[REDACTED:byok]`, never with its inner text:
+that text may be the key. `<REDACTED:...>` in any disguise becomes canonical, with its label if that is a plain
+identifier and with `source` if not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import re2
+
+BYOK: Final = "byok"
+SOURCE: Final = "source"
+
+LABEL: Final = rb"[A-Za-z0-9_.-]{1,64}"
+PREFIX: Final = b"[REDACTED:"
+
+
+def compiled(pattern: bytes) -> re2._Regexp:
+    """A linear-time pattern over bytes; a byte above 127 is a byte, so any text can be searched."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = 4 << 20
+    return re2.compile(pattern, options)
+
+
+# Here and for brackets the standard library's engine: it returns many small matches far faster, and a pattern without
+# nested repetition is linear in it as well.
+CANONICAL: Final = re.compile(rb"\[REDACTED:(" + LABEL + rb")\]")
+_LABEL: Final = compiled(LABEL)
+
+# Each bracket as itself, as an HTML entity (named, decimal, hex; also escaped twice), as a JSON or string escape,
+# and percent-encoded.
+_NAMES: Final = {
+    b"[": (rb"lbrack|lsqb", b"5b", b"91"),
+    b"]": (rb"rbrack|rsqb", b"5d", b"93"),
+    b"<": (rb"lt", b"3c", b"60"),
+    b">": (rb"gt", b"3e", b"62"),
+    b"{": (rb"lbrace|lcub", b"7b", b"123"),
+    b"}": (rb"rbrace|rcub", b"7d", b"125"),
+    b"(": (rb"lpar", b"28", b"40"),
+    b")": (rb"rpar", b"29", b"41"),
+}
+
+
+def _spellings(bracket: bytes) -> bytes:
+    names, hexadecimal, decimal = _NAMES[bracket]
+    return (
+        rb"\%s|&(?:amp;){0,3}(?:%s|#0{0,4}%s|#x0{0,4}%s);|\\u00%s|\\x%s|%%%s"
+        % (bracket, names, decimal, hexadecimal, hexadecimal, hexadecimal, hexadecimal)
+    )  # fmt: skip
+
+
+_OPENING: Final = b"|".join(_spellings(b) for b in (b"[", b"<", b"{", b"("))
+_BLANK: Final = rb"(?:[ \t]|&nbsp;|%20){0,8}"
+_COLON: Final = rb"(?::|%3a|&colon;|&#0{0,4}58;|&#x0{0,4}3a;|\\u003a|\\x3a)"
+
+LEAK: Final = (
+    rb"(?i)(?:" + _OPENING + rb")" + _BLANK + rb"(?:byok" + _BLANK + _COLON + rb"|redacted" + _BLANK + rb"(?:" + _COLON
+    + rb"|" + b"|".join(_spellings(b) for b in (b">", b"}")) + rb"))"
+)  # fmt: skip
+"""Where a look-alike may begin; also true of every canonical marker."""
+
+_LEAK: Final = compiled(
+    rb"(?i)(?:" + _OPENING + rb")" + _BLANK + rb"(?:(byok)" + _BLANK + _COLON + rb"|(redacted)" + _BLANK + rb"("
+    + _COLON + rb")?)"
+)  # fmt: skip
+_BRACKET: Final = re.compile(b"(?i)" + b"|".join(b"(" + _spellings(b) + b")" for b in b"[ < { ( ] > } )".split()))
+# `[BYOK:ab]cd]`: a value with a lone closing bracket in it. Only when more of a word and another closing bracket
+# follow without a blank.
+_TAIL: Final = compiled(rb"[A-Za-z0-9_+/=.!@#$%^&*~-]{1,128}[\]>})]")
+
+_SQUARE, _ANGLE, _CURLY, _ROUND = range(4)
+
+
+class Leak(NamedTuple):
+    """A look-alike marker in the bytes searched, and the label that takes its place."""
+
+    start: int
+    end: int
+    label: str
+
+
+def _pairs(line: bytes) -> dict[int, tuple[int, int, int]]:
+    """For every bracket that is closed on `line`: where it opens -> its kind and where its partner stands."""
+    stacks: tuple[list[int], ...] = ([], [], [], [])
+    pairs: dict[int, tuple[int, int, int]] = {}
+    for match in _BRACKET.finditer(line):
+        token = (match.lastindex or 1) - 1
+        stack = stacks[token % 4]
+        if token < 4:
+            stack.append(match.start())
+        elif stack:
+            pairs[stack.pop()] = (token % 4, match.start(), match.end())
+    return pairs
+
+
+def find_leaks(data: bytes) -> Iterator[Leak]:
+    """The look-alikes in `data`, in order, never overlapping; canonical markers are reported as well.
+
+    Never crosses a line. Brackets inside a value must balance; a BYOK marker that is never closed reaches to the end
+    of its line. Linear in the length of `data`: brackets are paired once per line, whatever stands on it.
+    """
+    line_start, line_end, done = 0, -1, 0
+    pairs: dict[int, tuple[int, int, int]] = {}
+    for match in _LEAK.finditer(data):
+        start = match.start()
+        if start < done:
+            continue
+        if start >= line_end:
+            line_start = data.rfind(b"\n", 0, start) + 1
+            line_end = data.find(b"\n", start)
+            line_end = len(data) if line_end < 0 else line_end
+            pairs = _pairs(data[line_start:line_end])
+        pair = pairs.get(start - line_start)
+        if match.start(1) >= 0:
+            done = _byok_end(data, line_start, line_end, pair)
+            yield Leak(start, done, BYOK)
+        elif pair is not None:
+            kind, close_start, close_end = pair
+            inner = data[match.end() : line_start + close_start].strip(b" \t")
+            has_colon = match.start(3) >= 0
+            if (has_colon and kind != _ROUND) or (not inner and kind in (_ANGLE, _CURLY)):
+                done = line_start + close_end
+                label = inner.decode("ascii") if _LABEL.fullmatch(inner) else SOURCE
+                yield Leak(start, done, label)
+
+
+def _byok_end(data: bytes, line_start: int, line_end: int, pair: tuple[int, int, int] | None) -> int:
+    if pair is None:
+        return line_end - (data[line_end - 1 : line_end] == b"\r")
+    end = line_start + pair[2]
+    tail = _TAIL.match(data, end, line_end)
+    return tail.end() if tail else end

@@ -1,0 +1,17 @@
+"""The rule table: which kinds of secret-shaped text are known. Specific rules first, generic ones last."""
+
+from reverie.redact.patterns import chat, cloud, database, generic, hosting, keys, models, payment
+from reverie.redact.patterns.rule import Rule
+
+__all__ = ["RULES", "Rule"]
+
+RULES: tuple[Rule, ...] = (
+    *keys.RULES,
+    *models.RULES,
+    *cloud.RULES,
+    *hosting.RULES,
+    *chat.RULES,
+    *payment.RULES,
+    *database.RULES,
+    *generic.RULES,
+)

@@ -1,0 +1,372 @@
+"""Secrets without a shape of their own, known by the company they keep.
+
+An assignment to a credential word, a sentence that tells a password, a flag on a command line, a prefix that sounds
+like a key. Here the surroundings decide, so every find is judged for plausibility (see `plausible.py`).
+"""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import re
+
+from reverie.redact.entropy import looks_random, word_share, words
+from reverie.redact.patterns.plausible import (
+    is_code,
+    is_location,
+    is_password_like,
+    is_placeholder,
+    is_random_value,
+    is_term,
+    without_markers,
+)
+from reverie.redact.patterns.rule import LEFT, Rule, Span
+
+_PASSWORD = (
+    r"pass(?:word|wd|phrase|code|wort|wrd|w)?s?|pwd|psw|kennwort|senha|contrase(?:n|ñ)a|mot[ _]de[ _]passe|motdepasse|mdp|"
+    r"wachtwoord|пароль|Пароль|密码|密碼|パスワード|hasło|clave"
+)
+_KEYED = (
+    r"api|access|secret|private|auth|authorization|signing|sign|encryption|encrypt|decryption|master|subscription|account|"
+    r"storage|service|licen[sc]e|deploy|app|application|consumer|client|shared|webhook|integration|write|read|admin|server|"
+    r"function|hmac|jwt|session|cookie|ssh|gpg|pgp|aes|rsa|crypto|root|bot|project|db|database|host|personal|instrumentation|"
+    r"ingest|merchant|security|vendor|platform|org|developer|dev|prod|live|sandbox|production|rest|sdk|maps|push|feed|bearer"
+)
+_SECRET = (
+    rf"secret|token|credentials?|creds?|(?:{_KEYED})[ _.\-]?keys?|apikey|secretkey|accesskey|auth|bearer|sessionid|session[_.-]?id|"
+    r"phpsessid|jsessionid|connect\.sid|csrf|xsrf|otp|nonce_secret|salt|pepper|signature|seed|connection[_-]?string|dsn|"
+    r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9]_KEY|[A-Za-z0-9]_PAT|[a-z]Key"
+)
+_WORD = rf"(?:{_PASSWORD}|{_SECRET})"
+_REST = r"[A-Za-z0-9_.\-]{0,24}"
+_CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
+_SEPARATOR = (
+    r"(?:[ \t]{0,12}(?::=|=>|->|={1,3}|:{1,2}|\||\?=|\+=)|[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][A-Za-z0-9_\[\], |.?]{1,30}[ \t]{0,3}=|"
+    r">|[ \t]{0,3},|\()"
+)
+_OPEN = r"[ \t]{0,12}(?:[bruf@$]{0,2}\\{0,3}|\*\*)"
+_VALUE = r"(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256})|([^\s\"'`,;&|<>]{4,256}))"
+
+_KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
+_KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_IS_PASSWORD = re.compile(rf"(?i)(?:{_PASSWORD})\d*$")
+_EXACT_PASSWORD = frozenset({"pass", "pw", "pwd", "psw", "mdp", "clave", "passw"})
+_IS_SECRET = re.compile(
+    r"(?i)(?:secrets?|tokens?|credentials?|creds?|apikeys?|keys?|auth|bearer|session|sessionid|sid|phpsessid|jsessionid|csrf|xsrf|"
+    r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|value|prod|dev|test|staging|live|main|primary|secondary|"
+    r"default|v?\d+|base64|b64|hex|raw|plain|text|data|env|encoded)$"
+)
+# What follows a credential word and makes it something else: `token_type`, `password_policy`, `secret_name`.
+_ABOUT = words(
+    """
+    name names id ids type types count counts length len size limit limits budget url uri endpoint path paths
+    file files filename dir field fields policy expires expiry expiration expired ttl age reset resets hint
+    label title description desc text format regex pattern rule rules check checks valid validation validator
+    strength min max min_length max_length required enabled disabled used usage per rate price cost created
+    updated at time timestamp date version level status state mode class index position start end offset source
+    provider store storage manager ring chain arn ref reference refs scope scopes algorithm alg encoding encoder
+    decoder parser counter tokenizer izer ized input output prompt placeholder error errors message msg key_id
+    hash_algorithm rotation lifetime in out sum total avg mean ratio window bucket buckets stream generator
+    factory handler service helper provider_name map table column columns row owner
+    """
+)
+_NOT_SECRET_KEYS = re.compile(
+    r"(?i)(?:public|cache|primary|foreign|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
+    r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
+    r"state|query|react|list|item|data|field|tag|label|meta|pub|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
+    r"[ _.\-]?keys?$"
+)
+_TRAILING = ".,:;!?)]}>*_\\"
+
+
+def _cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
+    """The value without what does not belong to it: closing punctuation, the escape before a quote."""
+    raw = data[start:end]
+    if quoted:
+        kept = raw.rstrip(b"\\")
+        return start, start + len(kept)
+    kept = raw.rstrip(b"\\")
+    while kept and chr(kept[-1]) in _TRAILING and chr(kept[-1]) != "!":
+        closer = kept[-1:]
+        opener = {b")": b"(", b"]": b"[", b"}": b"{"}.get(closer)
+        if opener and opener in kept and kept.count(opener) >= kept.count(closer):
+            break
+        kept = kept[:-1]
+    return start, start + len(kept)
+
+
+def _key_before(data: bytes, match_start: int, value_start: int) -> tuple[str, str]:
+    """The whole key that a credential word is part of, and what stands between it and the value."""
+    begin = match_start
+    while begin > 0 and match_start - begin < 48 and (data[begin - 1 : begin].isalnum() or data[begin - 1] in b"_.-"):
+        begin -= 1
+    text = data[begin:value_start].decode("utf-8", "replace")
+    found = _KEY_TEXT.match(text)
+    key = found.group() if found else text
+    return key, text[len(key) :]
+
+
+def _strength(key: str) -> str:
+    """`password`, `secret`, or nothing when the key only talks about one."""
+    words = [word for word in _KEY_WORDS.findall(key) if word]
+    if not words:
+        return ""
+    last = words[-1].lower()
+    if last.isdigit() and len(words) > 1:
+        last = words[-2].lower()
+    if last in _ABOUT or _NOT_SECRET_KEYS.search(key):
+        return ""
+    for word in (last, words[-1].lower(), key.lower()):
+        if word in _EXACT_PASSWORD:
+            return "password"
+        if _IS_PASSWORD.search(word) and not word.endswith(
+            ("compass", "bypass", "trespass", "encompass", "surpass", "pass")
+        ):
+            return "password"
+    return "secret" if _IS_SECRET.search(last) else ""
+
+
+def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
+    """Whether `value` is plausible for a key of this strength. `assigned`: set by `=` rather than described by `:`."""
+    rest = without_markers(value)
+    if rest != value.strip(" \t.,;:!?)]}>\"'`"):
+        # Partly redacted already: the rest counts only if there is a password's worth of it.
+        return len(rest) >= 6 and is_password_like(rest)
+    if len(value) < 4 or is_placeholder(value) or is_location(value):
+        return False
+    if not quoted and is_code(value):
+        return False
+    if is_random_value(value) and not is_term(value):
+        return True
+    if " " in value.strip():
+        return strength == "password" and quoted and assigned and is_password_like(value) and value.count(" ") <= 3
+    if strength == "password":
+        if is_term(value) and not value.isdigit():
+            return False
+        if value.isdigit():
+            return len(value) >= 6
+        if is_password_like(value):
+            return len(value) >= 5
+        # Plain words: only where somebody assigns a literal.
+        return quoted and assigned and len(value) >= 6 and not is_term(value)
+    if is_term(value) or len(value) < 8:
+        return False
+    has_digit = any(c.isdigit() for c in value)
+    has_letter = any(c.isalpha() for c in value)
+    share = word_share(value)
+    if has_digit and has_letter:
+        return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
+    return quoted and assigned and len(value) >= 12 and share <= 0.6
+
+
+def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """`KEY = value` in any notation, if key and value are plausible together."""
+    key, between = _key_before(data, match_start, start)
+    strength = _strength(key)
+    if not strength:
+        return None
+    quoted = between[-1:] in ("'", '"', "`")
+    if not quoted and ("," in between or "(" in between):
+        return None
+    if "," in between and not any(q in between[: between.index(",")] for q in "\"'`"):
+        return None
+    start, end = _cut(data, start, end, quoted=quoted)
+    value = data[start:end].decode("utf-8", "replace")
+    assigned = "=" in between or "(" in between or "," in between or ">" in between
+    if key.isupper() and ("=" in between or ":" in between) and "_" in key:
+        assigned = True
+        # An environment variable: its value is a literal even without quotes.
+        quoted = quoted or not is_code(value)
+    return (start, end) if start < end and _judge(value, strength, quoted=quoted, assigned=assigned) else None
+
+
+def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """`--password value`: a blank assigns."""
+    key = re.split(rb"[ \t=]", data[match_start:start].lstrip(b"-/ \t"), maxsplit=1)[0].decode("ascii", "replace")
+    strength = _strength(key)
+    quoted = data[start - 1 : start] in (b"'", b'"')
+    start, end = _cut(data, start, end, quoted=quoted)
+    value = data[start:end].decode("utf-8", "replace")
+    return (
+        (start, end)
+        if strength and _judge(value, strength, quoted=True, assigned=True) and not is_code(value)
+        else None
+    )
+
+
+_COPULA = re.compile(r"(?i)(?:\b(?:is|was|are|be|to|becomes|now|as)\b|[:=→>–])[\s\"'`*(]*$")
+
+
+def _telling(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A sentence that tells a secret: `the password for x is ...`."""
+    words = data[match_start:start].decode("utf-8", "replace")
+    quoted = words[-1:] in ("'", '"', "`")
+    start, end = _cut(data, start, end, quoted=False)
+    value = data[start:end].decode("utf-8", "replace")
+    if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
+        return None
+    if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
+        return None
+    copula = bool(_COPULA.search(words))
+    if re.match(rf"(?i)(?:{_PASSWORD}|pw|login|credentials?)", words):
+        told = is_password_like(value) and (copula or quoted or any(c.isdigit() for c in value))
+        told = told and not (word_share(value) > 0.8 and ("-" in value or "." in value or "_" in value or "/" in value))
+        return (start, end) if told and not (value.isdigit()) else None
+    if is_random_value(value):
+        return start, end
+    strong = copula and len(value) >= 10 and word_share(value) <= 0.5
+    return (start, end) if strong and any(c.isdigit() for c in value) and any(c.isalpha() for c in value) else None
+
+
+_KEYISH = words(
+    """
+    live test prod production sandbox secret sk pk rk key keys token tok pat api apikey auth access priv private
+    oauth bot app admin svc srv service client user personal refresh session sess dev staging stg root master
+    deploy ci cli bearer credential cred pwd password webhook wh whsec signing sign
+    """
+)
+_IDENTIFIERS = words(
+    """
+    chatcmpl resp msg req request run thread file asst call toolu evt event session trace span job task batch
+    img image vs step cus pi ch price prod sub inv in txn ba card acct seti cs si pm src order ord usr team org
+    proj repo commit build deploy sha sha1 sha256 sha384 sha512 md5 etag hash digest checksum integrity id uid
+    uuid ulid ref node pod container docker layer instance i vpc subnet sg ami eni vol snap rtb igw acl lb
+    cluster bundle chunk main vendor polyfills runtime app index
+    """
+)
+
+
+def _prefixed(text: str) -> bool:
+    """`xyz_live_` and a long random tail. Identifiers look much the same, so without a word such as `live` or `key` in
+    front the tail must be long and use both letter cases and digits."""
+    *front, tail = re.split(r"[_-]", text)
+    words = {word.lower() for word in front}
+    if not looks_random(tail) or is_placeholder(text):
+        return False
+    if words & {"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"}:
+        return False
+    if words & _KEYISH and not words <= (_IDENTIFIERS | {"user", "app", "session", "service", "client"}):
+        return len(tail) >= 20
+    mixed = any(c.islower() for c in tail) and any(c.isupper() for c in tail) and any(c.isdigit() for c in tail)
+    return len(tail) >= 30 and mixed and not words & _IDENTIFIERS
+
+
+RULES = (
+    Rule(
+        "generic-secret",
+        rf"(?i:{_WORD}){_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
+        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+]|->)|[ \t]*:[^\n=]*=)[ \t]*[=:>]*[ \t]*[a-z@$]*[\\\"'`*]*[^\s\"'`,;&|<>]{{3}}",
+        refine=_assignment,
+        generic=True,
+        examples=(
+            "password=hunter2-Xy9!",
+            "DB_PASSWORD=⟨w16⟩",
+            "export API_KEY=⟨w32⟩",
+            'client_secret: "⟨w40⟩"',
+            '{"apiKey": "⟨h32⟩", "x": 1}',
+            r"{\"password\": \"⟨w12⟩\"}",
+            "spring.datasource.password=⟨w12⟩",
+            "passwd: ⟨w12⟩",
+            "const authToken = '⟨w24⟩';",
+            'password: str = "⟨w12⟩"',
+            "<password>⟨w12⟩</password>",
+            "X-Api-Key: ⟨w32⟩",
+            "Server=db;User Id=sa;Password=⟨w14⟩;Encrypt=true",
+            "https://api.example.org/v1?api_key=⟨w32⟩&page=2",
+            "config['secret_key'] = '⟨w32⟩'",
+            'token := "⟨h40⟩"',
+            "Passwort: ⟨w12⟩",
+            "PGPASSWORD=⟨w10⟩ psql",
+        ),
+        near_misses=(
+            "password=<your-password>",
+            "password = os.environ['DB_PASSWORD']",
+            "password=${DB_PASSWORD}",
+            "api_key: null",
+            "token_type: bearer",
+            "token = tokenizer.encode(text)",
+            "password: string",
+            "secret: true",
+            "password=****",
+            "const token = jwt.sign(payload, secret)",
+            "max_tokens: 4096",
+            "Password: must be at least 12 characters",
+            "idempotency_key: ⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",
+            "cache_key=⟨h32⟩",
+            "author: J.Smith1984",
+            "tokens: 12,345",
+            "passport: required2",
+            "public_key: ⟨b44⟩",
+            "secret_name: prod-db-credentials-v2",
+            "password=[REDACTED:db]",
+        ),
+    ),
+    Rule(
+        "flag-secret",
+        rf"(?:^|[\s\"'])(?:--?|/)[A-Za-z0-9\-]{{0,24}}(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9\-]{{0,16}}[ \t=]{{1,3}}[\"']?([^\s\"'`|&<>;]{{4,256}})",
+        trigger=rf"[\-/][A-Za-z0-9\-]*(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9\-]*[ \t=]+[\"']?[^\s\"'`|&<>;]{{4}}",
+        refine=_flag,
+        generic=True,
+        examples=("tool --password ⟨w12⟩ --verbose", "deploy --api-key=⟨w32⟩", 'run --auth-token "⟨h32⟩"'),
+        near_misses=(
+            "tool --password-file /run/secrets/db",
+            "--token-limit 4096",
+            "--key-name main-deploy",
+            "--password $PASSWORD",
+        ),
+    ),
+    Rule(
+        "told-secret",
+        rf"(?i)\b(?:{_PASSWORD}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|access code|auth code|pin code)\b"
+        r"(?:[ \t]+(?:for|to|of|on|in|at)[ \t]+[A-Za-z0-9_.@:/'\-]{1,40}(?:[ \t][A-Za-z0-9_.@\-]{1,20}){0,3}?)?"
+        r"(?:[ \t]*(?:[:=→–>-]|->|=>)|[ \t]+(?:is|was|are|will be|should be|(?:is |was |been |to )?(?:now|set to|changed to|reset to|rotated to|updated to|still|currently|just)|to|as|becomes))?"
+        r"[ \t:*(]{1,4}[\"'`*]{0,3}([^\s\"'`,;<>]{6,256})",
+        trigger=rf"(?i)\b(?:{_PASSWORD}|pw|key|apikey|secret|token|credentials?|login|access code|auth code|pin code)\b[ \t:=\-]",
+        refine=_telling,
+        generic=True,
+        examples=(
+            "the password is hunter2-Xy9!",
+            "my API key: ⟨w32⟩",
+            "the password for staging is ⟨w12⟩.",
+            "password hunter2x9",
+            "I changed the wifi password to Blue!Kettle77",
+            "use the token ⟨w40⟩ to log in",
+        ),
+        near_misses=(
+            "the password is incorrect",
+            "the token is invalid",
+            "password authentication failed for user",
+            "a password manager",
+            "the key is to keep well-known things simple",
+            "token v2.0 was released",
+            "the secret to good coffee is fresh-ground beans",
+            "password OAuth2",
+            "the API key is stored in AWS-Secrets-Manager",
+        ),
+    ),
+    Rule(
+        "named-value-secret",
+        rf"(?i)(?:{_WORD}){_REST}[\"'][ \t]{{0,3}},?[ \t]{{0,3}}[\"']?value[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']([^\"'\n]{{4,256}})",
+        trigger=r"(?i)[\"'][ \t]*,?[ \t]*[\"']?value[\"']?[ \t]*[:=]",
+        refine=_assignment,
+        generic=True,
+        examples=('{"name": "DB_PASSWORD", "value": "⟨w14⟩"}', '<add key="ApiSecret" value="⟨w32⟩" />'),
+        near_misses=('{"name": "DB_PASSWORD", "value": "${DB_PASSWORD}"}',),
+    ),
+    Rule(
+        "prefixed-token",
+        rf"{LEFT}([A-Za-z][A-Za-z0-9]{{0,19}}(?:[_-][A-Za-z0-9]{{1,12}}){{0,3}}[_-][A-Za-z0-9]{{20,256}})(?:[^A-Za-z0-9_/-]|$)",
+        trigger=r"[A-Za-z0-9][_-][A-Za-z0-9]{20}",
+        check=_prefixed,
+        generic=True,
+        examples=("xyz_live_⟨w32⟩", "acme-key-⟨h32⟩", "acmecorp_⟨w40⟩", "zz_test_⟨w24⟩"),
+        near_misses=(
+            "chatcmpl-⟨w29⟩",
+            "resp_⟨h48⟩",
+            "sha256-⟨h64⟩",
+            "my-service-accountnameforproduction1",
+            "req_⟨w24⟩",
+            "main-⟨h20⟩.js",
+        ),
+    ),
+)

@@ -1,0 +1,212 @@
+"""Private keys, signed tokens, and what travels in HTTP headers."""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from reverie.redact.entropy import looks_random
+from reverie.redact.markers import compiled
+from reverie.redact.patterns.plausible import is_placeholder, is_random_value
+from reverie.redact.patterns.rule import Rule, Span, token
+
+_BEGIN = compiled(rb"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_END = compiled(rb"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+# A key that is cut off: lines of base64, with the line ends possibly escaped or in quotes, after optional headers.
+_BODY = compiled(
+    rb"(?:(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
+    rb"[A-Za-z0-9+/_]{20,}={0,2})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{2,76}={1,2})?"
+)
+# The first line of base64 stands within so many bytes of the header.
+_HEADERS = 4_000
+_BASE64 = compiled(rb"[A-Za-z0-9+/=]{16,}")
+_PUTTY = compiled(
+    rb"(?s)PuTTY-User-Key-File-[23]:.*?Private-Lines:[ \t]*[0-9]+((?:\s|\\[nr])+(?:[A-Za-z0-9+/=]{1,80}(?:\s|\\[nr]|$)+)+)"
+)
+
+
+def _private_keys(data: bytes) -> Iterator[Span]:
+    """Armoured keys, closed or cut off. A header with no key behind it is somebody writing about keys."""
+    begins = [match.span() for match in _BEGIN.finditer(data)]
+    ends = [match.span() for match in _END.finditer(data)]
+    done = 0
+    for i, (start, header) in enumerate(begins):
+        if start < done:
+            continue
+        following = bisect_left(ends, (header, 0))
+        close = ends[following] if following < len(ends) else (len(data), len(data))
+        closed = following < len(ends) and (i + 1 == len(begins) or begins[i + 1][0] >= close[0])
+        if closed and _BASE64.search(data, header, min(close[0], header + _HEADERS)):
+            done = close[1]
+        else:
+            body = _BODY.match(data, header)
+            if body is None:
+                continue
+            done = body.end()
+        yield start, done
+
+
+def _putty_keys(data: bytes) -> Iterator[Span]:
+    for match in _PUTTY.finditer(data):
+        yield match.span(1)
+
+
+def _encoded_private_key(text: str) -> bool:
+    """Base64 of an armoured key (and not of a certificate)."""
+    try:
+        head = base64.b64decode(text[:64] + "=" * (-len(text[:64]) % 4))
+    except (binascii.Error, ValueError):
+        return False
+    return b"PRIVATE" in head
+
+
+def _basic(text: str) -> bool:
+    """Base64 of `user:password`."""
+    try:
+        plain = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in plain
+
+
+def _bearer(text: str) -> bool:
+    return not is_placeholder(text) and (is_random_value(text) or (len(text) >= 20 and any(c.isdigit() for c in text)))
+
+
+_COOKIE_HEADER = compiled(rb"(?i)cookie[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
+_COOKIE = compiled(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
+_SESSION_NAMES = compiled(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
+
+
+def _cookies(data: bytes) -> Iterator[Span]:
+    """The values of session cookies in a Cookie or Set-Cookie header."""
+    done = 0
+    for header in _COOKIE_HEADER.finditer(data):
+        if header.start() < done:
+            continue
+        end = data.find(b"\n", header.end())
+        done = len(data) if end < 0 else end
+        for pair in _COOKIE.finditer(data, header.end(), done):
+            value = pair.group(2).decode("utf-8", "replace")
+            if is_placeholder(value):
+                continue
+            if _SESSION_NAMES.search(pair.group(1)) or is_random_value(value):
+                yield pair.span(2)
+
+
+RULES = (
+    Rule(
+        "private-key",
+        r"BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY",
+        locate=_private_keys,
+        examples=(
+            "-----BEGIN RSA PRIVATE KEY-----\n⟨b64⟩\n⟨b64⟩\n⟨b20⟩==\n-----END RSA PRIVATE KEY-----",
+            r'"private_key": "-----BEGIN PRIVATE KEY-----\n⟨b64⟩\n⟨b64⟩\n-----END PRIVATE KEY-----\n"',
+            "-----BEGIN OPENSSH PRIVATE KEY-----\n⟨b70⟩\n⟨b70⟩",
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: x\n\n⟨b64⟩\n=⟨b4⟩\n-----END PGP PRIVATE KEY BLOCK-----",
+        ),
+        near_misses=(
+            "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a private key",
+            "-----BEGIN CERTIFICATE-----\n⟨b64⟩\n-----END CERTIFICATE-----",
+            "-----BEGIN PUBLIC KEY-----\n⟨b64⟩\n-----END PUBLIC KEY-----",
+            "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+        ),
+    ),
+    Rule(
+        "putty-key",
+        r"Private-Lines:",
+        locate=_putty_keys,
+        examples=(
+            "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nPublic-Lines: 1\n⟨b64⟩\nPrivate-Lines: 2\n⟨b64⟩\n⟨b40⟩\n",
+        ),
+    ),
+    Rule(
+        "encoded-private-key",
+        token(r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{60,}"),
+        check=_encoded_private_key,
+        examples=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ⟨b100⟩",),
+        near_misses=("tls.crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t⟨b100⟩",),
+    ),
+    Rule(
+        "bare-private-key",
+        token(
+            r"MII[A-Za-z0-9+/]{2,3}(?:IBADANBgkqhkiG9w0BAQEFAASC|[AgwQ]IBAAKC)[A-Za-z0-9+/=]{60,}|b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]{40,}"
+        ),
+        examples=("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC⟨b120⟩", "b3BlbnNzaC1rZXktdjE⟨b80⟩"),
+    ),
+    Rule(
+        "jwt",
+        token(
+            r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{4,}\.[A-Za-z0-9_\-]{8,})?|eyJ[A-Za-z0-9_\-]{16,}\.\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"
+        ),
+        examples=(
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.⟨u43⟩",
+            "eyJhbGciOiJSU0EtT0FFUCJ9.⟨u100⟩.⟨u16⟩.⟨u60⟩.⟨u22⟩",
+            "eyJhbGciOiJkaXIifQ0000000..⟨u16⟩.⟨u60⟩.⟨u22⟩",
+        ),
+        near_misses=("eyJhbGciOiJIUzI1NiJ9", "eyJ.eyJ.sig"),
+    ),
+    Rule(
+        "jwk-private",
+        r"\"(?:d|k|dp|dq|qi)\"[ \t]{0,3}:[ \t]{0,3}\"([A-Za-z0-9_\-]{40,})\"",
+        check=looks_random,
+        examples=('{"kty":"EC","crv":"P-256","d":"⟨u43⟩"}',),
+    ),
+    Rule(
+        "otp-secret",
+        r"otpauth://[^\s\"']{1,200}?[?&]secret=([A-Za-z2-7=]{8,128})",
+        examples=("otpauth://totp/Acme:bob?secret=⟨k32⟩&issuer=Acme",),
+    ),
+    Rule(
+        "authorization-header",
+        r"(?i:authorization)[\"']?[ \t]{0,3}(?:[:=,]|=>)[ \t]{0,3}\\?[\"'`]?(?i:(?:bearer|token|basic|apikey|api-key|key|negotiate|ntlm|ssws|oauth|digest|hawk|aws|genie[kK]ey|bot|sharedkey)[ :=]{1,3})?(?:[A-Za-z0-9_.]{1,40}:)?\\?[\"']?([A-Za-z0-9_\-.~+/=:%|]{8,})",
+        check=lambda text: not is_placeholder(text) and (_bearer(text) or _basic(text)),
+        examples=(
+            "Authorization: Bearer ⟨w32⟩",
+            "authorization: token ⟨h40⟩",
+            '"Authorization": "Basic dXNlcjpodW50ZXIyIQ=="',
+            "Authorization: ⟨w40⟩",
+        ),
+        near_misses=(
+            "Authorization: Bearer <token>",
+            "Authorization: Bearer $TOKEN",
+            "authorization: required",
+            "Authorization: Bearer YOUR_API_TOKEN",
+        ),
+    ),
+    Rule(
+        "bearer-token",
+        r"\b(?i:bearer)[ \t]{1,3}\\?[\"'`]?([A-Za-z0-9_\-.~+/=%|:]{12,})",
+        check=_bearer,
+        examples=("use bearer ⟨w32⟩", "Bearer ⟨h40⟩"),
+        near_misses=("bearer authentication", "bearer token-based-authentication", "Bearer YOUR_ACCESS_TOKEN"),
+    ),
+    Rule(
+        "basic-auth",
+        r"\b(?:Basic|basic)[ \t]{1,3}([A-Za-z0-9+/]{8,}={0,2})(?:[^A-Za-z0-9+/=]|$)",
+        check=_basic,
+        examples=("header 'Basic dXNlcjpodW50ZXIyIQ=='",),
+        near_misses=("basic authentication", "Basic programming"),
+    ),
+    Rule(
+        "session-cookie",
+        r"(?i:cookie)[\"']?[ \t]{0,3}[:=]",
+        locate=_cookies,
+        examples=("Cookie: theme=dark; sessionid=⟨a32⟩; _ga=GA1.2.3", "Set-Cookie: JSESSIONID=⟨H32⟩; Path=/; HttpOnly"),
+        near_misses=("Cookie: theme=dark-blue", "Set-Cookie: lang=en-US; Path=/", "cookie: yes"),
+    ),
+    Rule(
+        "password-hash",
+        r"(\$(?:2[abxy]?|1|5|6|y|7|apr1|argon2(?:id|i|d)|pbkdf2[a-z0-9\-]{0,12}|scrypt)\$[A-Za-z0-9./+=,$@*\-]{20,})",
+        examples=(
+            "$2b$12$⟨w53⟩",
+            "root:$6$⟨w8⟩$⟨w86⟩:19000:0:99999:7:::",
+            "$argon2id$v=19$m=65536,t=3,p=4$⟨w22⟩$⟨w43⟩",
+        ),
+        near_misses=("$1", "$5 and $6 each"),
+    ),
+)

@@ -1,0 +1,116 @@
+"""Whether a value found next to a credential word is one: not a placeholder, not code, not prose."""
+
+from __future__ import annotations
+
+import re
+
+from reverie.redact.entropy import is_hex, is_uuid, is_wordy, looks_random, word_share, words
+
+_MARKER = re.compile(r"\[REDACTED:[A-Za-z0-9_.-]{1,64}\]")
+
+# Words that stand where a secret will stand one day, or say what one is.
+_PLACEHOLDER_WORDS = words(
+    """
+    a an the your my our their his her its user users me mine some any this that here there new old current
+    existing password passwd passwords pass passphrase pwd secret secrets token tokens key keys apikey api
+    access auth private public client value values string str text bytes int integer number boolean bool object
+    array list dict map any optional required none null nil undefined true false yes no on off empty blank
+    default unset unknown missing invalid valid incorrect wrong correct expired revoked hidden masked redacted
+    removed omitted encrypted hashed protected example examples sample demo dummy fake mock test testing
+    placeholder todo tbd fixme change changeme changeit replace replaceme insert enter put goes go set foo bar
+    baz qux xxx xxxx xxxxx yyy zzz abc abcd abcdef letmein admin root guest postgres mysql redis hunter is are
+    was were be been must should will can may not of for to from in at by with and or id name username login
+    email credential credentials bearer basic session cookie header headers env environment variable var vault
+    config settings file path url uri input output field type prompt reset forgot forgotten confirm confirmation
+    repeat again strength length policy manager please and-or somepassword mypassword yourpassword yourtoken
+    yourkey yourapikey mytoken mysecret myapikey supersecret topsecret secretkey accesskey passw0rd p@ssw0rd
+    p4ssword pa55word
+    """
+) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
+_REFERENCE = re.compile(
+    r"""^(?:
+        [<{$%@&\[(*!#\\|~^-]            # <your-key> ${VAR} {{ var }} %VAR% @file [..] *** !vault -flag
+        |\\?u003c|&lt;
+        |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
+           var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
+           resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|ssm:|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
+           func(?:tion)?\b|return\b|import\b|const\b|typeof\b|ENC\[|sops|kms:|sha(?:1|224|256|384|512)[:-]|md5:)
+    )""",
+    re.X | re.I,
+)
+_FILLER = re.compile(
+    r"(.)\1{4,}|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|\$\{|\{\{|%[A-Z_]+%", re.I
+)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_CALL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]")
+_DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
+_TERM = re.compile(
+    r"""^(?:
+        v?\d+(?:[.,:/-]\d+)*[a-z%]{0,3}                       # versions, dates, times, sizes, shares
+        |(?:oauth|sha|md|base|utf|argon|pbkdf|bcrypt|scrypt|rfc|http|ipv|web|aes|rsa|hmac|hs|rs|es|ps|ed|x|pkcs|tls|ssl|ssh|
+          gpt|claude|llama|o\d|cl|p|s|ec|k\d|i|w|h|utf|iso|cve|node|python|py|java|php|es|ecma|win|x|level|step|part|phase|
+          version|section|chapter|table|figure|issue|pr|gh|jira|task|item|option|type|mode|tier|stage|day|week|month|q|fy|
+          page|line|col|row|user|admin|test|server|host|db|node|worker|prod|dev|app)[-_.]?\d[\w.+-]{0,7}
+        |\d{1,4}(?:st|nd|rd|th|x|k|m|g|s|ms|kb|mb|gb|px|am|pm|h|d)
+        |\d[a-z]{1,3}|[a-z]+/[a-z0-9]+|[a-z]+\d?(?:/[a-z]+\d?)+
+        |[\w.+-]+@[\w-]+(?:\.[\w-]+)+                          # a mail address
+        |(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?               # an address on a network
+        |[\w-]+\.(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
+    )$""",
+    re.X | re.I,
+)
+
+
+def without_markers(text: str) -> str:
+    """`text` without canonical markers and the punctuation around them: what is left to be a secret."""
+    return _MARKER.sub("", text).strip(" \t.,;:!?)]}>\"'`")
+
+
+def is_placeholder(text: str) -> bool:
+    """A reference to a secret, a blank to be filled in, or a word that says what belongs there."""
+    if _REFERENCE.match(text) or _FILLER.search(text):
+        return True
+    words = [word.lower() for word in _WORDS.findall(text)]
+    return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 4) for word in words)
+
+
+def is_code(text: str) -> bool:
+    """An unquoted value that is an expression, not a literal."""
+    return bool(_CALL.match(text) or (_DOTTED.match(text) and word_share(text) > 0.5))
+
+
+def is_location(text: str) -> bool:
+    """A path or an address."""
+    if re.match(r"(?:https?|s3|gs|file|wss?|ftp)://|\.{0,2}/[\w.-]+/|~/|[A-Za-z]:\\|\.{1,2}/", text, re.I):
+        return not (len(text) >= 30 and "." not in text and text.count("/") <= 3 and looks_random(text))
+    return False
+
+
+def is_term(text: str) -> bool:
+    """A version, date, size, address or technical word with a number in it: `oauth2`, `SHA-256`, `3.11.4`, `10MB`."""
+    return bool(_TERM.match(text))
+
+
+def is_random_value(text: str) -> bool:
+    """Machine-made: hex, a UUID, or a mix of kinds without words."""
+    if is_uuid(text):
+        return True
+    if is_hex(text):
+        return len(text) >= 16 and looks_random(text)
+    if len(text) >= 12 and looks_random(text):
+        return True
+    # Only letters: base62 without a digit is rare beyond twenty characters, and words are not random.
+    return len(text) >= 20 and text.isalnum() and text.isascii() and word_share(text) < 0.3
+
+
+def is_password_like(text: str) -> bool:
+    """Chosen by a person: kinds of characters mixed within one word."""
+    letters = any(c.isalpha() for c in text)
+    digits = any(c.isdigit() for c in text)
+    symbols = any(not c.isalnum() and c not in "-_.'’/,:;?" for c in text)
+    if not letters:
+        return digits and symbols and len(text) >= 6
+    if digits:
+        return True
+    inner_upper = any(c.isupper() for c in text[1:]) and any(c.islower() for c in text)
+    return symbols or (inner_upper and not is_wordy(text) and "-" not in text and "." not in text)

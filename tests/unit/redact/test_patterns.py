@@ -1,0 +1,79 @@
+"""Every rule redacts its examples and leaves its near misses alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from reverie.redact import RULES, Redactor
+from reverie.redact.markers import BYOK, CANONICAL, SOURCE
+from reverie.redact.patterns.sample import fill
+
+REDACTOR = Redactor()
+SEEDS = range(4)
+
+
+@pytest.mark.parametrize(("kind", "example"), [(rule.kind, e) for rule in RULES for e in rule.examples])
+def test_example_is_redacted(kind, example):
+    for seed in SEEDS:
+        text = fill(example, seed)
+        redaction = REDACTOR.text(text)
+        assert redaction.findings, text
+        assert "[REDACTED:" in redaction.text
+
+
+@pytest.mark.parametrize(("kind", "near_miss"), [(rule.kind, n) for rule in RULES for n in rule.near_misses])
+def test_near_miss_is_left_alone(kind, near_miss):
+    for seed in SEEDS:
+        text = fill(near_miss, seed)
+        assert REDACTOR.text(text).text == text
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.examples], ids=lambda rule: rule.kind)
+def test_rule_alone_finds_its_first_example(rule):
+    redaction = Redactor([rule]).text(fill(rule.examples[0]))
+    assert redaction.findings == {rule.kind: 1} or rule.kind in redaction.findings
+
+
+def test_kinds_are_unique_plain_labels():
+    kinds = [rule.kind for rule in RULES]
+    assert len(kinds) == len(set(kinds))
+    for kind in kinds:
+        assert CANONICAL.fullmatch(f"[REDACTED:{kind}]".encode())
+
+
+def test_there_are_well_over_ninety_kinds():
+    assert len(RULES) > 90
+
+
+@pytest.mark.parametrize("label", [*(rule.kind for rule in RULES), BYOK, SOURCE])
+def test_our_own_markers_are_stable(label):
+    for text in (
+        f"[REDACTED:{label}]",
+        f"password=[REDACTED:{label}]",
+        f"Bearer [REDACTED:{label}] x",
+        f"a://b:[REDACTED:{label}]@c",
+    ):
+        assert REDACTOR.text(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write to ada@example.org or call +44 20 7946 0958",
+        "the server is at 192.168.0.12:8080 and 2001:db8::1",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b fixed it",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "trace id 4bf92f3577b34da6a3ce929d0e0e4736",
+        "id 123e4567-e89b-12d3-a456-426614174000",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4",
+        "color: #ff8800; background: #AABBCC",
+        "at 0x00007ffee3b0f8a0 in main()",
+        "version 3.11.7, released 2024-12-04T10:15:00Z",
+        "Use a strong password and never share your token with anyone.",
+        "Her secret ingredient is smoked paprika.",
+        "The key insight: tokens are cheap, attention is not.",
+        "max_tokens=8000 token_count: 512 total_tokens=1234567",
+    ],
+)  # fmt: skip
+def test_ordinary_text_is_untouched(text):
+    assert REDACTOR.text(text).text == text
