@@ -26,6 +26,23 @@ class TenantPolicy:
     default_ttl_ms: int | None = None
     """When set, entries without an expiry get this one."""
     zone: str = "UTC"
+    """The tenant's time zone: schedules are meant in it."""
+    dream_budget: int = 8000
+    """The most tokens, input and output together, that one dream may use; the default when none is asked."""
+    dream_percent: int = 30
+    """How much of the input a dream may keep."""
+    dream_distiller: str = "extractive"
+    """`extractive`, or `llm` where the host has a model."""
+    dream_trust: int = 0
+    """Entries of less trust than this stay out of dreams."""
+    archive_retention_ms: int = 30 * MS_PER_DAY
+    """How long the archive of a dream is kept; the dream itself stays."""
+    model_tokens_per_day: int = 1_000_000
+    model_calls_per_day: int = 1000
+    model_cents_per_day: int = 1000
+    model_seconds_per_dream: int = 300
+    model_fallback: str = "extractive"
+    """When a model fails or its limit is used up: `extractive`, or `refuse`."""
 
     def document(self) -> dict[str, Any]:
         return asdict(self)

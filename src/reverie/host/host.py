@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from reverie.core.actor import Actor
+from reverie.host.archives import Archives
 from reverie.host.audit import Audit
 from reverie.host.cursors import Cursors
+from reverie.host.dream import Dreaming
 from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
 from reverie.host.keys import Keys
 from reverie.host.leases import Leases
 from reverie.host.lifecycle import Lifecycle
+from reverie.host.lineage import Lineage
 from reverie.host.parts import Parts
 from reverie.host.read import Reading
 from reverie.host.recall import Recall
@@ -38,6 +41,9 @@ class Host:
         self.keys = Keys(parts)
         self.scanning = Scanning(parts, self.rules)
         self.reindexing = Reindexing(parts)
+        self.archives = Archives(parts, self.rules)
+        self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
+        self.lineage = Lineage(parts, self.rules, self.archives)
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)
 

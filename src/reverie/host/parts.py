@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reverie.core.clock import SystemClock
 from reverie.core.ids import TimeIds
 from reverie.core.ports import Cipher, Clock, Embedder, Ids, TokenCounter
+from reverie.dream.request import Distiller
 from reverie.redact import Redactor
 from reverie.store.contract import Store
 
@@ -20,6 +22,8 @@ class Parts:
     embedder: Embedder | None = None
     tokens: TokenCounter | None = None
     cipher: Cipher | None = None
+    distillers: Mapping[str, Distiller] = field(default_factory=dict)
+    """Beside the model-free one, which is always there."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False

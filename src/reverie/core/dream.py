@@ -1,0 +1,182 @@
+"""What a dream is asked to do, and what it did.
+
+One engine turns many entries into fewer. Every protocol's compaction is a DreamPlan given to it; the report that is
+stored with the dream is what every door shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+from reverie.core.entry import READABLE, EntryState
+from reverie.core.errors import Conflict, Unprocessable
+
+
+class After(StrEnum):
+    """What becomes of the sources once the dream stands for them."""
+
+    COLD = "cold"
+    """Out of readable memory at once, destroyed after the undo window."""
+    ARCHIVE = "archive"
+    """Out of recall, kept."""
+    PURGE = "purge"
+    """Destroyed at once. Cannot be undone."""
+
+
+class Selector(Struct, frozen=True):
+    """Which entries of a ref are taken. Pinned, held and too-recent ones never are."""
+
+    kinds: tuple[str, ...] | None = None
+    tags: tuple[str, ...] = ()
+    states: frozenset[EntryState] = READABLE
+    session: str | None = None
+    older_than_ms: int = 0
+    """Only entries at least this old."""
+    older_than_epochs: int | None = None
+    """Only entries written more than this many epochs ago."""
+    dreams: bool = True
+    """Whether earlier dreams are taken too: by their originals while those rest in cold storage, else by their text."""
+
+
+class DreamPlan(Struct, frozen=True):
+    """A dream before it is dreamt."""
+
+    ref: str
+    selector: Selector = Selector()
+    budget: int | None = None
+    """Tokens for input and output together; None: the tenant's most."""
+    distiller: str = "extractive"
+    """`extractive`, `llm`, or `none`: sources are only archived or purged."""
+    after: After = After.COLD
+    fit: bool = False
+    """Take the oldest coherent part that fits the budget instead of failing; the next run goes on."""
+    least_entries: int = 2
+    trigger: str = "host-managed"
+    operation: str = "DREAM"
+    run: str | None = None
+    """Whose known secrets apply beside the tenant's."""
+    index: bool = True
+    """Whether MEMORY-INDEX.json is written."""
+    reason: str | None = None
+
+
+class Estimate(Struct, frozen=True):
+    """What a plan would do, worked out without touching anything."""
+
+    ref: str
+    position: int
+    sources: int
+    collapsed: int
+    input_tokens: int
+    output_tokens: int
+    """The most the output may have."""
+    budget: int
+    minimum_required: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Why entries of the ref are not taken, counted: pinned, held, recent, contested ..."""
+    left_for_later: int = 0
+    """Entries a `fit` run leaves to the next."""
+    distiller: str = ""
+    feasible: bool = True
+
+
+class StatementTrace(Struct, frozen=True):
+    """One line of the distilled text and where its words come from."""
+
+    line: int
+    sources: tuple[str, ...]
+    how: str
+    count: int = 1
+
+
+class SourceTrace(Struct, frozen=True):
+    """A source as it was when it was taken: enough to put it back."""
+
+    id: str
+    version: int
+    state: EntryState
+    archived: bool
+    fate: str
+    """`kept` word for word, `shortened`, `merged` with others, or `retired` without a statement of its own."""
+
+
+class DreamReport(Struct, frozen=True):
+    """What a dream did. Holds ids, counts and hashes; the text is in the entry and the archive."""
+
+    id: str
+    ref: str
+    position: int
+    seq: int
+    """Where in the log it was committed."""
+    created_at: int
+    distiller: str
+    fingerprint: str
+    after: After
+    trigger: str
+    sources: Sequence[SourceTrace]
+    output_id: str | None
+    checksum: str | None
+    """SHA-256 of the archive's canonical JSON."""
+    budget: int
+    input_tokens: int
+    output_tokens: int
+    tokens_before: int
+    """Tokens of the sources before duplicates were collapsed."""
+    bytes_before: int
+    byte_size: int
+    statements: Sequence[StatementTrace] = ()
+    collapsed: Sequence[tuple[str, ...]] = ()
+    """Groups of duplicates: the one kept first."""
+    superseded: Sequence[str] = ()
+    """Earlier dreams this one replaces."""
+    gates: Mapping[str, Any] = field(default_factory=dict)
+    spend: Mapping[str, Any] = field(default_factory=dict)
+    fell_back: str | None = None
+    """Why the model-free distiller did the work although a model was asked."""
+    reused: bool = False
+    """The archive of an identical dream was used again."""
+    changed_meanwhile: int = 0
+    """Entries that changed while the dream was on its way and were left alone."""
+    left_for_later: int = 0
+    reclaimed_bytes: int = 0
+    state: str = "done"
+    """`done`, `undone`, `superseded` by a later dream, or `redone` after a forget."""
+
+    @property
+    def tokens_used(self) -> int:
+        """Input plus output: what the budget counts."""
+        return self.input_tokens + self.output_tokens
+
+
+class TokenBudgetExceeded(Unprocessable):
+    """The memory cannot be distilled within the token budget. Raise it to `minimumRequired`, or use fit."""
+
+    code = "token_budget_exceeded"
+
+
+class RedactionFailed(Unprocessable):
+    """The distiller kept producing a secret. Nothing was stored."""
+
+    code = "compaction_redaction_failed"
+
+
+class GateFailed(Unprocessable):
+    """The distilled text did not pass the gates. Nothing was stored."""
+
+    code = "dream_gate_failed"
+
+
+class SpendExceeded(Unprocessable):
+    """The tenant's spend limit for models is used up, and its policy does not allow the model-free distiller."""
+
+    code = "spend_limit_exceeded"
+
+
+class NotUndoable(Conflict):
+    """The dream cannot be undone: its sources were destroyed, or it was undone or replaced already."""
+
+    code = "not_undoable"

@@ -1,0 +1,126 @@
+"""Archives of dreams, and MEMORY-INDEX.json: what the next session loads at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+
+from reverie.core.actor import Actor, Right
+from reverie.core.dream import DreamReport
+from reverie.core.entry import Scope
+from reverie.core.errors import NotFound, ReadOnly
+from reverie.core.event import NewEvent
+from reverie.dream.archive import INDEX_PATH, index_document, index_page
+from reverie.dream.request import Answer
+from reverie.dream.source import Statement
+from reverie.host.parts import Parts
+from reverie.host.rules import RuleBook
+from reverie.store.contract import ReadTx, WriteTx
+
+DREAM_SPACE = "dream"
+ARCHIVE_SPACE = "archive"
+WORK_SPACE = "dream-work"
+WORKSPACE = "workspace"
+_PAGE = 500
+
+
+class Archives:
+    """Immutable, content-addressed texts of dreams, and their index."""
+
+    def __init__(self, parts: Parts, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+
+    def get(self, actor: Actor, checksum: str) -> bytes:
+        """The canonical bytes of an archive; their SHA-256 is the checksum."""
+        actor.require(Right.READ)
+        document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(ARCHIVE_SPACE, checksum))
+        if document is None or document.body is None:
+            raise NotFound("There is no archive of that checksum; it may have outlived its retention.")
+        return document.body
+
+    def index(self, actor: Actor, *, ref: str | None = None) -> dict[str, Any]:
+        """The index of the tenant, or of one ref."""
+        actor.require(Right.READ)
+        document = self._parts.store.read(Scope(actor.tenant), load_index)
+        if ref is None:
+            return document
+        return index_document(item for item in document["archives"] if item["memoryRef"] == ref)
+
+    def index_page(self, actor: Actor, *, ref: str | None = None) -> str:
+        """The same for people."""
+        return index_page(self.index(actor, ref=ref))
+
+    def answer(self, actor: Actor, key: str) -> Answer | None:
+        """What an identical piece of work was answered before, while its archive exists."""
+
+        def body(tx: ReadTx) -> Answer | None:
+            work = tx.load(WORK_SPACE, key)
+            if work is None or work.body is None:
+                return None
+            named = orjson.loads(work.body)
+            archive = tx.load(ARCHIVE_SPACE, named["checksum"])
+            report = tx.load(DREAM_SPACE, named["dream"])
+            if archive is None or archive.body is None or report is None or report.body is None:
+                return None
+            text = orjson.loads(archive.body)["content"]
+            lines = text.split("\n")
+            traces = msgspec.json.decode(report.body, type=DreamReport).statements
+            statements = [Statement(lines[t.line], t.sources, t.how, t.count) for t in traces if t.line < len(lines)]  # type: ignore[arg-type]
+            return Answer(text, statements)
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def reindex(
+        self, tx: WriteTx, dream_id: str, *, add: Iterable[Mapping[str, Any]] = (), remove: Sequence[str] = ()
+    ) -> None:
+        """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
+        gone = set(remove)
+        kept = [item for item in load_index(tx)["archives"] if item["outputId"] not in gone]
+        document = index_document([*kept, *add])
+        current = tx.load(WORKSPACE, INDEX_PATH)
+        data = {"path": INDEX_PATH, "version": (current.version if current else 0) + 1, "dream": dream_id}
+        seq = tx.append(NewEvent("workspace.updated", "DREAM", "host:reverie", data=data), tick=False)
+        meta = {"contentType": "application/json"}
+        tx.save(WORKSPACE, INDEX_PATH, orjson.dumps(document), seq=seq, meta=meta, keep=20)
+
+    def collect(self, actor: Actor) -> int:
+        """Drop archives that outlived the tenant's retention, with an event each. The dreams themselves stay."""
+        actor.require(Right.WRITE)
+        if self._parts.read_only:
+            raise ReadOnly()
+        oldest = self._parts.clock.now() - self._rules.current(actor.tenant).policy.archive_retention_ms
+
+        def body(tx: WriteTx) -> int:
+            dropped = []
+            cursor: str | None = None
+            while True:
+                page = tx.documents(ARCHIVE_SPACE, limit=_PAGE, cursor=cursor)
+                dropped += [document.key for document in page.items if document.updated_at <= oldest]
+                cursor = page.cursor
+                if cursor is None:
+                    break
+            for checksum in dropped:
+                self.drop(tx, actor, checksum)
+            if dropped:
+                gone = [i["outputId"] for i in load_index(tx)["archives"] if i["archiveChecksum"] in set(dropped)]
+                self.reindex(tx, "", remove=gone)
+            return len(dropped)
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def drop(self, tx: WriteTx, actor: Actor, checksum: str) -> None:
+        """Destroy one archive, with its event."""
+        seq = tx.append(NewEvent("archive.collected", "RETAIN", actor.id, data={"checksum": checksum}))
+        tx.drop(ARCHIVE_SPACE, checksum, seq=seq)
+
+
+def load_index(tx: ReadTx) -> dict[str, Any]:
+    """The index as it stands."""
+    document = tx.load(WORKSPACE, INDEX_PATH)
+    if document is None or document.body is None:
+        return index_document([])
+    return dict(orjson.loads(document.body))
