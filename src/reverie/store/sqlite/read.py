@@ -137,7 +137,7 @@ class SqliteReadTx:
         sql = QUERIES["best_words"].format(words=f"words_{self._tenant}")
         wanted = limit
         while True:
-            found = self._db.execute(sql, {"query": query, "limit": wanted}).fetchall()
+            found: list[Any] = self._db.execute(sql, {"query": query, "limit": wanted}).fetchall()
             entries = self.at([n for n, _ in found])
             kept = [Match(entries[n], -rank) for n, rank in found if n in entries]
             if len(kept) >= limit or len(found) < wanted:
