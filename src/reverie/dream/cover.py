@@ -19,45 +19,65 @@ def order(
     weights: Sequence[Sequence[int]],
     costs: Sequence[int],
     *,
+    needs: Sequence[int | None],
     first: Iterable[int],
     enough: int,
 ) -> list[int]:
     """Statement indices, best first, until their costs add up to `enough`.
 
     `concepts[i]` are the concept numbers of statement i, `weights[i]` what each of them weighs in it.
-    `first` come first whatever they weigh.
+    `needs[i]` is an earlier statement without which i is not understood: it is chosen before i, and
+    its cost counts as long as it is not. `first` come first whatever they weigh.
     """
     told: dict[int, int] = {}
     most = len(_TOLD_AGAIN) - 1
+    leaning: dict[int, list[int]] = {}
+    for i, needed in enumerate(needs):
+        if needed is not None:
+            leaning.setdefault(needed, []).append(i)
+    chosen: dict[int, None] = {}
+    heap: list[tuple[int, int]] = []
 
     def density(i: int) -> int:
-        gain = 0
-        for concept, weight in zip(concepts[i], weights[i], strict=True):
-            gain += weight * _TOLD_AGAIN[told.get(concept, 0)]
-        return gain * 64 // (costs[i] + _OVERHEAD)
+        gain = cost = 0
+        at: int | None = i
+        while at is not None and at not in chosen:
+            for concept, weight in zip(concepts[at], weights[at], strict=True):
+                gain += weight * _TOLD_AGAIN[told.get(concept, 0)]
+            cost += costs[at]
+            at = needs[at]
+        return gain * 64 // (cost + _OVERHEAD)
 
-    def tell(i: int) -> None:
-        for concept in concepts[i]:
-            n = told.get(concept, 0)
-            if n < most:
-                told[concept] = n + 1
+    def choose(i: int) -> int:
+        chain = []
+        at: int | None = i
+        while at is not None and at not in chosen:
+            chain.append(at)
+            at = needs[at]
+        for at in reversed(chain):
+            chosen[at] = None
+            for concept in concepts[at]:
+                n = told.get(concept, 0)
+                if n < most:
+                    told[concept] = n + 1
+        for at in chain:  # what leans on them has become cheaper
+            for other in leaning.get(at, ()):
+                if other not in chosen:
+                    heapq.heappush(heap, (-density(other), other))
+        return sum(costs[at] for at in chain)
 
-    chosen = list(first)
-    used = 0
-    for i in chosen:
-        tell(i)
-        used += costs[i]
-    done = set(chosen)
-    heap = [(-density(i), i) for i in range(len(weights)) if i not in done]
+    used = sum(choose(i) for i in first)
+    heap.extend((-density(i), i) for i in range(len(weights)) if i not in chosen)
     heapq.heapify(heap)
     while heap and used < enough:
         promised, i = heap[0]
+        if i in chosen:
+            heapq.heappop(heap)
+            continue
         now = -density(i)
         if now > promised:  # it tells less than it promised: back in line
             heapq.heapreplace(heap, (now, i))
             continue
         heapq.heappop(heap)
-        chosen.append(i)
-        used += costs[i]
-        tell(i)
-    return chosen
+        used += choose(i)
+    return list(chosen)

@@ -19,7 +19,16 @@ from reverie.dream.layout import render, shown
 from reverie.dream.mustkeep import declares
 from reverie.dream.shorten import vocatives
 from reverie.dream.source import Collapsed, Distillate, Source, Statement
-from reverie.dream.statements import Candidate, Phrase, candidates, once, phrases, points_at_today, side_by_side
+from reverie.dream.statements import (
+    Candidate,
+    Phrase,
+    answered,
+    candidates,
+    once,
+    phrases,
+    points_at_today,
+    side_by_side,
+)
 
 Count = Callable[[str], int]
 CountMany = Callable[[Sequence[str]], Sequence[int]]
@@ -74,7 +83,10 @@ class ExtractiveDistiller:
             ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
             if len(ids) > 1:
                 collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
-            items.extend(candidates(i, source, said[i], names, ids))
+            fresh = candidates(i, source, said[i], names, ids)
+            if i and fresh:
+                fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
+            items.extend(fresh)
         items = side_by_side(once(items))
         concepts, weights = _weighed(items)
         return Prepared(
@@ -151,14 +163,23 @@ class ExtractiveDistiller:
         texts = [shown(c) for c in items]
         sizes = count_many(texts) if count_many else [count(t) for t in texts]
         required = [i for i, c in enumerate(items) if c.required]
+        index = {c.place: i for i, c in enumerate(items)}
+        needs = [index.get(c.needs) if c.needs else None for c in items]
         ranked = cover.order(
             prepared.concepts,
             prepared.weights,
             [n + 1 for n in sizes],
+            needs=needs,
             first=required,
             enough=output_tokens + output_tokens // 20 + 1,
         )
-        return ranked, len(required) or 1
+        least = set(required)
+        for i in required:
+            at = needs[i]
+            while at is not None:
+                least.add(at)
+                at = needs[at]
+        return ranked, len(least) or 1
 
 
 def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> list[int]:
@@ -177,17 +198,23 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
 def _weighed(items: Sequence[Candidate]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Per statement, the numbers of its concepts and what each weighs.
 
-    A concept is a word beside the telling word before it, so that `pottery class` told twice counts
-    less, while `pottery` may still open a new fact.
+    A name or a number is a concept of its own: told once, it is known. Any other word is a concept
+    beside the one before it, so that `pottery class` told twice counts less, while `pottery` may still
+    open a new fact.
     """
     seen = score.frequencies(c.concepts for c in items)
     total = len(items)
     numbers: dict[tuple[str, str], int] = {}
-    concepts = []
-    weights = []
+    concepts: list[tuple[int, ...]] = []
+    weights: list[tuple[int, ...]] = []
     for item in items:
-        keys = tuple(item.concepts)
-        concepts.append(tuple(numbers.setdefault(pair, len(numbers)) for pair in zip(("", *keys), keys, strict=False)))
+        row = []
+        before = ""
+        for key, tenths in item.concepts.items():
+            pair = ("", key) if tenths > score.PLAIN else (before, key)
+            row.append(numbers.setdefault(pair, len(numbers)))
+            before = key
+        concepts.append(tuple(row))
         weights.append(
             tuple(tenths * score.rarity(total, seen[key]) * item.factor // 100 for key, tenths in item.concepts.items())
         )

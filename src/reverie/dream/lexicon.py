@@ -93,6 +93,9 @@ SECOND_PERSON = word_set("you your you're you've you'll you'd yours")
 # A statement that opens with one of these leans on the one before it.
 VAGUE = word_set("it it's its this that that's these those they they're he she he's she's")
 
+# Of those, the ones that may also stand before a noun ("this book").
+POINTING = word_set("its this that these those")
+
 # A clause that opens with one of these hangs on the clause before it.
 BOUND = word_set("because since when if that which who whose where while than until unless as to")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 
-from reverie.dream.lexicon import EVALUATIVE, FIRST_PERSON, SECOND_PERSON, VAGUE
+from reverie.dream.lexicon import EVALUATIVE, FIRST_PERSON, POINTING, SECOND_PERSON, VAGUE
 from reverie.dream.sentences import Form
 from reverie.dream.tokens import Token
 
@@ -32,6 +32,13 @@ def concepts(tokens: Sequence[Token]) -> dict[str, int]:
         if weight > out.get(t.stem, 0):
             out[t.stem] = weight
     return out
+
+
+def leans(tokens: Sequence[Token]) -> bool:
+    """True if a statement opens with a word that only the one before it explains."""
+    if not tokens or tokens[0].lower not in VAGUE:
+        return False
+    return tokens[0].lower not in POINTING or len(tokens) < 2 or not tokens[1].content
 
 
 @lru_cache(maxsize=1 << 16)
@@ -61,7 +68,7 @@ def factor(words: Set[str], tokens: Sequence[Token], *, form: Form, asked: bool,
         per_cent = per_cent * 70 // 100
     if weighty:
         per_cent = per_cent * 115 // 100
-    if tokens and tokens[0].lower in VAGUE:
+    if leans(tokens):
         per_cent = per_cent * 90 // 100
     if form is Form.ASIDE:
         per_cent = per_cent * 45 // 100

@@ -90,7 +90,8 @@ def _prose(text: str, form: Form, out: list[Piece]) -> None:
         sentences = segment("en", text) if _MANY.search(text) else [text]
         for raw in sentences:
             for sentence in _missed_ends(raw.strip()):
-                out.extend(Piece(part, form) for part in _halve(sentence))
+                for half in _halves(sentence):
+                    out.extend(Piece(part, form) for part in _bounded(half))
     out.extend(Piece(aside, Form.ASIDE) for aside in asides)
 
 
@@ -114,7 +115,17 @@ def _missed_ends(text: str) -> list[str]:
 _SOFT_END = re.compile(r"(?<=[;:,])\s|\s(?=[-–—]\s)|\s(?=\|\s)")
 
 
-def _halve(sentence: str) -> list[str]:
+_NESTED = re.compile(r"[\"“(\[`:].*;")
+
+
+def _halves(sentence: str) -> list[str]:
+    """Two sentences joined by a semicolon are two; a list after a colon, a quotation or code stay whole."""
+    if ";" not in sentence or _NESTED.search(sentence):
+        return [sentence]
+    return [part for part in re.split(r";\s+", sentence) if part]
+
+
+def _bounded(sentence: str) -> list[str]:
     """Cut what is too long for one statement at the marks inside it, never inside a word."""
     if sentence.count(" ") < LONGEST:
         return [sentence]

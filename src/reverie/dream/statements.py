@@ -58,6 +58,7 @@ class Candidate(NamedTuple):
     """A statement that may be kept. `place` is its position in the canonical order."""
 
     place: tuple[int, int]
+    needs: tuple[int, int] | None  # the place of the statement this one leans on ("It is ...")
     text: str
     day: date
     speaker: str | None
@@ -77,7 +78,7 @@ def candidates(
 ) -> list[Candidate]:
     """The statements of one source that say something. `ids`: the source, then its duplicates."""
     day = day_of(source.created_at)
-    out = []
+    out: list[Candidate] = []
     for number, (original, form, text, tokens) in enumerate(said):
         required = mustkeep.declared(source, original) is not None
         kept = tokens
@@ -95,6 +96,7 @@ def candidates(
         out.append(
             Candidate(
                 place=(position, number),
+                needs=out[-1].place if out and score.leans(kept) else None,
                 text=shown,
                 day=day,
                 speaker=source.speaker,
@@ -118,6 +120,44 @@ def candidates(
             )
         )
     return out
+
+
+_LONGEST_ANSWER, _LONGEST_QUESTION = 7, 16  # words and marks
+_THIN = 2  # telling words
+
+
+def answered(
+    item: Candidate, source: Source, before: Source, asked: Sequence[Phrase], names: frozenset[str]
+) -> Candidate:
+    """A short answer together with the question that another speaker asked just before it.
+
+    `About 21,000` says nothing alone; `(How many words is it?) About 21,000` does.
+    """
+    if (
+        source.speaker is None
+        or before.speaker in (None, source.speaker)
+        or item.place[1] > 0
+        or item.length > _LONGEST_ANSWER
+        or len(item.concepts) > _THIN
+        or item.required
+        or before.session != source.session
+        or day_of(before.created_at) != item.day
+    ):
+        return item
+    last = next((p for p in reversed(asked) if p.form is not Form.ASIDE), None)
+    if last is None or not last.original.endswith("?"):
+        return item
+    question = shorten(last.tokens, names, spoken=False)
+    if not question or len(question) > _LONGEST_QUESTION:
+        return item
+    return item._replace(
+        text=f"({join(question)}) {item.text}",
+        source_ids=(*item.source_ids, before.id),
+        how="merged",
+        needs=None,
+        length=item.length + len(question) + 2,
+        concepts=item.concepts | {k: v for k, v in score.concepts(question).items() if k not in item.concepts},
+    )
 
 
 def once(items: Iterable[Candidate]) -> list[Candidate]:
