@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from reverie.host import Host, Parts
 from reverie.models.cipher import FileCipher
+from reverie.models.ledger import FileLedger
 from reverie.models.static import StaticEmbedder
 from reverie.models.tokens import TokenCounter
 from reverie.settings import Settings
@@ -31,6 +32,7 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             embedder=StaticEmbedder() if settings.embedder == "static" else None,
             tokens=TokenCounter(settings.tokenizer) if settings.tokenizer != "none" else None,
             cipher=FileCipher(settings.key_path) if settings.database != ":memory:" or settings.key_file else None,
+            ledger=FileLedger(settings.ledger_path) if settings.database != ":memory:" else None,
             read_only=settings.read_only,
         )
     )

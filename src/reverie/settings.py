@@ -99,6 +99,11 @@ class Settings:
             return Path(self.database).with_name("reverie.key")
         return self.data_folder / "reverie.key"
 
+    @property
+    def ledger_path(self) -> Path:
+        """What was forgotten, as keyed hashes, beside the database and outside its backups."""
+        return self.key_path.with_name("forgotten.jsonl")
+
 
 def variable(name: str) -> str:
     """The environment variable of a setting."""

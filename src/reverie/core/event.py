@@ -47,6 +47,8 @@ EVENT_TYPES: Mapping[str, str] = {
     "schedule.saved": "a schedule was made or changed",
     "schedule.dropped": "a schedule was removed",
     "schedule.fired": "a schedule's tick was taken",
+    "schedule.ran": "a schedule's tick is through, with its outcome",
+    "memory.corroborated": "an entry was said again: its count went up",
     "document.saved": "a document that is not memory got a new version",
     "document.dropped": "a document that is not memory was dropped",
     "policy.changed": "the tenant's policy changed",

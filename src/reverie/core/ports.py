@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class Clock(Protocol):
@@ -54,3 +56,23 @@ class Cipher(Protocol):
 
     def open(self, sealed: bytes, *, context: bytes) -> bytes:
         """The clear bytes; raises when `sealed` was altered or belongs to another context."""
+
+
+class ForgetLine(Struct, frozen=True):
+    """That something was forgotten; not what."""
+
+    tenant: str
+    subject: str
+    """The subject's hash under the tenant's log key."""
+    ref: str | None
+    at: int
+
+
+class ForgetLedger(Protocol):
+    """Remembers forgets outside the database, so that restoring an older backup forgets again."""
+
+    def add(self, *, tenant: str, subject: str, ref: str | None, at: int) -> None:
+        """Durable when it returns."""
+
+    def all(self) -> Iterable[ForgetLine]:
+        """Every forget, oldest first."""

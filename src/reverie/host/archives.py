@@ -75,7 +75,13 @@ class Archives:
         return self._parts.store.read(Scope(actor.tenant), body)
 
     def reindex(
-        self, tx: WriteTx, dream_id: str, *, add: Iterable[Mapping[str, Any]] = (), remove: Sequence[str] = ()
+        self,
+        tx: WriteTx,
+        dream_id: str,
+        *,
+        add: Iterable[Mapping[str, Any]] = (),
+        remove: Sequence[str] = (),
+        keep: int = 20,
     ) -> None:
         """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
         gone = set(remove)
@@ -85,7 +91,7 @@ class Archives:
         data = {"path": INDEX_PATH, "version": (current.version if current else 0) + 1, "dream": dream_id}
         seq = tx.append(NewEvent("workspace.updated", "DREAM", "host:reverie", data=data), tick=False)
         meta = {"contentType": "application/json"}
-        tx.save(WORKSPACE, INDEX_PATH, orjson.dumps(document), seq=seq, meta=meta, keep=20)
+        tx.save(WORKSPACE, INDEX_PATH, orjson.dumps(document), seq=seq, meta=meta, keep=keep)
 
     def collect(self, actor: Actor) -> int:
         """Drop archives that outlived the tenant's retention, with an event each. The dreams themselves stay."""

@@ -40,12 +40,11 @@ from reverie.dream.request import Answer, Distiller, Extractive, Request
 from reverie.dream.source import Source as Told
 from reverie.dream.verify import GateReport, verify
 from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
-from reverie.host.erase import SUBJECT_TAG
 from reverie.host.lifecycle import purge
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
 from reverie.host.rules import RuleBook, Rules
-from reverie.host.write import Prepared, Writing, check_ref, entry_hash
+from reverie.host.write import SUBJECT_TAG, Prepared, Writing, check_ref, entry_hash
 from reverie.store.contract import ReadTx, WriteTx
 
 LEASE_MS = 15 * 60_000
@@ -185,7 +184,13 @@ class Dreaming:
     # running
 
     def run(
-        self, actor: Actor, plan: DreamPlan, *, progress: Progress | None = None, distiller: Distiller | None = None
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        *,
+        progress: Progress | None = None,
+        distiller: Distiller | None = None,
+        dream_id: str | None = None,
     ) -> DreamReport | None:
         """Dream. None when there is nothing to do (fewer entries than the plan's least).
 
@@ -196,7 +201,7 @@ class Dreaming:
         check_ref(plan.ref)
         if self._parts.read_only:
             raise ReadOnly()
-        dream_id = self._parts.ids.new()
+        dream_id = dream_id or self._parts.ids.new()
         lease = f"dream/{plan.ref}"
         until = self._parts.clock.now() + LEASE_MS
         scope = Scope(actor.tenant, plan.ref)

@@ -1,102 +1,286 @@
-"""forget: everything about a subject, in every memory of the tenant, readable or cold."""
+"""forget: everything about a subject, in every memory of the tenant, and in everything made from it.
+
+Entries readable or cold, words, vectors, archives and every dream made from them go in one transaction; dreams are
+made again from what remains. A certificate stays in the log: counts and keyed hashes, no text. A ledger beside the
+database remembers that it happened, so that a restore from an older backup forgets again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
+import orjson
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Entry, EntryState, Scope
-from reverie.core.errors import Held, Invalid, ReadOnly
+from reverie.core.entry import Document, Entry, EntryState, Scope
+from reverie.core.errors import Busy, Held, Invalid, ReadOnly
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.query import Filter
+from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
+from reverie.host.dream import load_report, save_report
 from reverie.host.lifecycle import purge
+from reverie.host.lineage import derived_from
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
+from reverie.host.redo import Derived, Redoing, Redone, has_text
+from reverie.host.rules import RuleBook, Rules
+from reverie.host.write import SUBJECT_TAG, Writing
 from reverie.store.contract import ReadTx, WriteTx
 
-SUBJECT_TAG = "subject:"
 _PAGE = 500
+_TRIES = 5
+_ALIVE = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED})
 
 
 class Forgotten(Struct, frozen=True):
     """What a forget did, or (`preview`) would do."""
 
     forgotten: int
+    """Entries about the subject."""
+    derived: int
+    """Dreams made from them, destroyed too."""
+    redone: int
+    """Dreams made again from what remains."""
+    restored: int
+    """Entries readable again because their dream could not be made again."""
+    archives: int
     bytes: int
     refs: int
     held: int
     """Entries that a hold protects; a forget with any of them is refused."""
     preview: bool
     certificate: int | None = None
-    """The log position of the certificate: counts and keyed hashes, no text."""
+    """The log position of the certificate."""
+
+
+class Moved(Exception):
+    """Something about the subject changed between looking and erasing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything about a subject, and everything made from it."""
+
+    entries: Sequence[Entry]
+    derived: Sequence[Derived]
+
+    @property
+    def ids(self) -> frozenset[tuple[str, str]]:
+        return frozenset((entry.ref, entry.id) for entry in self.entries)
 
 
 class Forgetting:
-    """Erasure by subject. One transaction: all of it, or none."""
+    """Erasure by subject, through lineage."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, rules: RuleBook, writing: Writing, archives: Archives) -> None:
         self._parts = parts
+        self._rules = rules
+        self._archives = archives
+        self._redoing = Redoing(parts, writing)
 
-    def forget(self, actor: Actor, subject: str, *, ref: str | None = None, preview: bool = False) -> Forgotten:
-        """Destroy every entry about `subject`: its field, or the tag `subject:<subject>`. Never crosses a tenant."""
+    def forget(
+        self,
+        actor: Actor,
+        subject: str,
+        *,
+        ref: str | None = None,
+        preview: bool = False,
+        before: int | None = None,
+    ) -> Forgotten:
+        """Destroy every entry about `subject` (its field, or the tag `subject:<subject>`) and all that came of it.
+
+        One transaction: all of it, or none. Never crosses a tenant. Refused while a hold protects any of it.
+        `before`: only entries made before that instant.
+        """
         actor.require(Right.READ if preview else Right.WRITE)
         if not subject or len(subject) > 256:
             raise Invalid("Name a subject of 1 to 256 characters.", pointer="/subject")
-        if preview:
-            return self._parts.store.read(Scope(actor.tenant), lambda tx: _count(list(_about(tx, subject, ref)), True))
-        if self._parts.read_only:
+        if not preview and self._parts.read_only:
             raise ReadOnly()
-
-        def body(tx: WriteTx) -> Forgotten:
-            found = list(_about(tx, subject, ref))
-            counts = _count(found, False)
+        for _ in range(_TRIES):
+            found = self._parts.store.read(Scope(actor.tenant), lambda tx: _find(tx, subject, ref, before))
+            counts = _count(found, preview=preview)
+            if preview:
+                return counts
             if counts.held:
                 raise Held(
-                    f"{counts.held} of {counts.forgotten} entries about this subject are on hold. Nothing was erased.",
+                    f"{counts.held} entries about this subject are on hold. Nothing was erased.",
                     details={"held": counts.held, "found": counts.forgotten},
                 )
-            if not found:
+            if not found.entries:
                 return counts
-            for entry in found:
-                purge(_within(tx, entry.ref), actor, entry, operation="FORGET")
-            data = {
-                "subject": keyed_hash(tx.log_key(), subject),
-                "entries": counts.forgotten,
-                "bytes": counts.bytes,
-                "refs": counts.refs,
-            }
-            seq = tx.append(NewEvent("memory.forgotten", "FORGET", actor.id, data=data))
-            return msgspec.structs.replace(counts, certificate=seq)
+            try:
+                return self._erase(actor, subject, ref, before, found, counts)
+            except Moved:
+                continue
+        raise Busy("Entries about this subject change faster than they can be forgotten. Try again.")
 
-        return self._parts.store.write(Scope(actor.tenant), body)
+    def _erase(
+        self, actor: Actor, subject: str, ref: str | None, before: int | None, found: Found, counts: Forgotten
+    ) -> Forgotten:
+        forgotten = frozenset(entry.id for entry in found.entries)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], Forgotten]:
+            redone = [self._redoing.prepare(actor, item, forgotten, rules) for item in found.derived]
+
+            def body(tx: WriteTx) -> Forgotten:
+                if _find(tx, subject, ref, before).ids != found.ids:
+                    raise Moved
+                archives = self._destroy(tx, actor, found)
+                restored = 0
+                for item in redone:
+                    within(tx, item.derived.entry.ref)
+                    self._redoing.apply(tx, actor, item)
+                    restored += len(item.restore)
+                within(tx, None)
+                self._reindex(tx, redone)
+                hashed = keyed_hash(tx.log_key(), subject)
+                made = sum(item.output is not None for item in redone)
+                data = {
+                    "subject": hashed,
+                    "scope": keyed_hash(tx.log_key(), ref) if ref else None,
+                    "entries": counts.forgotten,
+                    "derived": counts.derived,
+                    "redone": made,
+                    "archives": archives,
+                    "bytes": counts.bytes,
+                    "refs": counts.refs,
+                }
+                seq = tx.append(NewEvent("memory.forgotten", "FORGET", actor.id, data=data))
+                if self._parts.ledger is not None:
+                    # before the commit: a crash in between forgets once more after a restore, never once less
+                    self._parts.ledger.add(tenant=actor.tenant, subject=hashed, ref=ref, at=tx.now)
+                return msgspec.structs.replace(
+                    counts, certificate=seq, redone=made, restored=restored, archives=archives
+                )
+
+            return body
+
+        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant))
+
+    def _destroy(self, tx: WriteTx, actor: Actor, found: Found) -> int:
+        """Purge the entries and what was made from them, with reports marked and archives dropped."""
+        archives = 0
+        for entry in found.entries:
+            purge(within(tx, entry.ref), actor, entry, operation="FORGET")
+        for item in found.derived:
+            purge(within(tx, item.entry.ref), actor, item.entry, operation="FORGET")
+            if item.report is None:
+                continue
+            seq = tx.head().seq
+            report = load_report(tx, item.report.id)
+            save_report(tx, msgspec.structs.replace(report, state="redone", statements=()), seq=seq)
+            if report.checksum and tx.load(ARCHIVE_SPACE, report.checksum) is not None:
+                self._archives.drop(tx, actor, report.checksum)
+                archives += 1
+        named = {item.report.id for item in found.derived if item.report is not None}
+        if named:
+            for document in _all_documents(tx, WORK_SPACE):
+                if orjson.loads(document.body or b"{}").get("dream") in named:
+                    tx.drop(WORK_SPACE, document.key, seq=tx.head().seq)
+        return archives
+
+    def _reindex(self, tx: WriteTx, redone: Sequence[Redone]) -> None:
+        if redone:
+            add = [item.index for item in redone if item.index is not None]
+            gone = [item.derived.entry.id for item in redone]
+            self._archives.reindex(tx, "", add=add, remove=gone, keep=1)
+
+    def replay(self, actor: Actor) -> int:
+        """Forget again what the ledger says was forgotten: after a restore from an older backup. Returns how many."""
+        actor.require(Right.WRITE)
+        if self._parts.ledger is None:
+            return 0
+        wanted = [item for item in self._parts.ledger.all() if item.tenant == actor.tenant]
+        if not wanted:
+            return 0
+
+        def subjects(tx: ReadTx) -> dict[str, str]:
+            key = tx.log_key()
+            return {keyed_hash(key, subject): subject for subject in _subjects(tx)}
+
+        known = self._parts.store.read(Scope(actor.tenant), subjects)
+        done = 0
+        for item in wanted:
+            subject = known.get(item.subject)
+            if subject is not None and self.forget(actor, subject, ref=item.ref, before=item.at).forgotten:
+                done += 1
+        return done
 
 
-def _within(tx: WriteTx, ref: str) -> WriteTx:
-    """The same transaction, looking at one of its refs."""
+def within(tx: WriteTx, ref: str | None) -> WriteTx:
+    """The same transaction, looking at one of its refs (or at all)."""
     tx.scope = Scope(tx.scope.tenant, ref)
     return tx
 
 
-def _about(tx: ReadTx, subject: str, ref: str | None) -> Iterator[Entry]:
-    alive = frozenset(EntryState) - {EntryState.ERASED}
-    everything = msgspec.structs.replace(ANYTHING, states=alive)
+def _find(tx: ReadTx, subject: str, ref: str | None, before: int | None) -> Found:
     seen: set[int] = set()
+    entries: list[Entry] = []
     for where in (
-        msgspec.structs.replace(everything, subject=subject),
-        msgspec.structs.replace(everything, any_tags=(SUBJECT_TAG + subject,)),
+        msgspec.structs.replace(_ALIVE, subject=subject),
+        msgspec.structs.replace(_ALIVE, any_tags=(SUBJECT_TAG + subject,)),
     ):
-        yield from _unseen(tx, where, ref, seen)
+        found = _unseen(tx, where, seen)
+        entries += [e for e in found if (ref is None or e.ref == ref) and (before is None or e.created_at <= before)]
+    made = [entry for entry in entries if entry.attributes.get("dream")]
+    plain = [entry for entry in entries if not entry.attributes.get("dream")]
+    derived: dict[tuple[str, str], Derived] = {}
+    reports = _reports(tx)
+    original, scope = {entry.id for entry in plain}, tx.scope
+    for name in sorted({entry.ref for entry in entries}):
+        tx.scope = Scope(scope.tenant, name)
+        ids = derived_from(tx, [entry.id for entry in plain if entry.ref == name])
+        ids |= {entry.id for entry in made if entry.ref == name}
+        for entry_id in sorted(ids):
+            entry = tx.get(entry_id, where=_ALIVE)
+            if entry is not None:
+                derived[(name, entry_id)] = _derived(tx, entry, original | ids, reports)
+    tx.scope = scope
+    return Found(plain, list(derived.values()))
 
 
-def _unseen(tx: ReadTx, where: Filter, ref: str | None, seen: set[int]) -> Iterator[Entry]:
+def _derived(tx: ReadTx, entry: Entry, excluded: set[str], reports: dict[str, str]) -> Derived:
+    links = tx.links(entry.id, type="distilled-from")
+    sources = [tx.get(link.to_id, where=ANYTHING) for link in links if link.to_id not in excluded]
+    report_id = reports.get(entry.id)
+    return Derived(
+        entry=entry,
+        report=load_report(tx, report_id) if report_id else None,
+        remaining=[source for source in sources if source is not None and has_text(source)],
+        lost=sum(not has_text(source) for source in sources),
+    )
+
+
+def _reports(tx: ReadTx) -> dict[str, str]:
+    """Dream ids by the entry they made."""
+    found = {}
+    for document in _all_documents(tx, DREAM_SPACE):
+        output = orjson.loads(document.body or b"{}").get("output_id")
+        if output:
+            found[str(output)] = document.key
+    return found
+
+
+def _all_documents(tx: ReadTx, space: str) -> Iterator[Document]:
+    cursor: str | None = None
+    while True:
+        page = tx.documents(space, limit=_PAGE, cursor=cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _unseen(tx: ReadTx, where: Filter, seen: set[int]) -> Iterator[Entry]:
     cursor: str | None = None
     while True:
         page = tx.scan(where, limit=_PAGE, cursor=cursor)
         for entry in page.items:
-            if entry.position not in seen and (ref is None or entry.ref == ref):
+            if entry.position not in seen:
                 seen.add(entry.position)
                 yield entry
         cursor = page.cursor
@@ -104,11 +288,26 @@ def _unseen(tx: ReadTx, where: Filter, ref: str | None, seen: set[int]) -> Itera
             return
 
 
-def _count(found: list[Entry], preview: bool) -> Forgotten:
+def _subjects(tx: ReadTx) -> set[str]:
+    """Every subject the tenant's stored entries are about."""
+    found: set[str] = set()
+    for entry in _unseen(tx, _ALIVE, set()):
+        if entry.subject:
+            found.add(entry.subject)
+        found |= {tag.removeprefix(SUBJECT_TAG) for tag in entry.tags if tag.startswith(SUBJECT_TAG)}
+    return found
+
+
+def _count(found: Found, *, preview: bool) -> Forgotten:
+    everything = [*found.entries, *(item.entry for item in found.derived)]
     return Forgotten(
-        forgotten=len(found),
-        bytes=sum(entry.byte_size for entry in found),
-        refs=len({entry.ref for entry in found}),
-        held=sum(entry.held for entry in found),
+        forgotten=len(found.entries),
+        derived=len(found.derived),
+        redone=sum(item.entry.gone_seq is None and bool(item.remaining) for item in found.derived),
+        restored=0,
+        archives=sum(item.report is not None and bool(item.report.checksum) for item in found.derived),
+        bytes=sum(entry.byte_size for entry in everything),
+        refs=len({entry.ref for entry in everything}),
+        held=sum(entry.held for entry in everything),
         preview=preview,
     )

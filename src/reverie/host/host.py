@@ -5,6 +5,7 @@ from __future__ import annotations
 from reverie.core.actor import Actor
 from reverie.host.archives import Archives
 from reverie.host.audit import Audit
+from reverie.host.consolidate import Consolidating
 from reverie.host.cursors import Cursors
 from reverie.host.dream import Dreaming
 from reverie.host.erase import Forgetting
@@ -18,6 +19,7 @@ from reverie.host.read import Reading
 from reverie.host.recall import Recall
 from reverie.host.reindex import Reindexing
 from reverie.host.rules import RuleBook
+from reverie.host.schedule import Schedules
 from reverie.host.scan import Scanning
 from reverie.host.write import Writing
 
@@ -35,7 +37,6 @@ class Host:
         self.reading = Reading(parts)
         self.recall = Recall(parts)
         self.lifecycle = Lifecycle(parts, self.rules)
-        self.forgetting = Forgetting(parts)
         self.bundles = Bundles(parts, self.writing)
         self.audit = Audit(parts)
         self.keys = Keys(parts)
@@ -43,6 +44,9 @@ class Host:
         self.reindexing = Reindexing(parts)
         self.archives = Archives(parts, self.rules)
         self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
+        self.forgetting = Forgetting(parts, self.rules, self.writing, self.archives)
+        self.consolidating = Consolidating(parts)
+        self.schedules = Schedules(parts, self.dreaming, self.consolidating)
         self.lineage = Lineage(parts, self.rules, self.archives)
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)

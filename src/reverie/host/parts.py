@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from reverie.core.clock import SystemClock
 from reverie.core.ids import TimeIds
-from reverie.core.ports import Cipher, Clock, Embedder, Ids, TokenCounter
+from reverie.core.ports import Cipher, Clock, Embedder, ForgetLedger, Ids, TokenCounter
 from reverie.dream.request import Distiller
 from reverie.redact import Redactor
 from reverie.store.contract import Store
@@ -22,6 +22,7 @@ class Parts:
     embedder: Embedder | None = None
     tokens: TokenCounter | None = None
     cipher: Cipher | None = None
+    ledger: ForgetLedger | None = None
     distillers: Mapping[str, Distiller] = field(default_factory=dict)
     """Beside the model-free one, which is always there."""
     clock: Clock = field(default_factory=SystemClock)

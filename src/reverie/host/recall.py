@@ -24,8 +24,10 @@ from reverie.store.contract import ReadTx
 Mode = Literal["hybrid", "words", "meaning"]
 MAX_HITS = 200
 MAX_QUERY = 4096
-_CANDIDATES = 150
-_WIDEN = 40
+_CANDIDATES = 60
+"""By words, and as many by meaning. More costs time and finds nothing: see `bench/retrieval.py`."""
+_WIDEN = 30
+"""How many of the best bring their neighbours along."""
 _UNIT = 127.0 * 127.0
 
 
@@ -171,7 +173,10 @@ class Recall:
         entries, candidates, neighbours = self._gather(tx, by_words, by_meaning, vector)
         found = {match.entry.id for match in (*by_words, *by_meaning)}
         allowed = found | self._allowed(tx, where, [e for e in entries.values() if e.id not in found])
-        ranked = [item for item in rank(query, candidates, neighbours=neighbours, now_ms=tx.now) if item.id in allowed]
+        # Reports are made for what is shown; all of them only if some may be dropped or explained.
+        shown = limit if len(allowed) == len(entries) and not explain else None
+        ranked = rank(query, candidates, neighbours=neighbours, now_ms=tx.now, limit=shown)
+        ranked = [item for item in ranked if item.id in allowed]
         hits = [Hit(entries[item.id], item.score, item.signals) for item in ranked[:limit]]
         if not explain:
             return SearchResult(hits, mode, tuple(degraded))
@@ -187,9 +192,9 @@ class Recall:
         lexical = {match.entry.id: match.score for match in by_words}
         dense = {match.entry.id: match.score for match in by_meaning}
         entries = {match.entry.id: match.entry for match in (*by_words, *by_meaning)}
-        missing = [entry for entry in entries.values() if entry.id not in dense]
-        self._score(tx, missing, vector, dense)
-        best = worth_widening([_candidate(e, lexical, dense) for e in entries.values()], _WIDEN)
+        self._score(tx, [entry for entry in entries.values() if entry.id not in dense], vector, dense)
+        candidates = [_candidate(entry, lexical, dense) for entry in entries.values()]
+        best = worth_widening(candidates, _WIDEN)
         beside: dict[int, tuple[int | None, int | None]] = {}
         edge = [entries[entry_id].position for entry_id in best]
         for _ in range(2):  # two steps in each direction
@@ -202,6 +207,7 @@ class Recall:
         for entry in added:
             entries[entry.id] = entry
             positions[entry.position] = entry
+            candidates.append(_candidate(entry, lexical, dense))
 
         def id_at(position: int | None) -> str | None:
             entry = positions.get(position) if position is not None else None
@@ -212,18 +218,19 @@ class Recall:
             for position, (back, on) in beside.items()
             if position in positions
         }
-        return entries, [_candidate(entry, lexical, dense) for entry in entries.values()], neighbours
+        return entries, candidates, neighbours
 
     def _score(self, tx: ReadTx, entries: Sequence[Entry], vector: bytes | None, dense: dict[str, float]) -> None:
         """Cosines of entries that the search by meaning did not return."""
         if vector is None or not entries:
             return
         stored = tx.vectors([entry.position for entry in entries])
-        query = np.frombuffer(vector, dtype=np.int8).astype(np.float32)
-        for entry in entries:
-            data = stored.get(entry.position)
-            if data is not None and len(data) == len(vector):
-                dense[entry.id] = float(np.frombuffer(data, dtype=np.int8).astype(np.float32) @ query) / _UNIT
+        scored = [entry for entry in entries if len(stored.get(entry.position, b"")) == len(vector)]
+        joined = b"".join([stored[entry.position] for entry in scored])
+        rows = np.frombuffer(joined, dtype=np.int8).reshape(-1, len(vector)).astype(np.float32)
+        products = rows @ np.frombuffer(vector, dtype=np.int8).astype(np.float32)
+        for entry, product in zip(scored, products.tolist(), strict=True):
+            dense[entry.id] = product / _UNIT
 
     def _allowed(self, tx: ReadTx, where: Filter, entries: Sequence[Entry]) -> set[str]:
         """Neighbours widen the view; only those the filter admits may be hits."""

@@ -32,6 +32,8 @@ from reverie.recall.text import searchable
 from reverie.redact import KnownSecrets
 from reverie.store.contract import WriteTx
 
+SUBJECT_TAG = "subject:"
+"""A tag that says whom an entry is about, beside the field `subject`."""
 MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _CLOCK_SKEW_MS = 60_000

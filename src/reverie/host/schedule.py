@@ -1,0 +1,365 @@
+"""Schedules: when a memory is dreamt, and why it was not.
+
+A schedule is a document. A tick is an instant its cron expression names in its time zone. Exactly one process takes a
+tick: it moves the schedule's `last_tick` in a transaction that fails for everyone else. The dream of a tick has an id
+made from schedule and tick, so a tick that is taken over after a crash never dreams twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+from cronsim import CronSim, CronSimError
+from msgspec import Struct
+
+from reverie.core.actor import Actor, Right
+from reverie.core.clock import parse_duration
+from reverie.core.dream import DreamPlan, DreamReport, Selector
+from reverie.core.entry import Scope
+from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
+from reverie.core.event import NewEvent
+from reverie.core.query import Filter
+from reverie.host.consolidate import Consolidating
+from reverie.host.dream import Dreaming, Progress, load_report
+from reverie.host.parts import Parts
+from reverie.host.write import check_ref
+from reverie.store.contract import ReadTx, WriteTx
+
+SCHEDULE_SPACE = "schedule"
+HORIZON_MS = 366 * 86_400_000
+TAKEN_MS = 20 * 60_000
+"""How long a taken tick may stay without a result before another process takes it over."""
+_KINDS = ("dream", "consolidate")
+_MISSED = ("once", "skip")
+
+
+class Outcome(Struct, frozen=True):
+    """How the last tick went."""
+
+    tick: int
+    at: int
+    status: str
+    """`running`, `done`, `nothing` to do, or `failed`."""
+    code: str | None = None
+    """Why not: an error code, or which threshold was not reached."""
+    dreams: Sequence[str] = ()
+    attempts: int = 1
+
+
+class Schedule(Struct, frozen=True):
+    """When to dream which memory."""
+
+    id: str
+    cron: str
+    zone: str = "UTC"
+    ref: str | None = None
+    """None: every memory of the tenant."""
+    kind: str = "dream"
+    budget: int | None = None
+    fit: bool = True
+    older_than_ms: int = 0
+    least_entries: int = 2
+    least_tokens: int = 0
+    """Thresholds: below them a tick does nothing, and says so."""
+    jitter_ms: int = 0
+    missed: str = "once"
+    """After a time without any worker: `once` runs one tick on recovery, `skip` waits for the next."""
+    paused: bool = False
+    created_at: int = 0
+    last_tick: int | None = None
+    last: Outcome | None = None
+
+
+class Due(Struct, frozen=True):
+    """A schedule as people see it: last ran, next due, why not."""
+
+    schedule: Schedule
+    next_at: int | None
+    why_not: str | None
+
+
+class Schedules:
+    """Keeps schedules and runs what is due."""
+
+    def __init__(self, parts: Parts, dreaming: Dreaming, consolidating: Consolidating) -> None:
+        self._parts = parts
+        self._dreaming = dreaming
+        self._consolidating = consolidating
+
+    def save(self, actor: Actor, fields: Mapping[str, Any]) -> Schedule:
+        """Make a schedule, or change the one of the same id. Unknown fields are refused."""
+        actor.require(Right.DREAM)
+        if self._parts.read_only:
+            raise ReadOnly()
+
+        def body(tx: WriteTx) -> Schedule:
+            stored = _load(tx, str(fields.get("id", "")))
+            values = msgspec.to_builtins(stored) if stored else {"id": self._parts.ids.new(), "created_at": tx.now}
+            schedule = _checked({**values, **fields}, now=tx.now)
+            data = {"schedule": schedule.id, "cron": schedule.cron, "kind": schedule.kind, "paused": schedule.paused}
+            seq = tx.append(NewEvent("schedule.saved", "SCHEDULE", actor.id, data=data))
+            tx.save(SCHEDULE_SPACE, schedule.id, msgspec.json.encode(schedule), seq=seq)
+            return schedule
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def drop(self, actor: Actor, schedule_id: str) -> None:
+        """Remove a schedule."""
+        actor.require(Right.DREAM)
+        if self._parts.read_only:
+            raise ReadOnly()
+
+        def body(tx: WriteTx) -> None:
+            if _load(tx, schedule_id) is None:
+                raise NotFound("There is no schedule of that id.")
+            seq = tx.append(NewEvent("schedule.dropped", "SCHEDULE", actor.id, data={"schedule": schedule_id}))
+            tx.drop(SCHEDULE_SPACE, schedule_id, seq=seq)
+
+        self._parts.store.write(Scope(actor.tenant), body)
+
+    def all(self, actor: Actor) -> list[Due]:
+        """Every schedule with its last outcome, when it is due next, and why it did not run."""
+        actor.require(Right.READ)
+        found = self._parts.store.read(Scope(actor.tenant), _all)
+        now = self._parts.clock.now()
+        return [
+            Due(schedule, None if schedule.paused else next_tick(schedule, now), _why_not(schedule))
+            for schedule in found
+        ]
+
+    def tick(self, actor: Actor, *, progress: Progress | None = None) -> int:
+        """Run every tick that is due and that nobody took. Returns how many this process ran."""
+        if self._parts.read_only:
+            return 0
+        now = self._parts.clock.now()
+        ran = 0
+        for schedule in self._parts.store.read(Scope(actor.tenant), _all):
+            tick = due_tick(schedule, now)
+            if tick is not None and self._take(actor, schedule.id, tick):
+                self._run(actor, schedule, tick, progress)
+                ran += 1
+        return ran
+
+    def run_now(self, actor: Actor, schedule_id: str, *, progress: Progress | None = None) -> Outcome:
+        """Run a schedule at once, whatever its cron says; its next tick stays as it was."""
+        actor.require(Right.DREAM)
+        found = self._parts.store.read(Scope(actor.tenant), lambda tx: _load(tx, schedule_id))
+        if found is None:
+            raise NotFound("There is no schedule of that id.")
+        return self._run(actor, found, self._parts.clock.now(), progress)
+
+    def _take(self, actor: Actor, schedule_id: str, tick: int) -> bool:
+        """Take a tick: at most one process gets True, unless the one that had it died."""
+
+        def body(tx: WriteTx) -> bool:
+            schedule = _load(tx, schedule_id)
+            if schedule is None or due_tick(schedule, tx.now) != tick:
+                return False
+            attempts = 1
+            if schedule.last is not None and schedule.last.tick == tick:
+                attempts = schedule.last.attempts + 1
+            outcome = Outcome(tick=tick, at=tx.now, status="running", attempts=attempts)
+            data = {"schedule": schedule_id, "tick": tick, "attempt": attempts}
+            seq = tx.append(NewEvent("schedule.fired", "SCHEDULE", actor.id, data=data))
+            taken = msgspec.structs.replace(schedule, last_tick=tick, last=outcome)
+            tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(taken), seq=seq)
+            return True
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def _run(self, actor: Actor, schedule: Schedule, tick: int, progress: Progress | None) -> Outcome:
+        dreams: list[str] = []
+        status, code = "nothing", None
+        try:
+            for ref in self._refs(actor, schedule):
+                short = self._below(actor, schedule, ref)
+                if short is not None:
+                    code = short
+                    continue
+                made = self._one(actor, schedule, tick, ref, progress)
+                if made is not None:
+                    dreams.append(made)
+            if dreams:
+                status, code = "done", None
+        except ReverieError as fault:
+            status, code = "failed", fault.reason
+        except Exception as fault:  # one schedule must not stop the others
+            status, code = "failed", type(fault).__name__
+        outcome = Outcome(tick=tick, at=self._parts.clock.now(), status=status, code=code, dreams=dreams)
+        self._note(actor, schedule.id, outcome)
+        return outcome
+
+    def _refs(self, actor: Actor, schedule: Schedule) -> list[str]:
+        if schedule.ref is not None:
+            return [schedule.ref]
+        return [ref for ref, _ in self._parts.store.read(Scope(actor.tenant), lambda tx: tx.refs())]
+
+    def _below(self, actor: Actor, schedule: Schedule, ref: str) -> str | None:
+        """Which threshold a memory has not reached."""
+
+        def body(tx: ReadTx) -> tuple[int, int]:
+            entries = tx.count(Filter())
+            tokens = 0
+            if schedule.least_tokens and self._parts.tokens is not None:
+                cursor: str | None = None
+                while tokens < schedule.least_tokens:
+                    page = tx.scan(Filter(), limit=500, cursor=cursor)
+                    tokens += sum(self._parts.tokens.count(entry.content) for entry in page.items)
+                    cursor = page.cursor
+                    if cursor is None:
+                        break
+            return entries, tokens
+
+        entries, tokens = self._parts.store.read(Scope(actor.tenant, ref), body)
+        if entries < schedule.least_entries:
+            return "below_least_entries"
+        return "below_least_tokens" if tokens < schedule.least_tokens else None
+
+    def _one(self, actor: Actor, schedule: Schedule, tick: int, ref: str, progress: Progress | None) -> str | None:
+        if schedule.kind == "consolidate":
+            done = self._consolidating.run(actor, ref, trigger="scheduled")
+            return f"{ref}@{done.seq}" if done.seq is not None else None
+        dream_id = tick_dream(schedule.id, tick, ref)
+        if self._dreamt(actor, dream_id) is not None:
+            return dream_id  # an earlier attempt at this tick got that far
+        plan = DreamPlan(
+            ref=ref,
+            selector=Selector(older_than_ms=schedule.older_than_ms),
+            budget=schedule.budget,
+            fit=schedule.fit,
+            least_entries=max(schedule.least_entries, 2),
+        )
+        report = self._dreaming.run(actor, plan, progress=progress, dream_id=dream_id)
+        return report.id if report is not None else None
+
+    def _dreamt(self, actor: Actor, dream_id: str) -> DreamReport | None:
+        try:
+            return self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
+        except NotFound:
+            return None
+
+    def _note(self, actor: Actor, schedule_id: str, outcome: Outcome) -> None:
+        def body(tx: WriteTx) -> None:
+            schedule = _load(tx, schedule_id)
+            if schedule is None:
+                return
+            attempts = schedule.last.attempts if schedule.last and schedule.last.tick == outcome.tick else 1
+            noted = msgspec.structs.replace(schedule, last=msgspec.structs.replace(outcome, attempts=attempts))
+            data = {"schedule": schedule_id, "tick": outcome.tick, "status": outcome.status, "code": outcome.code}
+            seq = tx.append(NewEvent("schedule.ran", "SCHEDULE", actor.id, data=data))
+            tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(noted), seq=seq)
+
+        self._parts.store.write(Scope(actor.tenant), body)
+
+
+def tick_dream(schedule_id: str, tick: int, ref: str) -> str:
+    """The id of the dream of one tick in one memory: the same in every process."""
+    return hashlib.sha256(f"{schedule_id}\n{tick}\n{ref}".encode()).hexdigest()[:26].upper()
+
+
+def next_tick(schedule: Schedule, after: int) -> int | None:
+    """The first instant after `after` that the schedule names, with its jitter; None beyond a year."""
+    zone = ZoneInfo(schedule.zone)
+    start = datetime.fromtimestamp(after / 1000, tz=UTC).astimezone(zone)
+    try:
+        found = int(next(CronSim(schedule.cron, start)).timestamp() * 1000)
+    except (CronSimError, StopIteration):
+        return None
+    return found + _jitter(schedule, found) if found - after <= HORIZON_MS else None
+
+
+def due_tick(schedule: Schedule, now: int) -> int | None:
+    """The tick that should run now: the latest one passed, once; None when there is none or it was taken."""
+    if schedule.paused:
+        return None
+    running = schedule.last is not None and schedule.last.status == "running"
+    if running and schedule.last is not None and now - schedule.last.at >= TAKEN_MS:
+        return schedule.last.tick  # whoever took it is gone
+    if running:
+        return None
+    since = schedule.last_tick if schedule.last_tick is not None else schedule.created_at
+    latest, missed = None, 0
+    at = since
+    while (tick := next_tick(schedule, at)) is not None and tick <= now:
+        latest, missed, at = tick, missed + 1, max(tick, at + 1)
+        if missed > 1000:  # long asleep: go straight to the last hour
+            at = max(at, now - 3_600_000)
+            missed = 2
+    if latest is not None and schedule.missed == "skip" and (missed > 1 or now - latest > 3_600_000):
+        return None
+    return latest
+
+
+def _jitter(schedule: Schedule, tick: int) -> int:
+    """The same for every process: seeded by schedule and tick."""
+    if not schedule.jitter_ms:
+        return 0
+    return random.Random(f"{schedule.id}/{tick}").randrange(schedule.jitter_ms)  # noqa: S311
+
+
+def _checked(values: Mapping[str, Any], *, now: int) -> Schedule:
+    known = set(Schedule.__struct_fields__) | {"older_than", "jitter"}
+    for name in values:
+        if name not in known:
+            raise Invalid(f"A schedule has no field '{name[:64]}'.", pointer=f"/{name[:64]}")
+    plain = {k: v for k, v in values.items() if k not in ("older_than", "jitter")}
+    for short, field in (("older_than", "older_than_ms"), ("jitter", "jitter_ms")):
+        if values.get(short) is not None:
+            plain[field] = parse_duration(str(values[short]), pointer=f"/{short}")
+    try:
+        schedule = msgspec.convert(plain, Schedule)
+    except msgspec.ValidationError as fault:
+        raise Invalid(f"This is not a schedule: {str(fault)[:160]}") from None
+    if schedule.ref is not None:
+        check_ref(schedule.ref)
+    if schedule.kind not in _KINDS:
+        raise Invalid(f"kind is one of {', '.join(_KINDS)}.", pointer="/kind")
+    if schedule.missed not in _MISSED:
+        raise Invalid(f"missed is one of {', '.join(_MISSED)}.", pointer="/missed")
+    if schedule.budget is not None and schedule.budget < 1:
+        raise Invalid("budget is at least 1.", pointer="/budget")
+    try:
+        ZoneInfo(schedule.zone)
+    except (KeyError, ValueError, OSError):
+        raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone") from None
+    try:
+        CronSim(schedule.cron, datetime.now(UTC))
+    except CronSimError:
+        raise Invalid(
+            "cron has five fields, for example '0 3 * * *' for three in the morning.", pointer="/cron"
+        ) from None
+    if next_tick(schedule, now) is None:
+        raise Invalid("The schedule names no instant within a year.", code="schedule_horizon_exceeded", pointer="/cron")
+    return schedule
+
+
+def _why_not(schedule: Schedule) -> str | None:
+    if schedule.paused:
+        return "paused"
+    if schedule.last is None:
+        return "its first tick has not come"
+    if schedule.last.status in ("nothing", "failed"):
+        return schedule.last.code or "there was nothing to do"
+    return None
+
+
+def _load(tx: ReadTx, schedule_id: str) -> Schedule | None:
+    document = tx.load(SCHEDULE_SPACE, schedule_id) if schedule_id else None
+    return msgspec.json.decode(document.body, type=Schedule) if document and document.body else None
+
+
+def _all(tx: ReadTx) -> list[Schedule]:
+    found: list[Schedule] = []
+    cursor: str | None = None
+    while True:
+        page = tx.documents(SCHEDULE_SPACE, limit=500, cursor=cursor)
+        found += [msgspec.json.decode(d.body, type=Schedule) for d in page.items if d.body]
+        cursor = page.cursor
+        if cursor is None:
+            return found

@@ -1,0 +1,46 @@
+"""The forget ledger: a file beside the database that no backup of the database contains.
+
+It holds no text and no subject in clear: tenant, keyed hash of the subject, ref, time. After a restore from a backup
+older than a forget, replaying it forgets again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from reverie.core.ports import ForgetLine
+
+
+class FileLedger:
+    """One JSON line per forget, durable before `add` returns."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._lock = threading.Lock()
+
+    def add(self, *, tenant: str, subject: str, ref: str | None, at: int) -> None:
+        """Remember a forget."""
+        line = msgspec.json.encode(ForgetLine(tenant, subject, ref, at)) + b"\n"
+        with self._lock:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(descriptor, line)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def all(self) -> Iterator[ForgetLine]:
+        """Every forget, oldest first. A last line cut short by a crash is passed over."""
+        if not self._path.exists():
+            return
+        for line in self._path.read_bytes().split(b"\n"):
+            try:
+                yield msgspec.json.decode(line, type=ForgetLine)
+            except msgspec.DecodeError:
+                continue
