@@ -249,6 +249,12 @@ def to_draft(fields: Mapping[str, Any]) -> Draft:
     tags = fields.get("tags") or ()
     if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
         raise Invalid("tags is a list of texts.", pointer="/tags")
+    for name in ("kind", "subject", "id"):
+        if not isinstance(fields.get(name) or "", str):
+            raise Invalid(f"{name} is text.", pointer=f"/{name}")
+    attributes = fields.get("attributes") or {}
+    if not isinstance(attributes, Mapping):
+        raise Invalid("attributes is an object.", pointer="/attributes")
     source = fields.get("source")
     if not isinstance(source, Source):
         try:
@@ -260,7 +266,7 @@ def to_draft(fields: Mapping[str, Any]) -> Draft:
         kind=fields.get("kind") or "note",
         tags=tuple(tags),
         subject=fields.get("subject"),
-        attributes=dict(fields.get("attributes") or {}),
+        attributes=dict(attributes),
         id=fields.get("id"),
         source=source,
         state=EntryState.ACTIVE,

@@ -131,13 +131,13 @@ def _views(host: Host, other: str, entry: Entry) -> Iterator[set[int]]:
     """Every way in which `other` might come upon an entry that is not its own, as the positions it then sees."""
     words = terms(entry.content)[:8]
     looks: list[Callable[[ReadTx], Iterable[Entry | None]]] = [
-        lambda tx: [tx.get(entry.id, where=ANYTHING)],
         lambda tx: tx.scan(ANYTHING, limit=50).items,
+        lambda tx: [tx.get(entry.id, where=ANYTHING)],
         lambda tx: [match.entry for match in tx.match(words, Filter(), limit=50)] if words else [],
         lambda tx: tx.at([entry.position]).values(),
     ]
     for scope in (Scope(other, entry.ref), Scope(other)):
-        for look in looks if scope.ref else looks[1:]:
+        for look in looks if scope.ref else looks[:1]:
             found = host.parts.store.read(scope, look)
             yield {one.position for one in found if one is not None}
 

@@ -35,7 +35,9 @@ def export(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Write a bundle: JSON lines with hashes that anyone can read and check. With -o, --json reports what was written.
+    """Write a tenant's memory as a bundle of JSON lines.
+
+    Anyone can read it and check its hashes. With -o, --json reports what was written.
 
     \b
     Examples:

@@ -121,7 +121,7 @@ def list_entries(
 def refs(
     tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
 ) -> None:
-    """List the memories of a tenant and how many entries each has.
+    """List the memories of a tenant, with their sizes.
 
     \b
     Example:

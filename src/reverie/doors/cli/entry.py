@@ -13,7 +13,7 @@ from reverie.doors.cli.terminal import print_json, print_table, say
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
 
-app = typer.Typer(help="Change one memory: pin, hold, archive, retract, delete, restore, erase.", no_args_is_help=True)
+app = typer.Typer(help="Change one memory: pin, hold, archive, erase ...", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(metavar="ID")]
 Expected = Annotated[

@@ -82,7 +82,7 @@ def _usage(fault: typer.TyperException) -> int:
         sys.stderr.write(neutral(message) + "\n")
         return fault.exit_code
     where = f" Try: {context.command_path} --help" if context is not None else ""
-    return _fail(f"{message}{where}", fault.exit_code)
+    return _fail(f"{message.rstrip('.')}.{where}", fault.exit_code)
 
 
 def _explain(fault: Exception) -> int:

@@ -55,7 +55,9 @@ def doctor(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Examine the installation: integrity, logs, isolation, disk, clock, versions. Exits 1 when something fails.
+    """Examine the installation and say what to do.
+
+    Integrity, the log of every tenant, isolation, disk, clock, versions, key file. Exits 1 when something fails.
 
     \b
     Example:
@@ -84,7 +86,9 @@ def sweep(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Destroy what has expired or outlived the undo window. A running server does this by itself.
+    """Destroy what expired or outlived the undo window.
+
+    A running server does this by itself.
 
     \b
     Example:
@@ -102,7 +106,7 @@ def sweep(
 
 
 def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:
-    """Print every setting with its value and where the value comes from.
+    """Print every setting, its value and its source.
 
     \b
     Example:

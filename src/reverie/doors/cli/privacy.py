@@ -95,7 +95,9 @@ def scan(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Look at everything stored once more, with today's rules and secrets, and redact what older rules missed.
+    """Redact what older rules missed in what is stored.
+
+    Looks at every entry, readable or cold, with today's rules and secrets.
 
     \b
     Example:

@@ -93,7 +93,9 @@ def context(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Pack the best memory for a purpose into a token budget, ready to paste into a prompt as quoted data.
+    """Pack the best memory for a purpose into a token budget.
+
+    The text is ready to paste into a prompt: memories stand in it as quoted data, not as instructions.
 
     \b
     Example:
