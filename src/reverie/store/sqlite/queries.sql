@@ -1,4 +1,4 @@
--- Every query of the SQLite store. {columns} and {filter} stand for the two fragments at the top.
+-- Every query of the SQLite store. {columns} and {filter} stand for the fragments at the top.
 
 -- name: columns
 -- An entry, in the order rows.py reads it.
@@ -23,8 +23,13 @@ AND (:tags IS NULL OR NOT EXISTS (
   SELECT 1 FROM json_each(:tags) AS wanted WHERE NOT EXISTS (
     SELECT 1 FROM tag WHERE tag.tenant = e.tenant AND tag.ref = e.ref AND tag.tag = wanted.value AND tag.n = e.n)))
 AND (:any_tags IS NULL OR EXISTS (
-  SELECT 1 FROM json_each(:any_tags) AS wanted JOIN tag
+  SELECT 1 FROM json_each(:any_tags) AS wanted CROSS JOIN tag
   ON tag.tenant = e.tenant AND tag.ref = e.ref AND tag.tag = wanted.value AND tag.n = e.n))
+
+-- name: readable
+-- The same for the Filter that nearly every read has: what an ordinary read shows.
+e.state IN ('active', 'contested', 'pending_enrichment') AND e.archived = 0
+AND (e.expires_at IS NULL OR e.expires_at > :now)
 
 -- name: get
 -- One entry of a ref by id.
@@ -114,6 +119,11 @@ WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone
 -- The memories of a tenant with their readable entries.
 SELECT ref, count(*) FROM entry WHERE tenant = ? AND gone_seq IS NULL AND state <> 'draft'
 AND (expires_at IS NULL OR expires_at > ?) GROUP BY ref ORDER BY ref
+
+-- name: other_ref
+-- Whether a tenant has another memory than this one.
+SELECT EXISTS (SELECT 1 FROM entry WHERE tenant = ?1 AND ref < ?2)
+OR EXISTS (SELECT 1 FROM entry WHERE tenant = ?1 AND ref > ?2)
 
 -- name: best_words
 -- The best positions of a tenant's word index, whatever their entries are now.
@@ -295,7 +305,8 @@ SELECT from_id, to_id, type, note FROM link WHERE tenant = ? AND ref = ? AND fro
 
 -- name: links_to
 -- Arrows that end at an entry.
-SELECT from_id, to_id, type, note FROM link WHERE tenant = ? AND ref = ? AND to_id = ? ORDER BY from_id, type
+SELECT from_id, to_id, type, note FROM link INDEXED BY link_to
+WHERE tenant = ? AND ref = ? AND to_id = ? ORDER BY from_id, type
 
 -- name: read_log
 -- Events after a position.

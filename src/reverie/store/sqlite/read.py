@@ -28,11 +28,18 @@ from reverie.store.sqlite.rows import (
 from reverie.store.sqlite.vectors import VectorCache
 
 _RAW = load_queries("reverie.store.sqlite")
-QUERIES = {
-    name: sql.format(columns=_RAW["columns"], filter=_RAW["filter"], words="{words}")
-    for name, sql in _RAW.items()
-    if name not in ("columns", "filter")
-}
+_FRAGMENTS = ("columns", "filter", "readable")
+
+
+def _assembled(condition: str) -> dict[str, str]:
+    fragments = {"columns": _RAW["columns"], "filter": _RAW[condition], "words": "{words}"}
+    return {name: sql.format(**fragments) for name, sql in _RAW.items() if name not in _FRAGMENTS}
+
+
+QUERIES = _assembled("filter")
+# The same queries for the filter that nearly every read has. Looking up a hundred entries takes 240 us instead of 380,
+# because a row is judged by three conditions and not by thirteen.
+PLAIN_QUERIES = _assembled("readable")
 READABLE = Filter()
 _AS_OF_STATES = frozenset(state for state in type(next(iter(READABLE.states))) if state not in ("draft", "erased"))
 
@@ -69,17 +76,20 @@ class SqliteReadTx:
             raise ValueError("this verb needs a scope with a ref")
         return self.scope.ref
 
-    def _bind(self, where: Filter, **more: Any) -> dict[str, Any]:
-        return {"tenant": self._tenant, **filter_parameters(where, self.now), **more}
+    def _filtered(self, name: str, where: Filter, **more: Any) -> apsw.Cursor:
+        """Run a query that has a filter."""
+        plain = where is READABLE or where == READABLE
+        sql = (PLAIN_QUERIES if plain else QUERIES)[name]
+        asked = {"now": self.now} if plain else filter_parameters(where, self.now)
+        return self._db.execute(sql, {"tenant": self._tenant, **asked, **more})
 
     def get(self, entry_id: str, *, as_of: int | None = None, where: Filter | None = None) -> Entry | None:
         where = where or READABLE
         if as_of is None:
-            bound = self._bind(where, ref=self._ref, id=entry_id, gone=int(where.gone))
-            row = self._db.execute(QUERIES["get"], bound).fetchone()
+            found = self._filtered("get", where, ref=self._ref, id=entry_id, gone=int(where.gone))
         else:
-            bound = self._bind(_as_of(where), ref=self._ref, id=entry_id, as_of=as_of)
-            row = self._db.execute(QUERIES["get_as_of"], bound).fetchone()
+            found = self._filtered("get_as_of", _as_of(where), ref=self._ref, id=entry_id, as_of=as_of)
+        row = found.fetchone()
         return to_entry(row) if row else None
 
     def scan(
@@ -94,28 +104,29 @@ class SqliteReadTx:
         base = positions_of(self._tenant)[0] if self._tenant is not None else 0
         at, n = _open_cursor(cursor)
         everywhere = self.scope.ref is None or where.gone or where.expired is not False
+        bound: dict[str, Any] = {"ref": self.scope.ref if everywhere and as_of is None else self._ref}
         if as_of is not None:
-            name = "scan_as_of"
-            bound = self._bind(_as_of(where), ref=self._ref, as_of=as_of)
+            name, where = "scan_as_of", _as_of(where)
+            bound["as_of"] = as_of
         elif everywhere:
             name = "scan_subject" if where.subject else "scan_expired" if where.expired else "scan_all"
-            bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone))
+            bound["gone"] = int(where.gone)
         elif oldest_first:
-            name, bound = "scan_oldest", self._bind(where, ref=self._ref)
+            name = "scan_oldest"
         elif where.tags:
-            name, bound = "scan_tag", self._bind(where, ref=self._ref, tag=where.tags[0])
+            name = "scan_tag"
+            bound["tag"] = where.tags[0]
         else:
-            name, bound = "scan_newest", self._bind(where, ref=self._ref)
+            name = "scan_newest"
         edge = LAST if name in ("scan_as_of", "scan_tag", "scan_newest") else FIRST
-        bound |= {"at": edge if at is None else at, "n": edge if n is None else base + n}
-        rows = self._db.execute(QUERIES[name], bound | {"limit": limit + 1}).fetchall()
+        bound |= {"at": edge if at is None else at, "n": edge if n is None else base + n, "limit": limit + 1}
+        rows = self._filtered(name, where, **bound).fetchall()
         items = [to_entry(row) for row in rows[:limit]]
         more = len(rows) > limit and items
         return Page(items, encode([items[-1].created_at, items[-1].position - base]) if more else None)
 
     def count(self, where: Filter) -> int:
-        bound = self._bind(where, ref=self.scope.ref, gone=int(where.gone))
-        return int(self._db.execute(QUERIES["count"], bound).get)
+        return int(self._filtered("count", where, ref=self.scope.ref, gone=int(where.gone)).get)
 
     def cold(self, *, before: int, limit: int) -> list[Entry]:
         return [to_entry(row) for row in self._db.execute(QUERIES["scan_cold"], (self._tenant, before, limit))]
@@ -127,14 +138,17 @@ class SqliteReadTx:
         if self._tenant is None or not terms:
             return []
         words = " OR ".join('"' + term.replace('"', "") + '"' for term in terms)
-        query = f"scope : {scope_token(self._ref)} AND body : ({words})"
+        query = f"body : ({words})"
+        if self._db.execute(QUERIES["other_ref"], (self._tenant, self._ref)).get:
+            query = f"scope : {scope_token(self._ref)} AND {query}"  # half as much work again, so only where needed
+        table = f"words_{self._tenant}"
         if where != READABLE:
-            sql = QUERIES["match"].format(words=f"words_{self._tenant}")
-            rows = self._db.execute(sql, self._bind(where, ref=self._ref, query=query, limit=limit))
+            bound = {"tenant": self._tenant, "ref": self._ref, "query": query, "limit": limit}
+            rows = self._db.execute(QUERIES["match"].format(words=table), filter_parameters(where, self.now) | bound)
             return [Match(to_entry(row), -row[-1]) for row in rows]
         # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up: at
         # 100,000 entries 12 ms instead of 60 for joining every entry that has one of the words.
-        sql = QUERIES["best_words"].format(words=f"words_{self._tenant}")
+        sql = QUERIES["best_words"].format(words=table)
         wanted = limit
         while True:
             found: list[Any] = self._db.execute(sql, {"query": query, "limit": wanted}).fetchall()
@@ -154,8 +168,9 @@ class SqliteReadTx:
 
         while True:
             found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=self.head().seq, since=since)
-            bound = self._bind(where, ref=ref, positions=encode([p for p, _ in found]), length=len(vector))
-            entries = {row[0]: to_entry(row) for row in self._db.execute(QUERIES["pick_near"], bound)}
+            positions = encode([p for p, _ in found])
+            rows = self._filtered("pick_near", where, ref=ref, positions=positions, length=len(vector))
+            entries = {row[0]: to_entry(row) for row in rows}
             kept = [Match(entries[p], score / 16129.0) for p, score in found if p in entries]
             if len(kept) >= limit or len(found) < wanted:
                 if len(kept) * 4 < len(found) and where == READABLE:
@@ -168,8 +183,8 @@ class SqliteReadTx:
         return {row[0]: (row[1], row[2]) for row in self._db.execute(QUERIES["around"], bound)}
 
     def at(self, positions: Sequence[int]) -> Mapping[int, Entry]:
-        bound = self._bind(READABLE, ref=self._ref, positions=encode(list(positions)))
-        return {row[0]: to_entry(row) for row in self._db.execute(QUERIES["pick"], bound)}
+        rows = self._filtered("pick", READABLE, ref=self._ref, positions=encode(list(positions)))
+        return {row[0]: to_entry(row) for row in rows}
 
     def vectors(self, positions: Sequence[int]) -> Mapping[int, bytes]:
         rows = self._db.execute(QUERIES["vectors_at"], (encode(list(positions)), self._tenant))
