@@ -148,6 +148,22 @@ RULES = (
         examples=("VAULT_TOKEN=s.⟨w24⟩",),
         near_misses=("s.getAttributeValueForName",),
     ),
+    Rule(
+        "planetscale-token",
+        token(r"pscale_(?:tkn|pw|oauth|secret)_[A-Za-z0-9_\-.=]{30,}"),
+        examples=("pscale_tkn_⟨u43⟩", "pscale_pw_⟨u43⟩"),
+    ),
+    Rule(
+        "supabase-key",
+        token(r"sbp_[a-f0-9]{40}\b|sb_(?:secret|publishable)_[A-Za-z0-9_\-]{20,}"),
+        examples=("sbp_⟨h40⟩", "sb_secret_⟨u31⟩"),
+    ),
+    Rule(
+        "neon-key", token(r"napi_[a-z0-9]{40,}\b|npg_[A-Za-z0-9]{12,}\b"), check=looks_random, examples=("napi_⟨a64⟩",)
+    ),
+    Rule("mongodb-atlas-key", token(r"mdb_sa_sk_[A-Za-z0-9_\-]{30,}"), examples=("mdb_sa_sk_⟨u40⟩",)),
+    Rule("confluent-secret", token(r"cflt[A-Za-z0-9/+]{60}"), examples=("cflt⟨w60⟩",)),
+    Rule("clickhouse-key", token(r"4b1d[A-Za-z0-9]{38}\b"), check=looks_random, examples=("4b1d⟨w38⟩",)),
     Rule("pulumi-token", token(r"pul-[a-f0-9]{40}\b"), examples=("pul-⟨h40⟩",)),
     Rule(
         "doppler-token",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from reverie.redact.entropy import looks_random, word_share, words
+from reverie.redact.entropy import is_wordy, looks_random, word_share, words
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -38,14 +38,15 @@ _SECRET = (
     r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9]_KEY|[A-Za-z0-9]_PAT|[a-z]Key"
 )
 _WORD = rf"(?:{_PASSWORD}|{_SECRET})"
+_TOLD = rf"{_PASSWORD}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|access code|auth code|pin code"
 _REST = r"[A-Za-z0-9_.\-]{0,24}"
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
 _SEPARATOR = (
     r"(?:[ \t]{0,12}(?::=|=>|->|={1,3}|:{1,2}|\||\?=|\+=)|[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][A-Za-z0-9_\[\], |.?]{1,30}[ \t]{0,3}=|"
     r">|[ \t]{0,3},|\()"
 )
-_OPEN = r"[ \t]{0,12}(?:[bruf@$]{0,2}\\{0,3}|\*\*)"
-_VALUE = r"(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256})|([^\s\"'`,;&|<>]{4,256}))"
+_OPEN = r"[ \t]{0,12}(?:\*\*)?"
+_VALUE = r"(?:[bruf@$]{0,2}\\{0,3}(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
 
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -194,11 +195,19 @@ def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     )
 
 
-_COPULA = re.compile(r"(?i)(?:\b(?:is|was|are|be|to|becomes|now|as)\b|[:=→>–])[\s\"'`*(]*$")
+def _told(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A sentence that tells a secret: `the password for x is ...`, `token: ...`."""
+    return _telling(data, match_start, start, end, copula=True)
 
 
-def _telling(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A sentence that tells a secret: `the password for x is ...`."""
+def _shown(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A secret right behind its name: `password ...`, `the token ...`."""
+    return _telling(data, match_start, start, end, copula=False)
+
+
+def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: bool) -> Span | None:
+    if match_start and data[match_start - 1] in b"-_.":
+        return None  # The word is part of a name, which the rule for assignments judges whole.
     words = data[match_start:start].decode("utf-8", "replace")
     quoted = words[-1:] in ("'", '"', "`")
     start, end = _cut(data, start, end, quoted=False)
@@ -207,17 +216,21 @@ def _telling(data: bytes, match_start: int, start: int, end: int) -> Span | None
         return None
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
         return None
-    copula = bool(_COPULA.search(words))
-    if re.match(rf"(?i)(?:{_PASSWORD}|pw|login|credentials?)", words):
-        told = is_password_like(value) and (copula or quoted or any(c.isdigit() for c in value))
-        told = told and not (word_share(value) > 0.8 and ("-" in value or "." in value or "_" in value or "/" in value))
-        return (start, end) if told and not (value.isdigit()) else None
+    has_digit = any(c.isdigit() for c in value)
+    if re.match(rf"(?i)(?:{_PASSWORD}|pw|login|credentials?|access code|auth code|pin code)", words):
+        told = (
+            is_password_like(value) and not value.isdigit() and (has_digit or ((copula or quoted) and "/" not in value))
+        )
+        return (start, end) if told else None
     if is_random_value(value):
         return start, end
-    strong = copula and len(value) >= 10 and word_share(value) <= 0.5
-    return (start, end) if strong and any(c.isdigit() for c in value) and any(c.isalpha() for c in value) else None
+    mixed = has_digit and any(c.isalpha() for c in value) and word_share(value) <= 0.5
+    return (start, end) if copula and mixed and len(value) >= 10 else None
 
 
+_DIGESTS = frozenset({"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"})
+# In front of both keys and identifiers.
+_SHARED = frozenset({"user", "app", "session", "service", "client"})
 _KEYISH = words(
     """
     live test prod production sandbox secret sk pk rk key keys token tok pat api apikey auth access priv private
@@ -239,13 +252,17 @@ _IDENTIFIERS = words(
 def _prefixed(text: str) -> bool:
     """`xyz_live_` and a long random tail. Identifiers look much the same, so without a word such as `live` or `key` in
     front the tail must be long and use both letter cases and digits."""
-    *front, tail = re.split(r"[_-]", text)
-    words = {word.lower() for word in front}
-    if not looks_random(tail) or is_placeholder(text):
+    parts = re.split(r"[_-]", text)
+    front = 1
+    while front < len(parts) - 1 and (parts[front].lower() in _KEYISH or is_wordy(parts[front])):
+        front += 1
+    words = {word.lower() for word in parts[:front]}
+    tail = "".join(parts[front:])
+    if not looks_random(tail) or word_share(tail) > 0.3 or is_placeholder(text) or words & _DIGESTS:
         return False
-    if words & {"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"}:
-        return False
-    if words & _KEYISH and not words <= (_IDENTIFIERS | {"user", "app", "session", "service", "client"}):
+    if max(map(len, parts[front:])) < 8:
+        return False  # Many short pieces: a dashed name or a UUID behind a word.
+    if words & _KEYISH and not words <= _IDENTIFIERS | _SHARED:
         return len(tail) >= 20
     mixed = any(c.islower() for c in tail) and any(c.isupper() for c in tail) and any(c.isdigit() for c in tail)
     return len(tail) >= 30 and mixed and not words & _IDENTIFIERS
@@ -317,31 +334,41 @@ RULES = (
     ),
     Rule(
         "told-secret",
-        rf"(?i)\b(?:{_PASSWORD}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|access code|auth code|pin code)\b"
-        r"(?:[ \t]+(?:for|to|of|on|in|at)[ \t]+[A-Za-z0-9_.@:/'\-]{1,40}(?:[ \t][A-Za-z0-9_.@\-]{1,20}){0,3}?)?"
-        r"(?:[ \t]*(?:[:=→–>-]|->|=>)|[ \t]+(?:is|was|are|will be|should be|(?:is |was |been |to )?(?:now|set to|changed to|reset to|rotated to|updated to|still|currently|just)|to|as|becomes))?"
-        r"[ \t:*(]{1,4}[\"'`*]{0,3}([^\s\"'`,;<>]{6,256})",
-        trigger=rf"(?i)\b(?:{_PASSWORD}|pw|key|apikey|secret|token|credentials?|login|access code|auth code|pin code)\b[ \t:=\-]",
-        refine=_telling,
+        rf"(?i)\b(?:{_TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\-]{{1,30}}){{0,6}}?(?:[ \t]*(?:[:=→–]|->|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-))"
+        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{1,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6,256})",
+        trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:=\-]",
+        refine=_told,
         generic=True,
         examples=(
             "the password is hunter2-Xy9!",
             "my API key: ⟨w32⟩",
             "the password for staging is ⟨w12⟩.",
-            "password hunter2x9",
             "I changed the wifi password to Blue!Kettle77",
-            "use the token ⟨w40⟩ to log in",
+            "the admin password of the old database server is now maple-horse-69",
+            "our token is now ⟨h40⟩",
         ),
         near_misses=(
             "the password is incorrect",
             "the token is invalid",
+            "the key is to keep well-known things simple",
+            "the secret to good coffee is fresh-ground beans",
+            "the API key is stored in AWS-Secrets-Manager",
+            "the password is 12-characters long",
+            "cache-key: build-⟨h20⟩",
+        ),
+    ),
+    Rule(
+        "shown-secret",
+        rf"(?i)\b(?:{_TOLD})\b[ \t:*(]{{1,4}}[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6,256}})",
+        trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:*(]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        refine=_shown,
+        generic=True,
+        examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),
+        near_misses=(
             "password authentication failed for user",
             "a password manager",
-            "the key is to keep well-known things simple",
             "token v2.0 was released",
-            "the secret to good coffee is fresh-ground beans",
             "password OAuth2",
-            "the API key is stored in AWS-Secrets-Manager",
         ),
     ),
     Rule(
@@ -355,8 +382,8 @@ RULES = (
     ),
     Rule(
         "prefixed-token",
-        rf"{LEFT}([A-Za-z][A-Za-z0-9]{{0,19}}(?:[_-][A-Za-z0-9]{{1,12}}){{0,3}}[_-][A-Za-z0-9]{{20,256}})(?:[^A-Za-z0-9_/-]|$)",
-        trigger=r"[A-Za-z0-9][_-][A-Za-z0-9]{20}",
+        rf"{LEFT}([A-Za-z][A-Za-z0-9]{{0,19}}(?:[_-][A-Za-z0-9]{{1,12}}){{0,3}}?[_-][A-Za-z0-9_\-]{{20,256}})(?:[^A-Za-z0-9_/-]|$)",
+        trigger=r"[A-Za-z0-9][_-][A-Za-z0-9_\-]{20}",
         check=_prefixed,
         generic=True,
         examples=("xyz_live_⟨w32⟩", "acme-key-⟨h32⟩", "acmecorp_⟨w40⟩", "zz_test_⟨w24⟩"),

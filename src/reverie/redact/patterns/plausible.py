@@ -29,7 +29,7 @@ _PLACEHOLDER_WORDS = words(
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = re.compile(
     r"""^(?:
-        [<{$%@&\[(*!#\\|~^-]            # <your-key> ${VAR} {{ var }} %VAR% @file [..] *** !vault -flag
+        <|\{\{|\{%|\$[{(]|\$\$?[A-Za-z_][A-Za-z_0-9]*$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|\[[A-Z]|\[{2}|\*{2}|![A-Z]?[a-z]+\b|!!|--?[a-z]
         |\\?u003c|&lt;
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
@@ -46,7 +46,7 @@ _CALL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[
 _DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
 _TERM = re.compile(
     r"""^(?:
-        v?\d+(?:[.,:/-]\d+)*[a-z%]{0,3}                       # versions, dates, times, sizes, shares
+        \d+-[a-z]+|v?\d+(?:[.,:/-]\d+)*[a-z%]{0,3}                       # versions, dates, times, sizes, shares
         |(?:oauth|sha|md|base|utf|argon|pbkdf|bcrypt|scrypt|rfc|http|ipv|web|aes|rsa|hmac|hs|rs|es|ps|ed|x|pkcs|tls|ssl|ssh|
           gpt|claude|llama|o\d|cl|p|s|ec|k\d|i|w|h|utf|iso|cve|node|python|py|java|php|es|ecma|win|x|level|step|part|phase|
           version|section|chapter|table|figure|issue|pr|gh|jira|task|item|option|type|mode|tier|stage|day|week|month|q|fy|
