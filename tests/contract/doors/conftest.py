@@ -1,0 +1,108 @@
+"""A server in this process, and callers that speak HTTP to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from reverie.app import build_app, build_host
+from reverie.host import Host
+from reverie.settings import Settings
+
+API = "/v1/host/reverie"
+_NUMBERS = count(1)
+
+
+@dataclass
+class Caller:
+    """Someone with a key (or without one)."""
+
+    app: FastAPI
+    key: str | None = None
+    tenant: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def send(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        """One request. A path that does not begin with a slash is one of the API's."""
+        url = path if path.startswith("/") else f"{API}/{path}"
+        headers = {**({"Authorization": f"Bearer {self.key}"} if self.key else {}), **self.headers}
+        headers |= options.pop("headers", {})
+
+        async def go() -> httpx2.Response:
+            transport = httpx2.ASGITransport(app=self.app)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://reverie.test") as client:
+                return await client.request(method, url, headers=headers, **options)
+
+        return asyncio.run(go())
+
+    def get(self, path: str, **options: Any) -> httpx2.Response:
+        return self.send("GET", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        return self.send("POST", path, **({"json": body} if body is not None else {}), **options)
+
+    def patch(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        return self.send("PATCH", path, json=body, **options)
+
+    def delete(self, path: str, **options: Any) -> httpx2.Response:
+        return self.send("DELETE", path, **options)
+
+    def put(self, content: str, ref: str = "notes", **fields: Any) -> str:
+        """Store an entry; its id."""
+        answer = self.post(f"memory/{quote(ref, safe='')}/entries", {"content": content, **fields})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+
+@dataclass
+class Server:
+    """A host and its application."""
+
+    host: Host
+    app: FastAPI
+
+    def caller(self, tenant: str | None = None, **key: Any) -> Caller:
+        """A caller with a new key; of a new tenant unless one is named."""
+        name = tenant or f"tenant-{next(_NUMBERS)}"
+        return Caller(self.app, self.host.keys.create(name, **key).key, name)
+
+    def stranger(self) -> Caller:
+        """A caller without a key."""
+        return Caller(self.app)
+
+
+@pytest.fixture(scope="session")
+def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """`make_server(**settings)`: a server on a new database, or on the one in `data`."""
+    made: list[Host] = []
+
+    def make(data: Path | None = None, **settings: Any) -> Server:
+        chosen = Settings.load({}, data=str(data or tmp_path_factory.mktemp("data")), **settings)
+        host = build_host(chosen)
+        made.append(host)
+        return Server(host, build_app(chosen, host))
+
+    yield make
+    for host in made:
+        host.close()
+
+
+@pytest.fixture(scope="session")
+def server(make_server: Callable[..., Server]) -> Server:
+    """One server for tests that bring their own tenant."""
+    return make_server()
+
+
+@pytest.fixture
+def acme(server: Server) -> Caller:
+    """A caller of a tenant nobody else uses."""
+    return server.caller()

@@ -1,0 +1,76 @@
+"""The documented API under fuzzing: no fault of the host, and no answer the document does not name."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from reverie.app import build_app, build_host
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft
+from reverie.settings import Settings
+
+EXAMPLES = 2000 if os.environ.get("REVERIE_SOAK") else 18
+
+
+def make_app() -> tuple[FastAPI, str]:
+    """An application on a database of its own, and a key that may do everything."""
+    folder = tempfile.mkdtemp(prefix="reverie-fuzz-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    chosen = Settings.load({}, data=folder, rate_per_second=0)
+    host = build_host(chosen)
+    key = host.keys.create("fuzzed").key
+    actor = Actor(tenant="fuzzed", id="fuzz")
+    host.writing.put(actor, "notes", [Draft(content=f"Number {n} is about kites.", id=f"e{n}") for n in range(5)])
+    return build_app(chosen, host), key
+
+
+@schemathesis.serializer("application/x-ndjson")
+def _as_bundle(_: schemathesis.SerializationContext, value: Any) -> bytes:
+    """What the document calls a string is sent as it is."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
+
+
+APP, KEY = make_app()
+schema = schemathesis.openapi.from_asgi("/v1/openapi.json", APP)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In-process calls go nowhere near a network."""
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=not os.environ.get("REVERIE_SOAK"),
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_input_gets_a_500_or_an_undocumented_answer(case: schemathesis.Case) -> None:
+    response = case.call(headers={"Authorization": f"Bearer {KEY}"})
+    case.validate_response(
+        response,
+        checks=[
+            not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_schema_conformance,
+        ],
+    )
