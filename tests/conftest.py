@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ pytest.register_assert_rewrite("reverie.store.conformance")
 from reverie.core.actor import Actor  # noqa: E402
 from reverie.core.entry import Entry  # noqa: E402
 from reverie.host import Host, Parts  # noqa: E402
+from reverie.redact import Redactor  # noqa: E402
 from reverie.store.conformance import HandClock, make_entry  # noqa: E402
 from reverie.store.sqlite import SqliteStore  # noqa: E402
 
@@ -43,13 +45,18 @@ def make_store(tmp_path: Path, clock: HandClock) -> Iterator[Callable[..., Sqlit
         store.close()
 
 
+@cache
+def _redactor() -> Redactor:
+    return Redactor()
+
+
 @pytest.fixture
 def make_host(make_store: Callable[..., SqliteStore], clock: HandClock) -> Callable[..., Host]:
-    """`make_host(**parts)`: a host on a new store."""
+    """`make_host(**parts)`: a host on a new store. Redactors are the same everywhere, so one is made."""
 
     def make(**parts: Any) -> Host:
         store = parts.pop("store", None) or make_store()
-        return Host(Parts(store=store, **({"clock": clock} | parts)))
+        return Host(Parts(store=store, **({"clock": clock, "redactor": _redactor()} | parts)))
 
     return make
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import READABLE, Entry, EntryState, Scope, valid_ref
 from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
 from reverie.core.event import NewEvent
-from reverie.core.query import Filter
+from reverie.core.query import Page
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING, may_see
 from reverie.host.rules import RuleBook
@@ -102,24 +102,39 @@ class Lifecycle:
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
     def expire(self, actor: Actor) -> int:
-        """Destroy what passed its expiry. Readers stopped seeing it at that instant; this frees the space."""
+        """Destroy what passed its expiry, readable or not. Readers stopped seeing it at that instant."""
         actor.require(Right.WRITE)
-        return self._sweep(actor, lambda tx: tx.scan(_EXPIRED, limit=SWEEP_BATCH).items, "memory.expired", "EXPIRE")
+
+        def find(tx: ReadTx, cursor: str | None) -> Page[Entry]:
+            return tx.scan(_EXPIRED, limit=SWEEP_BATCH, cursor=cursor)
+
+        return self._sweep(actor, find, "memory.expired", "EXPIRE")
 
     def retain(self, actor: Actor) -> int:
         """Destroy what rested in cold storage longer than the tenant's undo window."""
         actor.require(Right.WRITE)
         before = self._parts.clock.now() - self._rules.current(actor.tenant).policy.undo_window_ms
-        return self._sweep(actor, lambda tx: tx.cold(before=before, limit=SWEEP_BATCH), "memory.purged", "RETAIN")
 
-    def _sweep(self, actor: Actor, find: Callable[[ReadTx], Sequence[Entry]], type_: str, operation: str) -> int:
+        def find(tx: ReadTx, _: str | None) -> Page[Entry]:
+            found = tx.cold(before=before, limit=SWEEP_BATCH)
+            return Page(found, "more" if len(found) == SWEEP_BATCH else None)
+
+        return self._sweep(actor, find, "memory.purged", "RETAIN")
+
+    def _sweep(
+        self, actor: Actor, find: Callable[[ReadTx, str | None], Page[Entry]], type_: str, operation: str
+    ) -> int:
         if self._parts.read_only:
             raise ReadOnly()
         total = 0
+        cursor: str | None = None
         while True:
-            found = [entry for entry in self._parts.store.read(Scope(actor.tenant), find) if not entry.held]
-            if not found:
-                return total
+
+            def look(tx: ReadTx, cursor: str | None = cursor) -> Page[Entry]:
+                return find(tx, cursor)
+
+            page = self._parts.store.read(Scope(actor.tenant), look)
+            found = [entry for entry in page.items if not entry.held]
             for ref in sorted({entry.ref for entry in found}):
                 ids = [entry.id for entry in found if entry.ref == ref]
 
@@ -139,7 +154,8 @@ class Lifecycle:
                     return swept
 
                 total += self._parts.store.write(Scope(actor.tenant, ref), body)
-            if len(found) < SWEEP_BATCH:
+            cursor = page.cursor
+            if cursor is None:
                 return total
 
     def _change(
@@ -181,7 +197,7 @@ class Lifecycle:
             raise NotFound("There is no entry of that id in this memory.")
 
 
-_EXPIRED = msgspec.structs.replace(Filter(), states=frozenset(EntryState), archived=None, expired=True)
+_EXPIRED = msgspec.structs.replace(ANYTHING, expired=True)
 
 
 def purge(
