@@ -131,6 +131,8 @@ class DreamReport(Struct, frozen=True):
     statements: Sequence[StatementTrace] = ()
     collapsed: Sequence[tuple[str, ...]] = ()
     """Groups of duplicates: the one kept first."""
+    about: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Per source the keyed hashes of whom it is about: a forget finds its lines after the source is destroyed."""
     superseded: Sequence[str] = ()
     """Earlier dreams this one replaces."""
     gates: Mapping[str, Any] = field(default_factory=dict)
@@ -174,6 +176,12 @@ class SpendExceeded(Unprocessable):
     """The tenant's spend limit for models is used up, and its policy does not allow the model-free distiller."""
 
     code = "spend_limit_exceeded"
+
+
+class ModelFailed(Unprocessable):
+    """The model did not give a usable answer, and the policy does not allow the model-free distiller."""
+
+    code = "model_failed"
 
 
 class NotUndoable(Conflict):

@@ -31,6 +31,7 @@ CONNECTIVES = frozenset({"earlier"})  # words the layout may add beside dates an
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
 _JUDGED = 80  # per cent of an output clause's telling words a source clause must share
 _COUNT = re.compile(r"\(×(\d+)\)")
+_MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # what the redactor took out is not a new name
 _SPACE = re.compile(r"\s+")
 _PARTS = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"[-+$€£#~]?\d[\d.,:/%-]*(?:st|nd|rd|th|ms|s|m|h|d|kb|mb|gb|k|px|x)?")
@@ -173,7 +174,7 @@ def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
         words.update(_WEEKDAYS[(day + timedelta(days=n)).weekday()] for n in (-1, 1))
     known_counts = len(sources)
     out: dict[Invented, None] = {}
-    for line in text.split("\n"):
+    for line in _MARKER.sub("", text).split("\n"):
         line = _COUNT.sub(lambda m: "" if 1 < int(m[1]) <= known_counts else m[0], line)
         fresh = True
         for t in tokenize(line):

@@ -110,7 +110,7 @@ class Forgetting:
                     f"{counts.held} entries about this subject are on hold. Nothing was erased.",
                     details={"held": counts.held, "found": counts.forgotten},
                 )
-            if not found.entries:
+            if not found.entries and not found.derived:
                 return counts
             try:
                 return self._erase(actor, subject, ref, before, found, counts)
@@ -121,10 +121,8 @@ class Forgetting:
     def _erase(
         self, actor: Actor, subject: str, ref: str | None, before: int | None, found: Found, counts: Forgotten
     ) -> Forgotten:
-        forgotten = frozenset(entry.id for entry in found.entries)
-
         def prepare(rules: Rules) -> Callable[[WriteTx], Forgotten]:
-            redone = [self._redoing.prepare(actor, item, forgotten, rules) for item in found.derived]
+            redone = [self._redoing.prepare(actor, item, rules) for item in found.derived]
 
             def body(tx: WriteTx) -> Forgotten:
                 if _find(tx, subject, ref, before).ids != found.ids:
@@ -231,6 +229,7 @@ def _find(tx: ReadTx, subject: str, ref: str | None, before: int | None) -> Foun
     derived: dict[tuple[str, str], Derived] = {}
     reports = _reports(tx)
     original, scope = {entry.id for entry in plain}, tx.scope
+    hashed = keyed_hash(tx.log_key(), subject)
     for name in sorted({entry.ref for entry in entries}):
         tx.scope = Scope(scope.tenant, name)
         ids = derived_from(tx, [entry.id for entry in plain if entry.ref == name])
@@ -238,20 +237,23 @@ def _find(tx: ReadTx, subject: str, ref: str | None, before: int | None) -> Foun
         for entry_id in sorted(ids):
             entry = tx.get(entry_id, where=_ALIVE)
             if entry is not None:
-                derived[(name, entry_id)] = _derived(tx, entry, original | ids, reports)
+                derived[(name, entry_id)] = _derived(tx, entry, original | ids, reports, hashed)
     tx.scope = scope
     return Found(plain, list(derived.values()))
 
 
-def _derived(tx: ReadTx, entry: Entry, excluded: set[str], reports: dict[str, str]) -> Derived:
-    links = tx.links(entry.id, type="distilled-from")
-    sources = [tx.get(link.to_id, where=ANYTHING) for link in links if link.to_id not in excluded]
+def _derived(tx: ReadTx, entry: Entry, excluded: set[str], reports: dict[str, str], subject: str) -> Derived:
     report_id = reports.get(entry.id)
+    report = load_report(tx, report_id) if report_id else None
+    gone = excluded | {source for source, hashes in (report.about if report else {}).items() if subject in hashes}
+    links = tx.links(entry.id, type="distilled-from")
+    sources = [tx.get(link.to_id, where=ANYTHING) for link in links if link.to_id not in gone]
     return Derived(
         entry=entry,
-        report=load_report(tx, report_id) if report_id else None,
+        report=report,
         remaining=[source for source in sources if source is not None and has_text(source)],
         lost=sum(not has_text(source) for source in sources),
+        forgotten=frozenset(link.to_id for link in links if link.to_id in gone),
     )
 
 

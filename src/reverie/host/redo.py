@@ -41,6 +41,8 @@ class Derived:
     """Sources that are not forgotten and still have text."""
     lost: int
     """Sources that are not forgotten but were destroyed before."""
+    forgotten: frozenset[str]
+    """Its sources that are forgotten, destroyed before or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Redoing:
         self._writing = writing
         self._extractive = Extractive()
 
-    def prepare(self, actor: Actor, derived: Derived, forgotten: frozenset[str], rules: Rules) -> Redone:
+    def prepare(self, actor: Actor, derived: Derived, rules: Rules) -> Redone:
         """Work out what remains of a dream."""
         report = derived.report
         if derived.entry.gone_seq is not None or report is None:
@@ -73,7 +75,7 @@ class Redoing:
             if made is None:
                 return Redone(derived, restore=[self._indexed(entry) for entry in derived.remaining])
         else:
-            made = self._lines(derived, report, forgotten)
+            made = self._lines(derived, report)
         if made is None:
             return Redone(derived)
         answer, work, gates = made
@@ -104,7 +106,7 @@ class Redoing:
         return (answer, work, gates) if gates.passed else None
 
     def _lines(
-        self, derived: Derived, report: DreamReport, forgotten: frozenset[str]
+        self, derived: Derived, report: DreamReport
     ) -> tuple[Answer, Work | None, GateReport | None] | None:
         lines = derived.entry.content.split("\n")
         owed: dict[int, set[str]] = {}
@@ -113,7 +115,7 @@ class Redoing:
         kept: list[int] = []
         for number, text in enumerate(lines):
             heading = text.startswith("[") and text.endswith("]") and number not in owed
-            if heading or (number in owed and not owed[number] & forgotten):
+            if heading or (number in owed and not owed[number] & derived.forgotten):
                 kept.append(number)
         kept = [n for at, n in enumerate(kept) if n in owed or (at + 1 < len(kept) and kept[at + 1] in owed)]
         if not any(number in owed for number in kept):
@@ -160,6 +162,7 @@ class Redoing:
             byte_size=output.entry.byte_size,
             statements=trace(answer.text, answer),
             collapsed=[(g.kept, *g.merged) for g in work.prepared.collapsed] if work else [],
+            about={source: hashes for source, hashes in before.about.items() if source not in derived.forgotten},
             superseded=(),
             gates=gate_document(gates) if gates else {},
             distiller=self._extractive.name,
