@@ -13,17 +13,16 @@ from msgspec import Struct
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.host import Host
+from reverie.host.sweep import Sweeping
 from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
 
-LEASE = "sweep"
-LEASE_MS = 10 * 60_000
 
-
-class Sweep(Struct, frozen=True):
+class Round(Struct, frozen=True):
     """What one round over all tenants did."""
 
     tenants: int = 0
+    """Tenants that had something to do."""
     expired: int = 0
     retired: int = 0
     indexed: int = 0
@@ -37,10 +36,9 @@ class Worker:
         self._host = host
         self._every = max(every_seconds, 1)
         self._metrics = metrics or Metrics()
-        self._holder = f"worker/{TimeIds().new()}"
+        self._sweeping = Sweeping(host, holder=f"worker/{TimeIds().new()}")
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._whole_at: dict[str, int] = {}  # tenant: the log position at which no vector was missing
 
     def start(self) -> None:
         """Begin: one round now, then one every `every_seconds`."""
@@ -53,14 +51,14 @@ class Worker:
         if self._thread is not None:
             self._thread.join(patience_seconds)
 
-    def round(self) -> Sweep:
+    def round(self) -> Round:
         """Sweep every tenant once. Tenants that another process sweeps at the moment are left to it."""
-        total = Sweep()
+        total = Round()
         try:
             tenants = self._host.tenants()
         except Exception as fault:
             self._failed(fault)
-            return Sweep(failed=1)
+            return Round(failed=1)
         for tenant in tenants:
             if self._stop.is_set():
                 break
@@ -76,33 +74,17 @@ class Worker:
                 log(Action.INDEXED, entries=done.indexed)
             self._stop.wait(self._every)
 
-    def _tenant(self, tenant: str) -> Sweep:
-        actor = self._host.system_actor(tenant)
+    def _tenant(self, tenant: str) -> Round:
         try:
-            if not self._host.leases.take(actor, LEASE, self._holder, for_ms=LEASE_MS):
-                return Sweep()
-            try:
-                expired = self._host.lifecycle.expire(actor)
-                retired = self._host.lifecycle.retain(actor)
-                indexed = self._fill(tenant)
-            finally:
-                self._host.leases.give_back(actor, LEASE, self._holder)
+            done = self._sweeping.sweep(tenant)
         except Exception as fault:
             self._failed(fault)
-            return Sweep(failed=1)
+            return Round(failed=1)
+        if done is None:
+            return Round()
         self._metrics.sweeps.labels("done").inc()
-        self._metrics.swept.inc(expired + retired)
-        return Sweep(1, expired, retired, indexed)
-
-    def _fill(self, tenant: str) -> int:
-        """Missing vectors. Counting them reads the whole index, so it is done only after the log has moved."""
-        actor = self._host.system_actor(tenant)
-        head = self._host.reading.snapshot(actor)
-        if self._whole_at.get(tenant) == head:
-            return 0
-        indexed = self._host.reindexing.fill(actor)
-        self._whole_at[tenant] = self._host.reading.snapshot(actor) if indexed else head
-        return indexed
+        self._metrics.swept.inc(done.expired + done.retired)
+        return Round(1, done.expired, done.retired, done.indexed)
 
     def _failed(self, fault: Exception) -> None:
         code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
@@ -110,5 +92,5 @@ class Worker:
         log(Action.WORKER_FAILED, level=logging.WARNING, code=code, fault=where(fault))
 
 
-def _sum(one: Sweep, two: Sweep) -> Sweep:
-    return Sweep(*(getattr(one, name) + getattr(two, name) for name in Sweep.__struct_fields__))
+def _sum(one: Round, two: Round) -> Round:
+    return Round(*(getattr(one, name) + getattr(two, name) for name in Round.__struct_fields__))

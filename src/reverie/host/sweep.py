@@ -1,0 +1,77 @@
+"""A sweep of one tenant: destroy what is due, make vectors that are missing, under a lease."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from reverie.core.entry import EntryState, Scope
+from reverie.host.host import Host
+from reverie.host.read import ANYTHING
+from reverie.store.contract import ReadTx
+
+LEASE = "sweep"
+LEASE_MS = 10 * 60_000
+TRIM_EVERY_MS = 60 * 60_000
+_EXPIRED = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED}, expired=True)
+
+
+class Swept(Struct, frozen=True):
+    """What a sweep did."""
+
+    expired: int = 0
+    retired: int = 0
+    indexed: int = 0
+
+
+class Sweeping:
+    """Sweeps tenants for one holder. Any number of holders may work on one store: a lease keeps them apart."""
+
+    def __init__(self, host: Host, holder: str) -> None:
+        self._host = host
+        self._holder = holder
+        self._whole_at: dict[str, int] = {}  # tenant: the log position at which no vector was missing
+        self._trimmed_at: dict[str, tuple[int, int]] = {}  # tenant: when, and the log position then
+
+    def sweep(self, tenant: str) -> Swept | None:
+        """Sweep a tenant; None when there is nothing to do, or another holder is at it.
+
+        Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
+        """
+        actor = self._host.system_actor(tenant)
+        head = self._host.reading.snapshot(actor)
+        if not (self._due(tenant) or self._unindexed(tenant, head) or self._untrimmed(tenant, head)):
+            return None
+        if not self._host.leases.take(actor, LEASE, self._holder, for_ms=LEASE_MS):
+            return None
+        try:
+            expired = self._host.lifecycle.expire(actor)
+            retired = self._host.lifecycle.retain(actor)
+            self._host.parts.store.write(Scope(tenant), lambda tx: tx.trim())
+            self._trimmed_at[tenant] = (self._host.parts.clock.now(), head)
+            return Swept(expired, retired, self._host.reindexing.fill(actor))
+        finally:
+            self._host.leases.give_back(actor, LEASE, self._holder)
+
+    def _due(self, tenant: str) -> bool:
+        window = self._host.rules.current(tenant).policy.undo_window_ms
+
+        def body(tx: ReadTx) -> bool:
+            return bool(tx.scan(_EXPIRED, limit=1).items or tx.cold(before=tx.now - window, limit=1))
+
+        return self._host.parts.store.read(Scope(tenant), body)
+
+    def _unindexed(self, tenant: str, head: int) -> bool:
+        """Whether vectors are missing. Counting reads the whole index, so it is done only when the log has moved."""
+        if self._whole_at.get(tenant) == head:
+            return False
+        if self._host.reindexing.missing(self._host.system_actor(tenant)) > 0:
+            return True
+        self._whole_at[tenant] = head
+        return False
+
+    def _untrimmed(self, tenant: str, head: int) -> bool:
+        """Whether answers to old retries may be waiting: once an hour, in tenants that wrote since."""
+        now = self._host.parts.clock.now()
+        last, position = self._trimmed_at.setdefault(tenant, (now, head))
+        return now - last >= TRIM_EVERY_MS and position != head

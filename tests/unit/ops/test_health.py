@@ -1,0 +1,95 @@
+"""Ready, degraded and unavailable, told apart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reverie.host import Host
+from reverie.models.static import StaticEmbedder
+from reverie.ops import health
+from reverie.ops.health import Health
+from reverie.settings import Settings
+
+
+@pytest.fixture
+def make_health(make_host: Callable[..., Host], tmp_path: Path) -> Callable[..., tuple[Health, Host]]:
+    """`make_health(**settings)`: health over a whole host."""
+
+    def make(**settings: Any) -> tuple[Health, Host]:
+        host = make_host(embedder=StaticEmbedder())
+        return Health(Settings.load({}, data=str(tmp_path), **settings), host), host
+
+    return make
+
+
+def free(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=count))
+
+
+def test_ok(make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch) -> None:
+    free(monkeypatch, 10 * 2**30)
+    checked, _ = make_health()
+    assert checked.ready().document() == {
+        "status": "ok",
+        "checks": {"read": {"status": "ok"}, "disk": {"status": "ok"}, "write": {"status": "ok"}},
+    }
+
+
+@pytest.mark.parametrize(("count", "status"), [(100 * 2**20, "degraded"), (2**20, "unavailable")])
+def test_the_disk(
+    make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch, count: int, status: str
+) -> None:
+    free(monkeypatch, count)
+    checked, _ = make_health()
+    assert checked.ready().status == status
+
+
+def test_a_closed_store_is_unavailable(make_health: Callable[..., tuple[Health, Host]]) -> None:
+    checked, host = make_health()
+    host.close()
+    found = checked.ready()
+    assert found.status == "unavailable"
+    assert found.checks["read"].detail == "store_unavailable"
+
+
+def test_a_writer_that_hangs_is_noticed(
+    make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_PATIENCE_SECONDS", 0.05)
+    checked, host = make_health()
+    held, free_again = threading.Event(), threading.Event()
+
+    def hang(_: Any) -> None:
+        held.set()
+        free_again.wait(30)
+
+    stuck = threading.Thread(target=lambda: host.parts.store.control(hang, write=True))
+    stuck.start()
+    held.wait(30)
+    try:
+        found = checked.ready()
+    finally:
+        free_again.set()
+        stuck.join()
+    assert found.checks["write"].status == "unavailable"
+    assert found.checks["read"].status == "ok"
+
+
+def test_read_only_is_degraded(
+    make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free(monkeypatch, 10 * 2**30)
+    checked, _ = make_health(read_only=True)
+    assert checked.ready().status == "degraded"
+
+
+def test_a_process_that_stops_wants_no_traffic(make_health: Callable[..., tuple[Health, Host]]) -> None:
+    checked, _ = make_health()
+    checked.stopping = True
+    assert checked.ready().status == "unavailable"

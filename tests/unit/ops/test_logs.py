@@ -1,0 +1,67 @@
+"""Logs: one line, a known action, no secret."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from reverie.ops.logs import Action, Guard, JsonLines, TextLines, log, where
+from reverie.redact import Redactor
+
+KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+Capture = Callable[..., io.StringIO]
+
+
+@pytest.fixture
+def capture(monkeypatch: pytest.MonkeyPatch) -> Capture:
+    """`capture(formatter)`: what the logger `reverie` writes from now on."""
+
+    def make(formatter: logging.Formatter) -> io.StringIO:
+        written = io.StringIO()
+        handler = logging.StreamHandler(written)
+        handler.addFilter(Guard(Redactor()))
+        handler.setFormatter(formatter)
+        logger = logging.getLogger("reverie")
+        monkeypatch.setattr(logger, "handlers", [handler])
+        monkeypatch.setattr(logger, "propagate", False)
+        monkeypatch.setattr(logger, "level", logging.DEBUG)
+        return written
+
+    return make
+
+
+def test_json_lines(capture: Capture) -> None:
+    written = capture(JsonLines())
+    log(Action.REQUEST, request="r1", status=200, key=None)
+    line = json.loads(written.getvalue())
+    assert (line["action"], line["request"], line["status"]) == ("request.done", "r1", 200)
+    assert "key" not in line
+
+
+def test_text_lines_stay_lines(capture: Capture) -> None:
+    written = capture(TextLines())
+    log(Action.REQUEST, request="a\nb")
+    assert written.getvalue().count("\n") == 1
+    assert " info request.done request=a b" in written.getvalue()
+
+
+@pytest.mark.parametrize("formatter", [JsonLines(), TextLines()])
+def test_a_secret_that_gets_this_far_goes_no_further(capture: Capture, formatter: logging.Formatter) -> None:
+    written = capture(formatter)
+    log(Action.REQUEST, request=f"key {KEY}")
+    logging.getLogger("reverie").warning("odd: %s", KEY)
+    assert KEY not in written.getvalue()
+
+
+def test_a_fault_is_named_and_not_quoted(capture: Capture) -> None:
+    written = capture(JsonLines())
+    with pytest.raises(ValueError, match="the text") as caught:
+        raise ValueError("the text of a memory")
+    logging.getLogger("reverie").error("failed", exc_info=caught.value)
+    assert where(caught.value).startswith("ValueError at ")
+    assert "the text of a memory" not in written.getvalue()
+    assert "ValueError" in written.getvalue()
