@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.doors.cli.session import DEFAULT_TENANT, AllTenants, Data, DatabaseUrl, Json, Tenant, instant, session
-from reverie.doors.cli.terminal import json_line, print_json, progress, say
+from reverie.doors.cli.terminal import json_line, many, print_json, progress, say
 
 if TYPE_CHECKING:
     from reverie.core.event import Event
@@ -49,7 +49,8 @@ def verify(
     else:
         for name, verdict in verdicts.items():
             if verdict.ok:
-                say(f"{name}: ok, {verdict.events} events, {verdict.entries} entries, head {verdict.head[:16]}")
+                checked = f"{many(verdict.events, 'event')}, {many(verdict.entries, 'entry', 'entries')}"
+                say(f"{name}: ok, {checked}, head {verdict.head[:16]}")
             else:
                 say(f"{name}: BROKEN at {verdict.broken_at}: {verdict.reason}")
     if not all(verdict.ok for verdict in verdicts.values()):

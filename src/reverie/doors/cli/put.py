@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 def put(
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="What to remember; - or nothing: stdin.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What to remember; - or nothing: stdin.")] = None,
     ref: Ref = DEFAULT_REF,
     tag: Tags = [],  # noqa: B006  (typer copies it)
     kind: Kind = "note",

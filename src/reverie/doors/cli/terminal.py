@@ -60,7 +60,9 @@ def say(text: str) -> None:
 
 def note(text: str) -> None:
     """A remark beside the result, on stderr."""
+    sys.stdout.flush()
     sys.stderr.write(neutral(text) + "\n")
+    sys.stderr.flush()
 
 
 def print_table(
@@ -86,7 +88,7 @@ def print_table(
             min_width=None if column == stretch else max(len(column), *(len(row[at]) for row in cells)),
         )
     for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     console = _console()
     with console.capture() as captured:
         console.print(table)
@@ -98,6 +100,11 @@ def print_fields(fields: Mapping[str, Any]) -> None:
     width = max(map(len, fields), default=0)
     for name, value in fields.items():
         say(f"{name:<{width}}  {'' if value is None else one_line(str(value))}".rstrip())
+
+
+def many(number: int, noun: str, plural: str = "") -> str:
+    """`1 entry`, `2 entries`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def counts(findings: Mapping[str, int]) -> str:
