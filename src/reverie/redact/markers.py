@@ -112,6 +112,11 @@ def find_leaks(data: bytes) -> Iterator[Leak]:
         start = match.start()
         if start < done:
             continue
+        canonical = CANONICAL.match(data, start)
+        if canonical:  # By far the most frequent, and its brackets need no pairing.
+            done = canonical.end()
+            yield Leak(start, done, canonical.group(1).decode("ascii"))
+            continue
         if start >= line_end:
             line_start = data.rfind(b"\n", 0, start) + 1
             line_end = data.find(b"\n", start)

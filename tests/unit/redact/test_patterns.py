@@ -77,3 +77,62 @@ def test_our_own_markers_are_stable(label):
 )  # fmt: skip
 def test_ordinary_text_is_untouched(text):
     assert REDACTOR.text(text).text == text
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'if password == "Tr0ub4dor&3":',
+        "$password = 'Tr0ub4dor&3';",
+        "define('DB_PASSWORD', 'Tr0ub4dor&3');",
+        "user=bob pass=Tr0ub4dor3",
+        "username: bob\npassword: Tr0ub4dor3",
+        "Contraseña: Hola2024!",
+        "mot de passe : Bonjour77!",
+        "пароль: Qwerty12!",
+        "密码：Abc12345!",
+        "JWT_SECRET=mysupersecretjwtkey⟨d3⟩",
+        "https://admin:admin123@192.0.2.1/",
+        "kubectl create secret generic x --from-literal=password=S3cr3t!x",
+        "softlayer api key: ⟨h64⟩",
+        "DATADOG_APP_KEY=⟨h40⟩",
+        "Heroku api key ⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",
+        "--header 'PRIVATE-TOKEN: ⟨w20⟩'",
+        "login ada / password TujOG-ZzUWA-isMJq",
+        "SECRET_KEY = 'django-insecure-⟨a50⟩'",
+    ],
+)
+def test_secret_is_known_by_its_surroundings(template):
+    text = fill(template)
+    assert REDACTOR.text(text).text != text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PWD=/usr/local/bin",
+        "token = lexer.nextToken()",
+        "api_key=YOUR_API_KEY",
+        "api_key=xxxxxxxxxxxxxxxx",
+        "password = None",
+        "password_hash = sha256(password + salt)",
+        "authority: 10",
+        "key: ctrl+shift+p",
+        "secret_key_base: <%= ENV['SECRET_KEY_BASE'] %>",
+        "token: ${{ secrets.GITHUB_TOKEN }}",
+        "csrf_token: {{ csrf_token() }}",
+        "seed=1234567890",
+        "signature = inspect.signature(func1)",
+        "label_key=app.kubernetes.io/name",
+        "ssh_key: ~/.ssh/id_ed25519",
+        "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-AbCdEf",
+        "GET /token/9fceb02d0ae598e95dc970b74767f193 HTTP/1.1",
+        "password: {type: string, minLength: 8}",
+        '<input type="password" name="password" id="login-pw1">',
+        "Content-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==",
+        "kubectl get secret my-secret-v2",
+        "his password is longer than 20chars",
+    ],
+)
+def test_talk_about_secrets_is_untouched(text):
+    assert REDACTOR.text(text).text == text

@@ -108,6 +108,14 @@ RULES = (
         near_misses=("ALTER ROLE svc WITH PASSWORD '${PW}';",),
     ),
     Rule(
+        "auth-pair",
+        r"\bauth[ \t]{0,3}[=:][ \t]{0,3}[\[(][ \t]{0,3}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{4,128})[\"']",
+        trigger=r"\bauth[ \t]*[=:][ \t]*[\[(]",
+        check=_real,
+        examples=("requests.get(url, auth=('bob', '⟨w12⟩'))",),
+        near_misses=("requests.get(url, auth=(user, password))",),
+    ),
+    Rule(
         "command-password",
         r"\b(?:mysql[a-z]{0,8}|mariadb(?:-dump)?)\b[^\n|]{0,200}?[ ](?:-p|--password=)[\"']?([^\s\"'\-=][^\s\"']{3,128})"
         r"|\b(?:sshpass|mongo(?:sh|dump|restore|export|import)?|docker login|podman login|helm registry login|7z|unzip|zip|ldapsearch|smbclient|sqlcmd|kinit|rabbitmqctl)\b[^\n|]{0,200}?[ ](?:-[pPw]|--password)[ =]?[\"']?([^\s\"'\-=][^\s\"']{3,128})"

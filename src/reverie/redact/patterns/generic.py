@@ -9,6 +9,7 @@ like a key. Here the surroundings decide, so every find is judged for plausibili
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from reverie.redact.entropy import is_wordy, looks_random, word_share, words
 from reverie.redact.patterns.plausible import (
@@ -37,8 +38,9 @@ _SECRET = (
     r"phpsessid|jsessionid|connect\.sid|csrf|xsrf|otp|nonce_secret|salt|pepper|signature|seed|connection[_-]?string|dsn|"
     r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9]_KEY|[A-Za-z0-9]_PAT|[a-z]Key"
 )
-_WORD = rf"(?:{_PASSWORD}|{_SECRET})"
-_TOLD = rf"{_PASSWORD}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|access code|auth code|pin code"
+_WORD = rf"(?:{_PASSWORD}|\bpw\b|[_-]pw\b|{_SECRET})"
+# In sentences the bare word `pass` is nearly always something else.
+_TOLD = rf"{_PASSWORD.replace(')?s?|pwd', ')s?|pwd')}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|access code|auth code|pin code"
 _REST = r"[A-Za-z0-9_.\-]{0,24}"
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
 _SEPARATOR = (
@@ -156,6 +158,8 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     has_letter = any(c.isalpha() for c in value)
     share = word_share(value)
     if has_digit and has_letter:
+        if quoted and assigned and len(value) >= 16 and value.isalnum():
+            return True
         return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
     return quoted and assigned and len(value) >= 12 and share <= 0.6
 
@@ -195,6 +199,12 @@ def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     )
 
 
+def _is_scrambled(text: str) -> bool:
+    """Letter cases change back and forth, and there is no word in it."""
+    changes = sum(a.islower() != b.islower() for a, b in pairwise(c for c in text if c.isalpha()))
+    return len(text) >= 10 and changes >= 4 and word_share(text) <= 0.3
+
+
 def _told(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """A sentence that tells a secret: `the password for x is ...`, `token: ...`."""
     return _telling(data, match_start, start, end, copula=True)
@@ -208,6 +218,8 @@ def _shown(data: bytes, match_start: int, start: int, end: int) -> Span | None:
 def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: bool) -> Span | None:
     if match_start and data[match_start - 1] in b"-_.":
         return None  # The word is part of a name, which the rule for assignments judges whole.
+    if _NOT_SECRET_KEYS.search(data[max(0, match_start - 12) : match_start + 3].decode("utf-8", "replace")):
+        return None  # A public key, the primary key.
     words = data[match_start:start].decode("utf-8", "replace")
     quoted = words[-1:] in ("'", '"', "`")
     start, end = _cut(data, start, end, quoted=False)
@@ -218,9 +230,9 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
         return None
     has_digit = any(c.isdigit() for c in value)
     if re.match(rf"(?i)(?:{_PASSWORD}|pw|login|credentials?|access code|auth code|pin code)", words):
-        told = (
-            is_password_like(value) and not value.isdigit() and (has_digit or ((copula or quoted) and "/" not in value))
-        )
+        scrambled = _is_scrambled(value)
+        clear = has_digit or scrambled or ((copula or quoted) and "/" not in value)
+        told = clear and (scrambled or is_password_like(value)) and not value.isdigit()
         return (start, end) if told else None
     if is_random_value(value):
         return start, end
@@ -258,11 +270,14 @@ def _prefixed(text: str) -> bool:
         front += 1
     words = {word.lower() for word in parts[:front]}
     tail = "".join(parts[front:])
-    if not looks_random(tail) or word_share(tail) > 0.3 or is_placeholder(text) or words & _DIGESTS:
+    keyish = bool(words & _KEYISH) and not words <= _IDENTIFIERS | _SHARED
+    if not looks_random(tail) or word_share(tail) > (0.45 if keyish else 0.3):
+        return False
+    if is_placeholder(text) or words & _DIGESTS:
         return False
     if max(map(len, parts[front:])) < 8:
         return False  # Many short pieces: a dashed name or a UUID behind a word.
-    if words & _KEYISH and not words <= _IDENTIFIERS | _SHARED:
+    if keyish:
         return len(tail) >= 20
     mixed = any(c.islower() for c in tail) and any(c.isupper() for c in tail) and any(c.isdigit() for c in tail)
     return len(tail) >= 30 and mixed and not words & _IDENTIFIERS
@@ -320,11 +335,16 @@ RULES = (
     ),
     Rule(
         "flag-secret",
-        rf"(?:^|[\s\"'])(?:--?|/)[A-Za-z0-9\-]{{0,24}}(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9\-]{{0,16}}[ \t=]{{1,3}}[\"']?([^\s\"'`|&<>;]{{4,256}})",
-        trigger=rf"[\-/][A-Za-z0-9\-]*(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9\-]*[ \t=]+[\"']?[^\s\"'`|&<>;]{{4}}",
+        rf"(?:^|[\s\"'])(?:--?|/)[A-Za-z0-9_\-]{{0,24}}(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9_\-]{{0,16}}[ \t=]{{1,3}}[\"']?([^\s\"'`|&<>;]{{4,256}})",
+        trigger=rf"[\-/][A-Za-z0-9_\-]*(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9_\-]*[ \t=]+[\"']?[^\s\"'`|&<>;]{{4}}",
         refine=_flag,
         generic=True,
-        examples=("tool --password ⟨w12⟩ --verbose", "deploy --api-key=⟨w32⟩", 'run --auth-token "⟨h32⟩"'),
+        examples=(
+            "tool --password ⟨w12⟩ --verbose",
+            "deploy --api-key=⟨w32⟩",
+            'run --auth-token "⟨h32⟩"',
+            "--refresh_token ⟨w20⟩",
+        ),
         near_misses=(
             "tool --password-file /run/secrets/db",
             "--token-limit 4096",
@@ -355,6 +375,7 @@ RULES = (
             "the API key is stored in AWS-Secrets-Manager",
             "the password is 12-characters long",
             "cache-key: build-⟨h20⟩",
+            "public key: ⟨b43⟩",
         ),
     ),
     Rule(

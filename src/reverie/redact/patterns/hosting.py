@@ -40,7 +40,7 @@ RULES = (
     ),
     Rule(
         "npmrc-auth",
-        r"_(?:authToken|auth|password)[ \t]{0,3}=[ \t]{0,3}[\"']?([A-Za-z0-9_+/=.\-]{8,})",
+        r"_(?:authToken|auth|password)[ \t]{0,3}[= ][ \t]{0,3}[\"']?([A-Za-z0-9_+/=.\-]{8,})",
         examples=("//registry.example.org/:_authToken=⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩", "_auth=⟨w24⟩=="),
         near_misses=("//registry.example.org/:_authToken=${NPM_TOKEN}",),
     ),

@@ -71,7 +71,7 @@ def is_placeholder(text: str) -> bool:
     if _REFERENCE.match(text) or _FILLER.search(text):
         return True
     words = [word.lower() for word in _WORDS.findall(text)]
-    return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 4) for word in words)
+    return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 3) for word in words)
 
 
 def is_code(text: str) -> bool:
