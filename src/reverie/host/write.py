@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+import orjson
 
 from reverie.core.actor import Actor, Right
 from reverie.core.canonical import canonical
@@ -25,6 +27,7 @@ from reverie.core.entry import (
 from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.policy import TenantPolicy
+from reverie.host.gather import Gathering
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook, Rules
 from reverie.recall.lexical import terms
@@ -38,6 +41,7 @@ MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _CLOCK_SKEW_MS = 60_000
 _LABEL_LENGTH = 256
+_NOBODY = Source()
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -56,6 +60,7 @@ class Writing:
     def __init__(self, parts: Parts, rules: RuleBook) -> None:
         self._parts = parts
         self._rules = rules
+        self._together: Gathering[tuple[Actor, str, str], Draft, Receipt] = Gathering(self._store_together)
 
     def put(
         self,
@@ -79,6 +84,18 @@ class Writing:
             raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
         if idempotency_key is not None and not 0 < len(idempotency_key) <= MAX_KEY_LENGTH:
             raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
+        if len(drafts) == 1 and idempotency_key is None and drafts[0].id is None:
+            # nothing another caller wrote can stand in its way, so it may share a transaction
+            return [self._together.ask((actor, ref, operation), drafts[0])]
+        return self._store(actor, ref, drafts, idempotency_key, operation)
+
+    def _store_together(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
+        actor, ref, operation = key
+        return self._store(actor, ref, drafts, None, operation)
+
+    def _store(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_key: str | None, operation: str
+    ) -> list[Receipt]:
         request = canonical_request(ref, drafts) if idempotency_key is not None else b""
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
@@ -160,7 +177,7 @@ class Writing:
                 attributes = cast("dict[str, Any]", cleaned)
                 findings.update(found)
             source = draft.source
-            if source != Source():
+            if source != _NOBODY:
                 source = Source(
                     actor=clean(source.actor) or "",
                     role=clean(source.role),
@@ -227,8 +244,10 @@ def insert(
 
 def entry_hash(key: bytes, entry: Entry) -> str:
     """What the log keeps of an entry's text: a hash under the tenant's key, over everything a caller wrote."""
-    text = canonical([entry.id, entry.kind, entry.content, list(entry.tags), entry.subject, dict(entry.attributes)])
-    return keyed_hash(key, text.decode())
+    document = [entry.id, entry.kind, entry.content, entry.tags, entry.subject, dict(entry.attributes)]
+    # Without attributes it is texts only, and stored texts are sound: orjson's bytes are the canonical ones.
+    data = canonical(document) if entry.attributes else orjson.dumps(document)
+    return hmac.digest(key, data, "sha256").hex()
 
 
 def searchable_text(entry: Entry) -> str:
