@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -147,6 +148,7 @@ def filter_parameters(where: Filter, now: int) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=4096)
 def scope_token(ref: str) -> str:
     """A word that stands for a ref in the word index."""
     return "r" + hashlib.sha256(ref.encode()).hexdigest()[:15]

@@ -1,4 +1,9 @@
-"""One thread writes. Callers that wait at the same time share one commit, and one wait for the disk."""
+"""One thread writes at a time. Callers that wait at the same time share one commit, and one wait for the disk.
+
+A caller that finds nobody writing and nobody waiting does its own writing; handing the work to another thread and back
+would cost it 60 to 100 us, a fifth of a durable write. Everybody else waits for the writer's thread, which commits for
+all of them together.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +44,9 @@ class _Job:
 
     def wait(self) -> Any:
         self._done.acquire()
+        return self.outcome()
+
+    def outcome(self) -> Any:
         if self.error is not None:
             raise self.error
         return self.result
@@ -51,7 +59,14 @@ class Writer:
         self._db = db
         self._clock = clock
         self._cache = cache
-        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._turn = threading.Lock()
+        """Held by whoever uses the connection."""
+        self._inside: int | None = None
+        """The thread that does."""
+        self._queue: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._called = threading.Event()
+        self._crowded = False
+        """Whether the last commit was for several: then it pays to wait for the next one together."""
         self._closing = threading.Lock()
         self._closed = False
         self._scrub_owed = False
@@ -63,13 +78,24 @@ class Writer:
 
         `scope` None: the body gets the bare connection, for what stands above tenants.
         """
-        if threading.current_thread() is self._thread:
+        if threading.get_ident() == self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
+        if not self._crowded and self._queue.empty() and self._turn.acquire(blocking=False):
+            try:
+                if self._closed:
+                    raise StoreUnavailable("The store is closed.")
+                self._work([job])
+            finally:
+                self._turn.release()
+            if self._scrub_owed:
+                self._called.set()
+            return job.outcome()
         with self._closing:
             if self._closed:
                 raise StoreUnavailable("The store is closed.")
             self._queue.put(job)
+        self._called.set()
         return job.wait()
 
     def close(self) -> None:
@@ -78,35 +104,45 @@ class Writer:
             if self._closed:
                 return
             self._closed = True
-            self._queue.put(None)
+        self._called.set()
         self._thread.join()
 
     def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            try:
-                job = self._queue.get(timeout=SCRUB_AGAIN_SECONDS if self._scrub_owed else None)
-            except queue.Empty:
-                self._scrub()
-                continue
-            jobs: list[_Job] = []
-            while True:
-                if job is None:
-                    stopping = True
-                else:
-                    jobs.append(job)
-                if len(jobs) >= MOST_IN_A_BATCH or stopping:
-                    break
-                try:
-                    job = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            if jobs:
-                self._commit_all(jobs)
-                if self._scrub_owed:
+        while True:
+            self._called.wait(SCRUB_AGAIN_SECONDS if self._scrub_owed else None)
+            self._called.clear()
+            with self._turn:
+                closed = self._closed  # looked at before the queue: what was accepted until then is in it
+                jobs = self._take()
+                if jobs:
+                    self._work(jobs)
+                elif self._scrub_owed:
                     self._scrub()
-                for done in jobs:
-                    done.finish()
+            self._crowded = len(jobs) > 1
+            for job in jobs:
+                job.finish()
+            if len(jobs) == MOST_IN_A_BATCH:
+                self._called.set()  # there may be more
+            elif closed:
+                return
+
+    def _take(self) -> list[_Job]:
+        jobs: list[_Job] = []
+        try:
+            while len(jobs) < MOST_IN_A_BATCH:
+                jobs.append(self._queue.get_nowait())
+        except queue.Empty:
+            pass
+        return jobs
+
+    def _work(self, jobs: list[_Job]) -> None:
+        self._inside = threading.get_ident()
+        try:
+            self._commit_all(jobs)
+            if self._scrub_owed:
+                self._scrub()
+        finally:
+            self._inside = None
 
     def _commit_all(self, jobs: list[_Job]) -> None:
         """Commit jobs together; when that fails, each alone, so that no caller suffers for what another one sent."""

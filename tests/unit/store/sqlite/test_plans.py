@@ -1,0 +1,100 @@
+"""Hot queries find their rows by an index: the time of a read does not grow with what it does not ask for."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from reverie.core.entry import Scope
+from reverie.store.conformance import make_entry
+from reverie.store.conformance.lab import put
+from reverie.store.sqlite import SqliteStore
+from reverie.store.sqlite.read import PLAIN_QUERIES, QUERIES
+
+FOUND_BY = {
+    "get": ["entry_id (tenant=? AND ref=? AND id=?)"],
+    "get_as_of": ["entry_id (tenant=? AND ref=? AND id=?)"],
+    "get_any": ["entry_id (tenant=? AND ref=? AND id=?)"],
+    "id_taken": ["entry_id (tenant=? AND ref=? AND id=?)"],
+    "scan_newest": ["entry_live (tenant=? AND ref=? AND created_at<?)"],
+    "scan_oldest": ["entry_live (tenant=? AND ref=? AND created_at>?)"],
+    "scan_tag": ["PRIMARY KEY (tenant=? AND ref=? AND tag=?)", "INTEGER PRIMARY KEY (rowid=?)"],
+    "scan_subject": ["entry_subject (tenant=? AND subject=? AND rowid>?)"],
+    "scan_expired": ["entry_expiry (tenant=? AND expires_at<?)"],
+    "scan_cold": ["entry_gone (tenant=?"],
+    "other_ref": ["(tenant=? AND ref<?)", "(tenant=? AND ref>?)"],
+    "match": ["INTEGER PRIMARY KEY (rowid=?)"],
+    "pick": ["INTEGER PRIMARY KEY (rowid=?)"],
+    "pick_near": ["INTEGER PRIMARY KEY (rowid=?)", "vector_entry (n=?)"],
+    "around": [
+        "entry_live (tenant=? AND ref=? AND created_at=? AND n<?)",
+        "entry_live (tenant=? AND ref=? AND created_at<?)",
+        "entry_live (tenant=? AND ref=? AND created_at=? AND n>?)",
+        "entry_live (tenant=? AND ref=? AND created_at>?)",
+    ],
+    "vectors_since": ["PRIMARY KEY (tenant=? AND ref=? AND seq>?)"],
+    "vectors_at": ["vector_entry (n=?"],
+    "links_from": ["PRIMARY KEY (tenant=? AND ref=? AND from_id=?)"],
+    "links_to": ["link_to (tenant=? AND ref=? AND to_id=?)"],
+    "read_log": ["PRIMARY KEY (tenant=? AND seq>?)"],
+    "load": ["(tenant=? AND space=? AND key=?"],
+    "documents": ["(tenant=? AND space=? AND key>?)"],
+    "answer": ["PRIMARY KEY (tenant=? AND key=?)"],
+    "tenant": ["(name=?)"],
+    "last_position": ["INTEGER PRIMARY KEY (rowid"],
+    "key": ["PRIMARY KEY (id=?)"],
+}
+SMALL = {"tenants", "keys", "refs"}
+"""Lists of a few names: reading all of it is what they are for."""
+NOT_TABLES = re.compile(r"SCAN (?:p|w|wanted|json_each|words_1|CONSTANT ROW|\(subquery-\d+\))\b")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+    store = SqliteStore(tmp_path / "plans.db")
+    store.write(Scope("acme", "notes"), lambda tx: put(tx, make_entry(id="a", ref="notes")))
+    store.close()
+    connection = apsw.Connection(str(tmp_path / "plans.db"))
+    yield connection
+    connection.close()
+
+
+def plan(db: apsw.Connection, sql: str) -> list[str]:
+    sql = sql.format(words="words_1")
+    bindings: Any = defaultdict(lambda: None)
+    if not re.search(r":[a-z]", sql):
+        numbered = [int(number) for number in re.findall(r"\?(\d)", sql)]
+        bindings = [None] * (max(numbered) if numbered else sql.count("?"))
+    return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", bindings).fetchall()]
+
+
+def reading(queries: dict[str, str]) -> dict[str, str]:
+    without_comments = {name: re.sub(r"^--.*\n", "", sql, flags=re.M).strip() for name, sql in queries.items()}
+    return {name: sql for name, sql in without_comments.items() if sql.startswith("SELECT")}
+
+
+@pytest.mark.parametrize("queries", [QUERIES, PLAIN_QUERIES], ids=["filter", "readable"])
+@pytest.mark.parametrize("name", sorted(FOUND_BY))
+def test_a_hot_query_uses_its_index(db: apsw.Connection, queries: dict[str, str], name: str) -> None:
+    steps = plan(db, queries[name])
+    for wanted in FOUND_BY[name]:
+        assert any(wanted in step for step in steps), steps
+
+
+@pytest.mark.parametrize("queries", [QUERIES, PLAIN_QUERIES], ids=["filter", "readable"])
+def test_no_query_reads_a_whole_table(db: apsw.Connection, queries: dict[str, str]) -> None:
+    for name, sql in reading(queries).items():
+        if name not in SMALL:
+            scans = [step for step in plan(db, sql) if step.startswith("SCAN") and not NOT_TABLES.match(step)]
+            assert not scans, (name, scans)
+
+
+def test_a_tag_is_looked_up_by_entry_and_not_the_other_way_round(db: apsw.Connection) -> None:
+    steps = [step for step in plan(db, QUERIES["scan_newest"]) if " tag " in step]
+    assert steps == ["SEARCH tag USING PRIMARY KEY (tenant=? AND ref=? AND tag=? AND n=?)"] * 2
