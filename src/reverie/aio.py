@@ -25,14 +25,19 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from reverie import library
+from reverie.core.dream import DreamReport, Estimate
 from reverie.core.entry import Entry, Link, Receipt, Source
 from reverie.core.event import Event
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, Page
 from reverie.host.audit import Verdict
+from reverie.host.consolidate import Consolidated
+from reverie.host.dream import Progress
 from reverie.host.erase import Forgotten
+from reverie.host.lineage import Diff, Verified, Why
 from reverie.host.recall import Context, SearchResult
-from reverie.library import When
+from reverie.host.schedule import Due, Schedule
+from reverie.library import Age, When
 
 T = TypeVar("T")
 
@@ -127,6 +132,77 @@ class AsyncMemory:
     async def sweep(self) -> int:
         """Destroy what has expired or outlived the undo window; returns how many entries."""
         return await self._run(self._memory.sweep)
+
+    async def dreams(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
+        """Reports of dreams, newest first."""
+        return await self._run(functools.partial(self._memory.dreams, ref, limit=limit))
+
+    async def dream(self, dream_id: str) -> DreamReport:
+        """The report of one dream. Raises NotFound."""
+        return await self._run(functools.partial(self._memory.dream, dream_id))
+
+    async def undo(self, dream_id: str) -> DreamReport:
+        """Put the sources of a dream back exactly, within the undo window. All of it, or nothing."""
+        return await self._run(functools.partial(self._memory.undo, dream_id))
+
+    async def diff(self, dream_id: str) -> Diff:
+        """What a dream kept, shortened, merged and retired."""
+        return await self._run(functools.partial(self._memory.diff, dream_id))
+
+    async def verify_dream(self, dream_id: str) -> Verified:
+        """Dream again from the same sources and compare bytes. Changes nothing."""
+        return await self._run(functools.partial(self._memory.verify_dream, dream_id))
+
+    async def archive(self, checksum: str) -> bytes:
+        """The canonical bytes of an archive; their SHA-256 is the checksum."""
+        return await self._run(functools.partial(self._memory.archive, checksum))
+
+    async def index(self, ref: str | None = None) -> Mapping[str, Any]:
+        """MEMORY-INDEX.json: what the next session loads at its start."""
+        return await self._run(functools.partial(self._memory.index, ref))
+
+    async def schedules(self) -> Sequence[Due]:
+        """Every schedule: how it last went, when it is due next, why it did not run."""
+        return await self._run(self._memory.schedules)
+
+    async def schedule(
+        self,
+        cron: str,
+        *,
+        ref: str | None = None,
+        zone: str | None = None,
+        kind: Literal["dream", "consolidate"] = "dream",
+        budget: int | None = None,
+        fit: bool = True,
+        older_than: Age | None = None,
+        least_entries: int = 2,
+        least_tokens: int = 0,
+        jitter: Age | None = None,
+        missed: Literal["once", "skip"] = "once",
+        paused: bool = False,
+    ) -> Schedule:
+        """Dream by the clock: one memory, or (without `ref`) each of the tenant's. A running server does it."""
+        return await self._run(
+            functools.partial(
+                self._memory.schedule,
+                cron,
+                ref=ref,
+                zone=zone,
+                kind=kind,
+                budget=budget,
+                fit=fit,
+                older_than=older_than,
+                least_entries=least_entries,
+                least_tokens=least_tokens,
+                jitter=jitter,
+                missed=missed,
+                paused=paused,
+            )
+        )
+
+    async def unschedule(self, schedule_id: str) -> None:
+        """Remove a schedule."""
+        return await self._run(functools.partial(self._memory.unschedule, schedule_id))
 
     async def export(self, *, ref: str | None = None) -> AsyncIterator[bytes]:
         """The lines of a bundle."""
@@ -242,3 +318,75 @@ class AsyncRef:
     async def links(self, entry_id: str, *, incoming: bool = False) -> Sequence[Link]:
         """The arrows from an entry, or to it."""
         return await self._run(functools.partial(self._ref.links, entry_id, incoming=incoming))
+
+    async def plan_dream(
+        self,
+        budget: int | None = None,
+        *,
+        fit: bool = False,
+        distiller: str = "extractive",
+        after: Literal["cold", "archive", "purge"] = "cold",
+        older_than: Age | None = None,
+        kinds: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        session: str | None = None,
+    ) -> Estimate:
+        """What `dream` would do with the same arguments now. Touches nothing."""
+        return await self._run(
+            functools.partial(
+                self._ref.plan_dream,
+                budget,
+                fit=fit,
+                distiller=distiller,
+                after=after,
+                older_than=older_than,
+                kinds=kinds,
+                tags=tags,
+                session=session,
+            )
+        )
+
+    async def dream(
+        self,
+        budget: int | None = None,
+        *,
+        fit: bool = False,
+        distiller: str = "extractive",
+        after: Literal["cold", "archive", "purge"] = "cold",
+        older_than: Age | None = None,
+        kinds: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        session: str | None = None,
+        progress: Progress | None = None,
+    ) -> DreamReport | None:
+        """Distil many memories into one, within `budget` tokens of input and output. None: nothing to do.
+
+        All of it happens, or nothing. Pinned and held memories stay as they are. `fit` takes the oldest part that
+        the budget can hold; call it again for the rest. `progress(step, done, total)` is called on the way.
+        """
+        return await self._run(
+            functools.partial(
+                self._ref.dream,
+                budget,
+                fit=fit,
+                distiller=distiller,
+                after=after,
+                older_than=older_than,
+                kinds=kinds,
+                tags=tags,
+                session=session,
+                progress=progress,
+            )
+        )
+
+    async def why(self, entry_id: str) -> Why:
+        """The tree from a memory down to the original words it was made from."""
+        return await self._run(functools.partial(self._ref.why, entry_id))
+
+    async def derived(self, entry_id: str) -> Sequence[str]:
+        """Ids of everything made from this memory, directly or through others."""
+        return await self._run(functools.partial(self._ref.derived, entry_id))
+
+    async def consolidate(self) -> Consolidated:
+        """Merge duplicates and supersede outdated statements. A second pass changes nothing."""
+        return await self._run(self._ref.consolidate)

@@ -12,14 +12,15 @@ for hit in notes.search("how to reach the customer").hits:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from reverie.app import build_host
 from reverie.core.actor import Actor
-from reverie.core.clock import from_iso
+from reverie.core.clock import from_iso, parse_duration
+from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, Selector
 from reverie.core.entry import Draft, Entry, EntryState, Link, Receipt, Source, valid_tenant
 from reverie.core.errors import Invalid
 from reverie.core.event import Event
@@ -27,11 +28,16 @@ from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, Page
 from reverie.host import Host
 from reverie.host.audit import Verdict
+from reverie.host.consolidate import Consolidated
+from reverie.host.dream import Progress
 from reverie.host.erase import Forgotten
+from reverie.host.lineage import Diff, Verified, Why
 from reverie.host.recall import Context, SearchResult
+from reverie.host.schedule import Due, Schedule
 from reverie.settings import Settings
 
 When = datetime | str | int
+Age = timedelta | str | int
 _DRAFT_FIELDS = frozenset({"content", "kind", "tags", "subject", "attributes", "id", "source", "created_at"}) | {
     "expires_at",
     "pinned",
@@ -106,6 +112,74 @@ class Memory:
     def sweep(self) -> int:
         """Destroy what has expired or outlived the undo window; returns how many entries."""
         return self.host.lifecycle.expire(self.actor) + self.host.lifecycle.retain(self.actor)
+
+    def dreams(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
+        """Reports of dreams, newest first."""
+        return self.host.lineage.reports(self.actor, ref=ref, limit=limit)
+
+    def dream(self, dream_id: str) -> DreamReport:
+        """The report of one dream. Raises NotFound."""
+        return self.host.lineage.report(self.actor, dream_id)
+
+    def undo(self, dream_id: str) -> DreamReport:
+        """Put the sources of a dream back exactly, within the undo window. All of it, or nothing."""
+        return self.host.lineage.undo(self.actor, dream_id)
+
+    def diff(self, dream_id: str) -> Diff:
+        """What a dream kept, shortened, merged and retired."""
+        return self.host.lineage.diff(self.actor, dream_id)
+
+    def verify_dream(self, dream_id: str) -> Verified:
+        """Dream again from the same sources and compare bytes. Changes nothing."""
+        return self.host.lineage.verify(self.actor, dream_id)
+
+    def archive(self, checksum: str) -> bytes:
+        """The canonical bytes of an archive; their SHA-256 is the checksum."""
+        return self.host.archives.get(self.actor, checksum)
+
+    def index(self, ref: str | None = None) -> Mapping[str, Any]:
+        """MEMORY-INDEX.json: what the next session loads at its start."""
+        return self.host.archives.index(self.actor, ref=ref)
+
+    def schedules(self) -> Sequence[Due]:
+        """Every schedule: how it last went, when it is due next, why it did not run."""
+        return self.host.schedules.all(self.actor)
+
+    def schedule(
+        self,
+        cron: str,
+        *,
+        ref: str | None = None,
+        zone: str | None = None,
+        kind: Literal["dream", "consolidate"] = "dream",
+        budget: int | None = None,
+        fit: bool = True,
+        older_than: Age | None = None,
+        least_entries: int = 2,
+        least_tokens: int = 0,
+        jitter: Age | None = None,
+        missed: Literal["once", "skip"] = "once",
+        paused: bool = False,
+    ) -> Schedule:
+        """Dream by the clock: one memory, or (without `ref`) each of the tenant's. A running server does it."""
+        fields = {
+            "cron": cron,
+            "ref": ref,
+            "kind": kind,
+            "budget": budget,
+            "fit": fit,
+            "older_than_ms": age_ms(older_than, "/older_than"),
+            "least_entries": least_entries,
+            "least_tokens": least_tokens,
+            "jitter_ms": age_ms(jitter, "/jitter"),
+            "missed": missed,
+            "paused": paused,
+        }
+        return self.host.schedules.save(self.actor, fields if zone is None else {**fields, "zone": zone})
+
+    def unschedule(self, schedule_id: str) -> None:
+        """Remove a schedule."""
+        self.host.schedules.drop(self.actor, schedule_id)
 
     def export(self, *, ref: str | None = None) -> Iterator[bytes]:
         """The lines of a bundle."""
@@ -236,6 +310,98 @@ class Ref:
     def links(self, entry_id: str, *, incoming: bool = False) -> Sequence[Link]:
         """The arrows from an entry, or to it."""
         return self._host.reading.links(self._actor, self.name, entry_id, incoming=incoming)
+
+    def plan_dream(
+        self,
+        budget: int | None = None,
+        *,
+        fit: bool = False,
+        distiller: str = "extractive",
+        after: Literal["cold", "archive", "purge"] = "cold",
+        older_than: Age | None = None,
+        kinds: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        session: str | None = None,
+    ) -> Estimate:
+        """What `dream` would do with the same arguments now. Touches nothing."""
+        plan = _plan(self.name, budget, fit, distiller, after, older_than, kinds, tags, session)
+        return self._host.dreaming.plan(self._actor, plan)
+
+    def dream(
+        self,
+        budget: int | None = None,
+        *,
+        fit: bool = False,
+        distiller: str = "extractive",
+        after: Literal["cold", "archive", "purge"] = "cold",
+        older_than: Age | None = None,
+        kinds: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        session: str | None = None,
+        progress: Progress | None = None,
+    ) -> DreamReport | None:
+        """Distil many memories into one, within `budget` tokens of input and output. None: nothing to do.
+
+        All of it happens, or nothing. Pinned and held memories stay as they are. `fit` takes the oldest part that
+        the budget can hold; call it again for the rest. `progress(step, done, total)` is called on the way.
+        """
+        plan = _plan(self.name, budget, fit, distiller, after, older_than, kinds, tags, session)
+        return self._host.dreaming.run(self._actor, plan, progress=progress)
+
+    def why(self, entry_id: str) -> Why:
+        """The tree from a memory down to the original words it was made from."""
+        return self._host.lineage.why(self._actor, self.name, entry_id)
+
+    def derived(self, entry_id: str) -> Sequence[str]:
+        """Ids of everything made from this memory, directly or through others."""
+        return self._host.lineage.derived(self._actor, self.name, entry_id)
+
+    def consolidate(self) -> Consolidated:
+        """Merge duplicates and supersede outdated statements. A second pass changes nothing."""
+        return self._host.consolidating.run(self._actor, self.name)
+
+
+def _plan(
+    ref: str,
+    budget: int | None,
+    fit: bool,
+    distiller: str,
+    after: str,
+    older_than: Age | None,
+    kinds: Iterable[str] | None,
+    tags: Iterable[str],
+    session: str | None,
+) -> DreamPlan:
+    if after not in list(After):
+        raise Invalid(f"after is one of {', '.join(After)}.", pointer="/after")
+    if isinstance(kinds, str) or isinstance(tags, str):
+        raise Invalid("kinds and tags are lists of texts.")
+    return DreamPlan(
+        ref=ref,
+        selector=Selector(
+            kinds=None if kinds is None else tuple(kinds),
+            tags=tuple(tags),
+            session=session,
+            older_than_ms=age_ms(older_than, "/older_than"),
+        ),
+        budget=budget,
+        distiller=distiller,
+        after=After(after),
+        fit=fit,
+    )
+
+
+def age_ms(age: Age | None, pointer: str) -> int:
+    """Milliseconds of a timedelta, a text such as `7d` or `P7D`, or milliseconds; 0 of None."""
+    if age is None:
+        return 0
+    if isinstance(age, timedelta):
+        age = int(age.total_seconds() * 1000)
+    if isinstance(age, str):
+        return parse_duration(age, pointer=pointer)
+    if isinstance(age, bool) or not isinstance(age, int) or age < 0:
+        raise Invalid("An age is a timedelta, a text such as 7d, or milliseconds.", pointer=pointer)
+    return age
 
 
 def to_draft(fields: Mapping[str, Any]) -> Draft:

@@ -46,7 +46,7 @@ class Host:
         self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
         self.forgetting = Forgetting(parts, self.rules, self.writing, self.archives)
         self.consolidating = Consolidating(parts)
-        self.schedules = Schedules(parts, self.dreaming, self.consolidating)
+        self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating)
         self.lineage = Lineage(parts, self.rules, self.archives)
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import parse_duration
-from reverie.core.dream import DreamPlan, DreamReport, Selector
+from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector
 from reverie.core.entry import Scope
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
@@ -28,6 +28,7 @@ from reverie.core.query import Filter
 from reverie.host.consolidate import Consolidating
 from reverie.host.dream import Dreaming, Progress, load_report
 from reverie.host.parts import Parts
+from reverie.host.rules import RuleBook
 from reverie.host.write import check_ref
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -87,20 +88,29 @@ class Due(Struct, frozen=True):
 class Schedules:
     """Keeps schedules and runs what is due."""
 
-    def __init__(self, parts: Parts, dreaming: Dreaming, consolidating: Consolidating) -> None:
+    def __init__(self, parts: Parts, rules: RuleBook, dreaming: Dreaming, consolidating: Consolidating) -> None:
         self._parts = parts
+        self._rules = rules
         self._dreaming = dreaming
         self._consolidating = consolidating
 
-    def save(self, actor: Actor, fields: Mapping[str, Any]) -> Schedule:
-        """Make a schedule, or change the one of the same id. Unknown fields are refused."""
+    def save(self, actor: Actor, fields: Mapping[str, Any], *, existing: bool = False) -> Schedule:
+        """Make a schedule, or change the one of the same id. Unknown fields are refused.
+
+        `existing`: only change; raises NotFound when there is none. A new schedule is meant in the tenant's zone.
+        """
         actor.require(Right.DREAM)
         if self._parts.read_only:
             raise ReadOnly()
 
+        zone = self._rules.current(actor.tenant).policy.zone
+
         def body(tx: WriteTx) -> Schedule:
             stored = _load(tx, str(fields.get("id", "")))
-            values = msgspec.to_builtins(stored) if stored else {"id": self._parts.ids.new(), "created_at": tx.now}
+            if stored is None and existing:
+                raise NotFound("There is no schedule of that id.")
+            made = {"id": self._parts.ids.new(), "created_at": tx.now, "zone": zone}
+            values = msgspec.to_builtins(stored) if stored else made
             schedule = _checked({**values, **fields}, now=tx.now)
             data = {"schedule": schedule.id, "cron": schedule.cron, "kind": schedule.kind, "paused": schedule.paused}
             seq = tx.append(NewEvent("schedule.saved", "SCHEDULE", actor.id, data=data))
@@ -149,6 +159,8 @@ class Schedules:
     def run_now(self, actor: Actor, schedule_id: str, *, progress: Progress | None = None) -> Outcome:
         """Run a schedule at once, whatever its cron says; its next tick stays as it was."""
         actor.require(Right.DREAM)
+        if self._parts.read_only:
+            raise ReadOnly()
         found = self._parts.store.read(Scope(actor.tenant), lambda tx: _load(tx, schedule_id))
         if found is None:
             raise NotFound("There is no schedule of that id.")
@@ -175,22 +187,26 @@ class Schedules:
 
     def _run(self, actor: Actor, schedule: Schedule, tick: int, progress: Progress | None) -> Outcome:
         dreams: list[str] = []
-        status, code = "nothing", None
-        try:
-            for ref in self._refs(actor, schedule):
+        idle: str | None = None
+        failed: str | None = None
+        for ref in self._refs(actor, schedule):
+            try:
                 short = self._below(actor, schedule, ref)
-                if short is not None:
-                    code = short
-                    continue
-                made = self._one(actor, schedule, tick, ref, progress)
+                made = None if short else self._one(actor, schedule, tick, ref, progress)
                 if made is not None:
                     dreams.append(made)
-            if dreams:
-                status, code = "done", None
-        except ReverieError as fault:
-            status, code = "failed", fault.reason
-        except Exception as fault:  # one schedule must not stop the others
-            status, code = "failed", type(fault).__name__
+                idle = short or idle
+            except GateFailed as fault:
+                if fault.details.get("gates") == ["smaller"]:
+                    idle = "cannot_be_smaller"
+                else:
+                    failed = fault.reason
+            except ReverieError as fault:
+                failed = fault.reason
+            except Exception as fault:  # one memory must not stop the others, nor one schedule
+                failed = type(fault).__name__
+        status = "failed" if failed else "done" if dreams else "nothing"
+        code = failed or (None if dreams else idle)
         outcome = Outcome(tick=tick, at=self._parts.clock.now(), status=status, code=code, dreams=dreams)
         self._note(actor, schedule.id, outcome)
         return outcome

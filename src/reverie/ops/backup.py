@@ -26,10 +26,13 @@ from reverie.store.contract import Store
 FORMAT = "reverie.backup/1"
 DATABASE = "reverie.db"
 KEY = "reverie.key"
+LEDGER = "forgotten.jsonl"
 _BLOCK = 1 << 20
 
 Progress = Callable[[int, int], None]
 OpenStore = Callable[[str], Store]
+ForgetAgain = Callable[[Path, Path], int]
+"""Given a database and a ledger: forget in the one what the other says was forgotten; returns how many subjects."""
 
 
 def create(
@@ -82,11 +85,22 @@ def verify(file: Path, *, open_store: OpenStore, progress: Progress | None = Non
         return _copy_and_prove(file, Path(folder) / DATABASE, open_store, progress)
 
 
-def restore(file: Path, into: Path, *, open_store: OpenStore, progress: Progress | None = None) -> dict[str, Any]:
+def restore(
+    file: Path,
+    into: Path,
+    *,
+    open_store: OpenStore,
+    ledger: Path | None = None,
+    forget_again: ForgetAgain | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
     """Bring a backup back as the database of the data folder `into`, which must be new or empty.
 
-    The database appears under its name only after it was verified. An older schema is brought up to date.
+    The database appears under its name only after it was verified, and after everything that `ledger` says was
+    forgotten since the backup was made is forgotten again. An older schema is brought up to date.
     """
+    if ledger is not None and not ledger.is_file():
+        raise Invalid(f"There is no forget ledger at {ledger}.")
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise Invalid(f"{into} is not an empty folder. Restore into a new one, look at it, then swap the folders.")
     made = not into.exists()
@@ -98,11 +112,15 @@ def restore(file: Path, into: Path, *, open_store: OpenStore, progress: Progress
         if key_copy.is_file():
             _write(into / KEY, key_copy.read_bytes())
         facts["key_file"] = KEY if key_copy.is_file() else None
+        facts["forgotten_again"] = None
+        if ledger is not None:
+            _write(into / LEDGER, ledger.read_bytes())
+            facts["forgotten_again"] = forget_again(partial, into / LEDGER) if forget_again else 0
         _sync(partial)
         partial.rename(into / DATABASE)
         _sync(into)
     except BaseException:
-        for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm"), into / KEY):
+        for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm"), into / KEY, into / LEDGER):
             leftover.unlink(missing_ok=True)
         if made:
             with contextlib.suppress(OSError):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reverie.doors.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, session
-from reverie.doors.cli.terminal import note, print_json, progress, say
+from reverie.doors.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, load_settings, session
+from reverie.doors.cli.terminal import many, note, print_json, progress, say
+
+if TYPE_CHECKING:
+    from reverie.settings import Settings
 
 app = typer.Typer(help="Online backups: create, verify. `reverie restore` brings one back.", no_args_is_help=True)
 
@@ -40,7 +45,7 @@ def create(
     if json:
         print_json(manifest)
         return
-    say(f"backed up {manifest['bytes']} bytes, {len(manifest['tenants'])} tenants, to {file} (verified)")
+    say(f"backed up {manifest['bytes']} bytes, {many(len(manifest['tenants']), 'tenant')}, to {file} (verified)")
     if manifest["key_file"] is None and key.exists():
         note(f"The key file {key} is not inside. Keep a copy of it elsewhere, or use --with-key:")
         note("without it, registered secrets of a restored backup cannot be opened.")
@@ -59,15 +64,25 @@ def verify(file: File, json: Json = False) -> None:
 
     with progress("verifying") as report:
         found = prove(file, open_store=open_store, progress=report)
-    _print(found, json, f"sound: {len(found['tenants'])} tenants, {found['bytes']} bytes, schema {found['schema']}")
+    _print(
+        found, json, f"sound: {many(len(found['tenants']), 'tenant')}, {found['bytes']} bytes, schema {found['schema']}"
+    )
 
 
 def restore(
     file: File,
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="A new or empty data folder.")],
+    ledger: Annotated[
+        Path | None,
+        typer.Option("--ledger", metavar="FILE", help="What was forgotten; else forgotten.jsonl of the data folder."),
+    ] = None,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
     """Bring a backup back, into a folder of its own. It is verified first; nothing is ever overwritten.
+
+    What was forgotten after the backup was made is forgotten again, by the ledger of the data folder in use.
 
     \b
     Example:
@@ -76,11 +91,45 @@ def restore(
     from reverie.app import open_store
     from reverie.ops.backup import restore as bring_back
 
+    live = load_settings(data, database_url)
+    if ledger is None and live.database != ":memory:" and live.ledger_path.is_file():
+        ledger = live.ledger_path
+    again = partial(_forget_again, live=live)
     with progress("restoring") as report:
-        found = bring_back(file, into, open_store=open_store, progress=report)
-    _print(found, json, f"restored to {into}: {len(found['tenants'])} tenants. Start it: reverie serve --data {into}")
-    if not json and found["key_file"] is None:
+        found = bring_back(file, into, open_store=open_store, ledger=ledger, forget_again=again, progress=report)
+    _print(
+        found,
+        json,
+        f"restored to {into}: {many(len(found['tenants']), 'tenant')}. Start it: reverie serve --data {into}",
+    )
+    if json:
+        return
+    if found["forgotten_again"] is None:
+        note("There was no forget ledger: if anything was forgotten after the backup was made, forget it again.")
+    elif found["forgotten_again"]:
+        note(f"{found['forgotten_again']} subjects that were forgotten after the backup was made are forgotten again.")
+    if found["key_file"] is None:
         note(f"Put the key file back as {into / 'reverie.key'} if tenants have registered secrets.")
+
+
+def _forget_again(database: Path, ledger: Path, *, live: Settings) -> int:
+    """Forget, in a database that is being restored, what the ledger names."""
+    from reverie.app import build_host
+    from reverie.host import Host
+    from reverie.models.ledger import FileLedger
+
+    key = database.with_name("reverie.key")
+    chosen = replace(live, database_url=f"sqlite:///{database.absolute()}", key_file=str(_first(key, live.key_path)))
+    opened = build_host(chosen, create=False)
+    try:
+        host = Host(replace(opened.parts, ledger=FileLedger(ledger), read_only=False))
+        return sum(host.forgetting.replay(host.system_actor(tenant)) for tenant in host.tenants())
+    finally:
+        opened.close()
+
+
+def _first(*paths: Path) -> Path:
+    return next((path for path in paths if path.is_file()), paths[0])
 
 
 def _print(found: dict[str, Any], json: bool, line: str) -> None:

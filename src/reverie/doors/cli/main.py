@@ -16,14 +16,17 @@ from reverie.doors.cli import (
     audit,
     backup,
     bundles,
+    dream,
     entries,
     entry,
     keys,
+    lineage,
     operate,
     policy,
     privacy,
     put,
     recall,
+    schedules,
     secrets,
 )
 from reverie.doors.cli.terminal import neutral, one_line
@@ -36,9 +39,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (put, entries, recall, privacy, bundles, operate):
+for module in (put, entries, recall, lineage, privacy, bundles, operate):
     module.register(app)
 app.add_typer(entry.app, name="entry")
+app.add_typer(dream.app, name="dream")
+app.add_typer(schedules.app, name="schedules")
 app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="secrets")
 app.add_typer(policy.app, name="policy")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reverie.doors.cli.session import DEFAULT_TENANT, AllTenants, AnyRef, Data, DatabaseUrl, Json, Tenant, session
-from reverie.doors.cli.terminal import note, print_json, print_table, progress, say
+from reverie.doors.cli.terminal import many, note, print_json, print_table, progress, say
+
+if TYPE_CHECKING:
+    from reverie.host.erase import Forgotten
 
 
 def register(app: typer.Typer) -> None:
@@ -37,20 +40,24 @@ def forget(
     with session(tenant, data, database_url) as opened:
         forgetting = opened.host.forgetting
         found = forgetting.forget(opened.actor, subject, ref=ref, preview=True)
-        if not preview and found.forgotten:
+        if not preview and (found.forgotten or found.derived):
             if not yes:
-                note(_counted(found.forgotten, found.bytes, found.refs, found.held))
+                note(_counted(found))
                 confirm("Destroy them for good?", json)
             found = forgetting.forget(opened.actor, subject, ref=ref)
     if json:
         print_json(found)
         return
-    if not found.forgotten:
+    if not found.forgotten and not found.derived:
         say("There is nothing about this subject.")
     elif found.preview:
-        say(_counted(found.forgotten, found.bytes, found.refs, found.held))
+        say(_counted(found))
     else:
-        say(f"forgot {found.forgotten} memories ({found.bytes} bytes) in {found.refs} refs")
+        where = many(found.refs, "ref")
+        say(f"forgot {many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {where}")
+        if found.derived:
+            back = f"; {found.restored} memories came back to be read" if found.restored else ""
+            say(f"{found.derived} dreams made from them are gone, {found.redone} were dreamt again without them{back}")
         say(
             f"the certificate is event {found.certificate}: reverie audit export --after {(found.certificate or 1) - 1}"
         )
@@ -131,6 +138,10 @@ def confirm(question: str, json: bool) -> None:
         raise typer.Abort
 
 
-def _counted(entries: int, size: int, refs: int, held: int) -> str:
-    kept = f"; {held} of them are on hold" if held else ""
-    return f"{entries} memories ({size} bytes) in {refs} refs are about this subject{kept}"
+def _counted(found: Forgotten) -> str:
+    text = f"{found.forgotten} memories ({found.bytes} bytes) in {found.refs} refs are about this subject"
+    if found.derived:
+        text += (
+            f"; {found.derived} dreams were made from them, {found.redone} of these will be dreamt again without them"
+        )
+    return text + (f"; {found.held} of all these are on hold" if found.held else "")
