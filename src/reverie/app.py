@@ -17,6 +17,8 @@ from reverie.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from reverie.dream.request import Distiller
+    from reverie.models.chat import ChatModel
     from reverie.ops.traces import Traces
     from reverie.store.contract import Store
 
@@ -33,8 +35,32 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             tokens=TokenCounter(settings.tokenizer) if settings.tokenizer != "none" else None,
             cipher=FileCipher(settings.key_path) if settings.database != ":memory:" or settings.key_file else None,
             ledger=FileLedger(settings.ledger_path) if settings.database != ":memory:" else None,
+            distillers={"llm": model} if (model := build_distiller(settings)) else {},
+            own_secrets={"model-api-key": settings.model_api_key.reveal()} if settings.model_api_key else {},
             read_only=settings.read_only,
         )
+    )
+
+
+def build_distiller(settings: Settings) -> Distiller | None:
+    """The distiller `llm`, when a model is configured. Raises Invalid when the provider's client is not installed."""
+    if settings.model_provider == "none":
+        return None
+    from reverie.models.anthropic import AnthropicModel
+    from reverie.models.llm import LlmDistiller
+    from reverie.models.openai import OpenAiModel
+
+    key, url = settings.model_api_key.reveal(), settings.model_base_url
+    model: ChatModel = (
+        AnthropicModel(settings.model, api_key=key, base_url=url)
+        if settings.model_provider == "anthropic"
+        else OpenAiModel(settings.model, api_key=key, base_url=url)
+    )
+    return LlmDistiller(
+        model,
+        context=settings.model_context,
+        price_in=settings.model_price_in,
+        price_out=settings.model_price_out,
     )
 
 

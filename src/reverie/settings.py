@@ -15,6 +15,21 @@ def _setting(default: Any, variable: str, text: str) -> Any:
     return field(default=default, metadata={"variable": variable, "help": text})
 
 
+class Hidden(str):
+    """A credential. Printed, logged or encoded, it only says whether it is set; `reveal` gives the value."""
+
+    _value: str
+
+    def __new__(cls, value: str = "") -> Hidden:
+        made = super().__new__(cls, "(set)" if value else "")
+        made._value = value
+        return made
+
+    def reveal(self) -> str:
+        """The value."""
+        return self._value
+
+
 def default_data() -> str:
     """Where memory lives when nobody says: `$XDG_DATA_HOME/reverie`, else `~/.local/share/reverie`."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -37,6 +52,15 @@ class Settings:
     rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
     rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
     sweep_seconds: int = _setting(60, "REVERIE_SWEEP_SECONDS", "pause between sweeps of expired and retired text")
+    model_provider: str = _setting("none", "REVERIE_MODEL_PROVIDER", "none, openai (any compatible) or anthropic")
+    model: str = _setting("", "REVERIE_MODEL", "name of the model that dreams with the distiller `llm`")
+    model_base_url: str = _setting("", "REVERIE_MODEL_BASE_URL", "address of the endpoint; empty: the provider's own")
+    model_api_key: Hidden = _setting(  # noqa: RUF009
+        Hidden(), "REVERIE_MODEL_API_KEY", "key for the endpoint; from the environment only, never stored or shown"
+    )
+    model_context: int = _setting(32_000, "REVERIE_MODEL_CONTEXT", "tokens the model takes, input and output together")
+    model_price_in: int = _setting(0, "REVERIE_MODEL_PRICE_IN", "cents per million input tokens; 0: not counted")
+    model_price_out: int = _setting(0, "REVERIE_MODEL_PRICE_OUT", "cents per million output tokens; 0: not counted")
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
 
@@ -62,6 +86,7 @@ class Settings:
         choices = {
             "tokenizer": ("o200k_base", "cl100k_base", "none"),
             "embedder": ("static", "none"),
+            "model_provider": ("none", "openai", "anthropic"),
             "log_level": ("debug", "info", "warning", "error"),
             "log_format": ("text", "json"),
         }
@@ -70,6 +95,11 @@ class Settings:
                 raise Invalid(f"{variable(name)} is one of {', '.join(allowed)}.")
         if not 0 <= self.port <= 65535:
             raise Invalid("REVERIE_PORT is 0 to 65535.")
+        if self.model_provider != "none":
+            if not self.model:
+                raise Invalid("REVERIE_MODEL names the model to use with REVERIE_MODEL_PROVIDER.")
+            if not self.model_api_key and not self.model_base_url:
+                raise Invalid(f"Set REVERIE_MODEL_API_KEY to use {self.model_provider}.")
 
     @property
     def data_folder(self) -> Path:
@@ -120,6 +150,8 @@ def _typed(name: str, value: Any, default: Any) -> Any:
         if word in ("0", "false", "no", "off"):
             return False
         raise Invalid(f"{variable(name)} is true or false.")
+    if isinstance(default, Hidden):
+        return value if isinstance(value, Hidden) else Hidden(str(value))
     if isinstance(default, int):
         try:
             number = int(value)

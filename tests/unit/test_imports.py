@@ -34,6 +34,7 @@ LAYERS = {
 
 PEERS_ALLOWED = {
     ("dream", "redact"),  # distilled text passes the same redactor as a fresh write
+    ("models", "dream"),  # a language model is a distiller
     ("serve", "ops"),
     ("serve", "worker"),
     ("worker", "ops"),

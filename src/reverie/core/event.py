@@ -51,6 +51,8 @@ EVENT_TYPES: Mapping[str, str] = {
     "memory.corroborated": "an entry was said again: its count went up",
     "document.saved": "a document that is not memory got a new version",
     "document.dropped": "a document that is not memory was dropped",
+    "model.reserved": "a call to a model was about to be made; the most it could take was set aside",
+    "model.settled": "what a call to a model really took",
     "policy.changed": "the tenant's policy changed",
     "secret.registered": "a known secret was registered",
     "secret.removed": "a known secret was removed from the registry",

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from reverie.dream.distil import ExtractiveDistiller
 from reverie.dream.mustkeep import MustKeep
 from reverie.dream.plan import Work
 from reverie.dream.source import Statement
+from reverie.dream.spend import Spend, Tally
+
+
+def _as_is(text: str) -> str:
+    return text
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One piece of work. `complaints` name the gates a first answer failed."""
+    """One piece of work. `complaints` name the gates a first answer failed.
+
+    A distiller that sends text elsewhere passes it through `clean` first (a secret may have been registered after the
+    text was stored) and runs on `spend`.
+    """
 
     work: Work
     output_tokens: int
     count: Callable[[str], int]
     must_keep: Sequence[MustKeep]
     complaints: Sequence[str] = ()
+    clean: Callable[[str], str] = _as_is
+    spend: Spend = field(default_factory=Tally)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,6 @@ class Answer:
 
     text: str
     statements: Sequence[Statement] = ()
-    spend: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Distiller(Protocol):

@@ -21,6 +21,7 @@ from reverie.core.dream import (
     DreamReport,
     Estimate,
     GateFailed,
+    ModelFailed,
     RedactionFailed,
     SourceTrace,
     SpendExceeded,
@@ -29,12 +30,12 @@ from reverie.core.dream import (
 )
 from reverie.core.entry import READABLE, Draft, Entry, EntryState, Link, Scope, Source
 from reverie.core.errors import Busy, Invalid, NotFound, ReadOnly, ReverieError
-from reverie.core.event import NewEvent
+from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.dream.archive import archive_bytes, archive_document, index_entry, work_key
 from reverie.dream.leaks import mend
-from reverie.dream.mustkeep import MustKeep, find
+from reverie.dream.mustkeep import find
 from reverie.dream.plan import DREAM_KIND, Work, admit, oldest_that_fit, require, to_source, weigh
 from reverie.dream.request import Answer, Distiller, Extractive, Request
 from reverie.dream.source import Source as Told
@@ -44,7 +45,9 @@ from reverie.host.lifecycle import purge
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
 from reverie.host.rules import RuleBook, Rules
+from reverie.host.spend import SpendGuard, Spending
 from reverie.host.write import SUBJECT_TAG, Prepared, Writing, check_ref, entry_hash
+from reverie.redact.markers import CANONICAL
 from reverie.store.contract import ReadTx, WriteTx
 
 LEASE_MS = 15 * 60_000
@@ -99,6 +102,8 @@ class Dreaming:
         self._archives = archives
         self._extractive = Extractive()
         self._models = parts.distillers
+        self._model_names = frozenset({"llm", *parts.distillers})
+        self._spending = Spending(parts)
 
     # planning
 
@@ -203,7 +208,9 @@ class Dreaming:
             raise ReadOnly()
         dream_id = dream_id or self._parts.ids.new()
         lease = f"dream/{plan.ref}"
-        until = self._parts.clock.now() + LEASE_MS
+        policy = self._rules.current(actor.tenant).policy
+        guard = self._spending.guard(actor, dream_id, policy)
+        until = self._parts.clock.now() + LEASE_MS + policy.model_seconds_per_dream * 1000
         scope = Scope(actor.tenant, plan.ref)
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, dream_id, until=until)):
             raise Busy("This memory is being dreamt right now. Its report will show the result.")
@@ -211,7 +218,7 @@ class Dreaming:
             changed = 0
             for _ in range(_TRIES):
                 try:
-                    return self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller)
+                    return self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller, guard)
                 except Replan as moved:
                     changed += moved.changed
             raise Busy("This memory changes faster than it can be dreamt. Try again later.")
@@ -226,6 +233,7 @@ class Dreaming:
         changed: int,
         progress: Progress,
         distiller: Distiller | None,
+        guard: SpendGuard,
     ) -> DreamReport | None:
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
@@ -243,9 +251,9 @@ class Dreaming:
             )
         progress("distil", 0, len(snapshot.sources))
         chosen = distiller or self._distiller(plan, policy)
-        done = self._distil(actor, plan, work, budget, policy, chosen)
+        done = self._distil(actor, plan, work, budget, policy, chosen, guard)
         progress("commit", len(snapshot.sources), len(snapshot.sources))
-        report = self._commit(actor, plan, dream_id, snapshot, work, budget, done, changed)
+        report = self._commit(actor, plan, dream_id, snapshot, work, budget, done, changed, guard)
         progress("done", len(snapshot.sources), len(snapshot.sources))
         return report
 
@@ -255,58 +263,87 @@ class Dreaming:
             return self._extractive
         model = self._models.get(name)
         if model is None:
-            raise Invalid(
-                f"This host has no distiller '{name[:32]}'. It has: {', '.join(['extractive', *sorted(self._models)])}.",
-                pointer="/distiller",
-            )
+            has = ", ".join(["extractive", *sorted(self._models)])
+            raise Invalid(f"This host has no distiller '{name[:32]}'. It has: {has}.", pointer="/distiller")
         return model
 
     def _distil(
-        self, actor: Actor, plan: DreamPlan, work: Work, budget: int, policy: TenantPolicy, distiller: Distiller
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        work: Work,
+        budget: int,
+        policy: TenantPolicy,
+        distiller: Distiller,
+        guard: SpendGuard,
     ) -> Distilled:
         """A text that passes the gates: one repair, then (for a model, by policy) the model-free distiller."""
+        may_fall_back = distiller.name in self._model_names and policy.model_fallback == "extractive"
         try:
-            return self._gated(actor, plan, work, budget, policy, distiller)
-        except (GateFailed, RedactionFailed, SpendExceeded):
-            if distiller is self._extractive or policy.model_fallback != "extractive" or distiller.name != "llm":
+            return self._gated(actor, plan, work, budget, policy, distiller, guard)
+        except (GateFailed, RedactionFailed, SpendExceeded, ModelFailed) as refused:
+            if not may_fall_back:
                 raise
-            reason = "gates"
+            reason = why_not(refused)
         except ReverieError:
             raise
-        except Exception as fault:  # a model that is down, slow or talks nonsense never costs a dream
-            if distiller is self._extractive or policy.model_fallback != "extractive":
-                raise ReverieError(
-                    f"The distiller failed ({type(fault).__name__}).", code="distiller_failed"
-                ) from fault
+        except Exception as fault:  # a distiller that breaks never costs a dream, nor shows what it was working on
             reason = type(fault).__name__
-        return replace(self._gated(actor, plan, work, budget, policy, self._extractive), fell_back=reason)
+        if not may_fall_back:
+            raise ReverieError(f"The distiller failed ({reason}). Nothing was stored.", code="distiller_failed")
+        done = self._gated(actor, plan, work, budget, policy, self._extractive, guard)
+        return replace(done, fell_back=reason)
 
     def _gated(
-        self, actor: Actor, plan: DreamPlan, work: Work, budget: int, policy: TenantPolicy, distiller: Distiller
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        work: Work,
+        budget: int,
+        policy: TenantPolicy,
+        distiller: Distiller,
+        guard: SpendGuard,
     ) -> Distilled:
+        def clean(text: str) -> str:
+            return self._clean(actor, text, plan.run, self._rules.current(actor.tenant))
+
         must_keep = find(work.prepared.sources)
         limit = work.output_limit(budget, policy.dream_percent)
         earlier = self._earlier(actor, work, budget, distiller)
-        complaints: Sequence[str] = ()
-        gates: GateReport | None = None
+        complaints: tuple[str, ...] = ()
         for attempt in range(2):
-            request = Request(work, limit, self._count, must_keep, complaints)
+            request = Request(work, limit, self._count, must_keep, complaints, clean, guard)
             answer = earlier if earlier is not None and attempt == 0 else distiller.distil(request)
-            text = self._clean(actor, answer.text, plan.run, self._rules.current(actor.tenant))
-            gates = self._verify(work, text, must_keep, budget)
-            if gates.passed:
+            text = clean(answer.text)
+            gates = self._verify(work, text, budget, clean if text != answer.text else None)
+            leaks = distiller.name in self._model_names and new_markers(text, work.sources, clean)
+            if gates.passed and text.strip() and not leaks:
                 return Distilled(answer, text, gates, distiller, reused=answer is earlier)
-            complaints = gates.failures
+            complaints = gates.failures if text.strip() else ("empty",)
+            if leaks:
+                complaints = ("secret", *complaints)
             over = gates.tokens + work.input_tokens - budget
             limit = max(work.least_output, limit - max(over, 0))
+        details = {"gates": list(complaints), "missing": len(gates.missing)}
+        if "secret" in complaints:
+            raise RedactionFailed(details=details)
         raise GateFailed(
-            f"The distilled text did not pass: {', '.join(complaints)}. Nothing was stored.",
-            details={"gates": list(complaints), "missing": len(gates.missing) if gates else 0},
+            f"The distilled text did not pass: {', '.join(complaints)}. Nothing was stored.", details=details
         )
 
-    def _verify(self, work: Work, text: str, must_keep: Sequence[MustKeep], budget: int) -> GateReport:
+    def _verify(self, work: Work, text: str, budget: int, clean: Callable[[str], str] | None) -> GateReport:
+        """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
+
+        A secret that was registered after a source was stored is still in that source, and its marker in the text is
+        then nothing new.
+        """
+        sources, kept = work.sources, work.prepared.sources
+        if clean is not None:
+            sources = tuple(replace(source, content=clean(source.content)) for source in sources)
+            told = {source.id: source for source in sources}
+            kept = tuple(told[source.id] for source in kept)
         return verify(
-            work.sources, text, must_keep=must_keep, budget=budget, input_tokens=work.input_tokens, count=self._count
+            sources, text, must_keep=find(kept), budget=budget, input_tokens=work.input_tokens, count=self._count
         )
 
     def _clean(self, actor: Actor, text: str, run: str | None, rules: Rules) -> str:
@@ -343,12 +380,13 @@ class Dreaming:
         budget: int,
         done: Distilled,
         changed: int,
+        guard: SpendGuard,
     ) -> DreamReport:
         def prepare(rules: Rules) -> Callable[[WriteTx], DreamReport]:
             text = self._clean(actor, done.text, plan.run, rules)
             gates = done.gates
             if text != done.text:  # the rules know more than when the text was checked
-                gates = self._verify(work, text, find(work.prepared.sources), budget)
+                gates = self._verify(work, text, budget, lambda t: self._clean(actor, t, plan.run, rules))
                 if not gates.passed:
                     raise GateFailed(details={"gates": list(gates.failures)})
             document = archive_document(work.sources, text, budget=budget, tokenizer=self._tokenizer())
@@ -374,6 +412,7 @@ class Dreaming:
                     superseded=tuple(entry.id for entry in earlier),
                     changed_meanwhile=changed,
                     reclaimed_bytes=reclaimed,
+                    spend=guard.document(),
                 )
                 self._keep(tx, plan, report, archive, work, budget, done, snapshot.sources, text)
                 tx.release(f"dream/{plan.ref}", dream_id)
@@ -472,8 +511,8 @@ class Dreaming:
             byte_size=output.entry.byte_size,
             statements=statements,
             collapsed=[(group.kept, *group.merged) for group in work.prepared.collapsed],
+            about=about(snapshot.sources, tx.log_key()),
             gates=gate_document(gates),
-            spend=dict(done.answer.spend),
             fell_back=done.fell_back,
             reused=done.reused,
             left_for_later=snapshot.later,
@@ -575,6 +614,30 @@ def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
     return min(asked, policy.dream_budget)
 
 
+def why_not(refused: ReverieError) -> str:
+    """Why a model's work was not used, in a word or two: for the report."""
+    if isinstance(refused, SpendExceeded):
+        return f"spend: {refused.details.get('limit', 'limit')}"
+    if isinstance(refused, ModelFailed):
+        return f"model: {refused.details.get('fault', 'failed')}"
+    if isinstance(refused, RedactionFailed):
+        return "redaction"
+    return f"gates: {', '.join(refused.details.get('gates', ()))}"
+
+
+def new_markers(text: str, sources: Sequence[Told], clean: Callable[[str], str]) -> bool:
+    """Whether a clean text has a marker that no source has: its writer made up a secret, or knew one.
+
+    Redaction made it harmless; but a model that tells secrets is not believed in the rest of its sentence.
+    """
+    found = set(CANONICAL.findall(text.encode("utf-8", "surrogatepass")))
+    for source in sources:
+        if not found:
+            break
+        found -= set(CANONICAL.findall(clean(source.content).encode("utf-8", "surrogatepass")))
+    return bool(found)
+
+
 def roomy(rules: Rules) -> Rules:
     """The rules without the entry size limit: a dream may be longer than one entry may be."""
     return replace(rules, policy=rules.policy.changed({"max_entry_bytes": 16 * 2**20, "max_tags": 100_000}))
@@ -601,6 +664,18 @@ def output_draft(text: str, sources: Sequence[Entry], *, dream_id: str, checksum
         ),
         expires_at=max(e for e in expiries if e is not None) if all(e is not None for e in expiries) else None,
     )
+
+
+def subjects_of(entry: Entry) -> list[str]:
+    """Whom an entry is about: its field, and its `subject:` tags."""
+    tagged = [tag.removeprefix(SUBJECT_TAG) for tag in entry.tags if tag.startswith(SUBJECT_TAG)]
+    return [*([entry.subject] if entry.subject else []), *tagged]
+
+
+def about(entries: Sequence[Entry], key: bytes) -> dict[str, list[str]]:
+    """The keyed hashes of whom each entry is about."""
+    found = {entry.id: [keyed_hash(key, subject) for subject in subjects_of(entry)] for entry in entries}
+    return {entry_id: hashes for entry_id, hashes in found.items() if hashes}
 
 
 def trace(text: str, answer: Answer) -> list[StatementTrace]:

@@ -21,6 +21,7 @@ from reverie.host.reindex import Reindexing
 from reverie.host.rules import RuleBook
 from reverie.host.schedule import Schedules
 from reverie.host.scan import Scanning
+from reverie.host.spend import Spending
 from reverie.host.write import Writing
 
 
@@ -48,6 +49,7 @@ class Host:
         self.consolidating = Consolidating(parts)
         self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating)
         self.lineage = Lineage(parts, self.rules, self.archives)
+        self.spending = Spending(parts)
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)
 

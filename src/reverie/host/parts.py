@@ -25,6 +25,8 @@ class Parts:
     ledger: ForgetLedger | None = None
     distillers: Mapping[str, Distiller] = field(default_factory=dict)
     """Beside the model-free one, which is always there."""
+    own_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The host's own credentials by label: replaced in everything any tenant stores."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False

@@ -51,6 +51,7 @@ class RuleBook:
         self._lock = threading.Lock()
         self._held: dict[str, Rules] = {}
         self._runs: dict[tuple[str, str], KnownSecrets] = {}
+        self._own = KnownSecrets(parts.own_secrets.items())
 
     def current(self, tenant: str) -> Rules:
         """The rules as last read; `guarded` makes sure they still hold when it matters."""
@@ -70,7 +71,7 @@ class RuleBook:
                     break
             return Rules(
                 policy=TenantPolicy().changed(orjson.loads(policy.body or b"{}")) if policy else TenantPolicy(),
-                known=KnownSecrets(secrets) if secrets else KnownSecrets.EMPTY,
+                known=(KnownSecrets(secrets) if secrets else KnownSecrets.EMPTY) + self._own,
                 seq=tx.head().rules_seq,
             )
 

@@ -1,0 +1,129 @@
+"""One question to a chat model and its answer, whoever the provider is.
+
+Faults carry a kind from a fixed vocabulary and nothing a provider said: its words may quote memory text or a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Final, Protocol, TypeVar
+
+from reverie.core.errors import Invalid
+
+T = TypeVar("T")
+
+LIMITED: Final = "rate_limited"
+DOWN: Final = "unavailable"
+SLOW: Final = "timeout"
+TOO_LONG: Final = "input_too_long"
+REFUSED: Final = "refused"
+DENIED: Final = "denied"
+NONSENSE: Final = "unusable_answer"
+RETRYABLE: Final = frozenset({LIMITED, DOWN, SLOW, NONSENSE})
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is asked: instructions, data, and the JSON schema of the answer."""
+
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back. `cut`: the model ran out of output tokens."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cut: bool = False
+
+
+class ModelFault(Exception):
+    """A call that gave no answer. `billed`: the provider may have worked all the same, and charge for it."""
+
+    def __init__(self, kind: str, *, retry_after: float | None = None, billed: bool = False) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.retry_after = retry_after
+        self.billed = billed
+
+
+class Unsupported(Exception):
+    """The endpoint does not take a parameter; ask again without it."""
+
+
+class ChatModel(Protocol):
+    """A model behind an API."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, as `openai/gpt-5-mini`."""
+
+    @property
+    def parameters(self) -> str:
+        """Everything sent that shapes an answer, for the fingerprint."""
+
+    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+        """One call, answered within `seconds`. Raises ModelFault; Unsupported when a plainer call may succeed."""
+
+
+def require_sdk(package: str) -> None:
+    """Refuse to go on without the provider's own client, naming the extra that brings it."""
+    if find_spec(package) is None:
+        raise Invalid(
+            f"REVERIE_MODEL_PROVIDER={package} needs its client: pip install 'reverie[{package}]'.",
+            code="missing_extra",
+        )
+
+
+def keep_quiet(*loggers: str) -> None:
+    """A provider's client may log whole requests, and those hold memory text."""
+    for name in loggers:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """The result of `call`, or ModelFault when it takes longer.
+
+    A client's own timeout starts anew with every byte, so an endpoint that sends one byte a second would never end.
+    The call goes on in its thread until the client gives up; nobody waits for it.
+    """
+    result: list[T] = []
+    faults: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(call())
+        except BaseException as fault:  # handed to the caller below
+            faults.append(fault)
+
+    thread = threading.Thread(target=run, name="reverie-model", daemon=True)
+    thread.start()
+    thread.join(max(seconds, 0.001))
+    if faults:
+        raise faults[0]
+    if not result:
+        raise ModelFault(SLOW, billed=True)
+    return result[0]
+
+
+def address_mark(url: str) -> str:
+    """An endpoint for the fingerprint; not in clear, since an address can hold a password."""
+    return hashlib.sha256(url.encode()).hexdigest()[:12] if url else "default"
+
+
+def wait_of(headers: Mapping[str, str]) -> float | None:
+    """The seconds a `retry-after` header asks for, where it gives a number."""
+    try:
+        return max(float(headers.get("retry-after", "")), 0.0)
+    except ValueError:
+        return None
