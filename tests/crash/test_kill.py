@@ -1,0 +1,196 @@
+"""SIGKILL at random moments under load: what was acknowledged is there, once, and the log holds."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.crash.child import ADA, drafts_of, put
+
+from reverie.core.entry import EntryState, Scope
+from reverie.core.errors import NotFound
+from reverie.core.query import Filter
+from reverie.host import Host, Parts
+from reverie.redact import Redactor
+from reverie.store.contract import ReadTx
+from reverie.store.sqlite import SqliteStore
+
+SOAK = os.environ.get("REVERIE_SOAK") == "1"
+KILLS = 1000 if SOAK else 15
+THREADS = 4
+REDACTOR = Redactor()
+CHILD = Path(__file__).with_name("child.py")
+
+
+class Child:
+    """A writing process, and what it said."""
+
+    def __init__(self, path: Path, seed: str, *, threads: int = THREADS, point: str = "") -> None:
+        command = [sys.executable, str(CHILD), str(path), seed, str(threads), *([point] if point else [])]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.said = b""
+
+    def listen(self, *, until: bytes | None = None, seconds: float = 60) -> None:
+        """Read what it says: until it said something, until the time is over, or until it ends."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + seconds
+        while until is None or until not in self.said:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                return
+            part = os.read(self.process.stdout.fileno(), 65536)
+            if not part:
+                return
+            self.said += part
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.listen()
+        self.end()
+
+    def end(self) -> None:
+        assert self.process.wait(30) == -signal.SIGKILL, self.process.communicate()[1].decode()
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def acknowledged(self) -> tuple[dict[str, list[str]], set[str]]:
+        """Ids by key, and ids that were destroyed; a line cut short was not acknowledged."""
+        stored: dict[str, list[str]] = {}
+        destroyed: set[str] = set()
+        for line in self.said.decode().splitlines(keepends=True):
+            if line.endswith("\n") and line != "ready\n":
+                key, *ids = line.split()
+                if key.startswith("-"):
+                    destroyed.update(ids)
+                else:
+                    stored[key] = ids
+        return stored, destroyed
+
+
+def check(path: Path, stored: dict[str, list[str]], destroyed: set[str], *, retry: bool) -> Host:
+    """Open what a killed process left, and look at everything."""
+    host = Host(Parts(store=SqliteStore(path), redactor=REDACTOR))
+    host.parts.store.check()
+    verdict = host.audit.verify(ADA)
+    assert verdict.ok, verdict
+    for key, ids in stored.items():
+        for entry_id, draft in zip(ids, drafts_of(key), strict=True):
+            if entry_id in destroyed:
+                with pytest.raises(NotFound):
+                    host.reading.get(ADA, "notes", entry_id, cold=True)
+                continue
+            try:
+                assert host.reading.get(ADA, "notes", entry_id).content == draft.content
+            except NotFound:  # killed between destroying it and saying so
+                assert entry_id == ids[0]
+                assert int(key.rsplit("-", 1)[1]) % 5 == 4
+    if retry:
+        for key in stored:
+            assert put(host, key) == stored[key]  # the same answer, and nothing is stored twice
+        for key in unacknowledged(stored):
+            first = put(host, key)
+            assert put(host, key) == first
+    once(host)
+    return host
+
+
+def unacknowledged(stored: dict[str, list[str]]) -> list[str]:
+    """The keys each thread was at: in flight when the process ended."""
+    last: dict[str, int] = {}
+    for key in stored:
+        thread, n = key.rsplit("-", 1)
+        last[thread] = max(last.get(thread, -1), int(n))
+    return [f"{thread}-{n + 1}" for thread, n in last.items()]
+
+
+def once(host: Host) -> None:
+    """No write is there twice or in part: as many entries with a key's tag as the key has drafts."""
+    counts: dict[str, int] = {}
+    erased = 0
+
+    def count(tx: ReadTx) -> None:
+        nonlocal erased
+        cursor = None
+        while True:
+            where = Filter(states=frozenset(EntryState), archived=None, gone=True, expired=None)
+            page = tx.scan(where, limit=1000, cursor=cursor)
+            for entry in page.items:
+                if entry.state is EntryState.ERASED:
+                    erased += 1
+                else:
+                    counts[entry.attributes["key"]] = counts.get(entry.attributes["key"], 0) + 1
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    host.parts.store.read(Scope("acme", "notes"), count)
+    missing = 0
+    for key, number in counts.items():
+        expected = len(drafts_of(key))
+        assert expected - 1 <= number <= expected, key
+        missing += expected - number
+    assert missing <= erased
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """One file lives through many deaths; every survivor of each is there at the end."""
+    chance = random.Random(20_261_115)
+    path = tmp_path / "memory.db"
+    stored: dict[str, list[str]] = {}
+    destroyed: set[str] = set()
+    for number in range(KILLS):
+        child = Child(path, f"run{number}")
+        child.listen(until=b"ready\n")
+        child.listen(seconds=chance.choice([0.0, 0.01, 0.05, 0.15, 0.3]))
+        child.kill()
+        new, gone = child.acknowledged()
+        check(path, new, gone, retry=True).close()
+        stored |= new
+        destroyed |= gone
+        if SOAK and number % 50 == 49:  # a thousand lives would fill the disk
+            path = tmp_path / f"memory-{number}.db"
+            stored, destroyed = {}, set()
+    assert SOAK or len(stored) > 50
+    check(path, stored, destroyed, retry=False).close()
+
+
+def test_killed_while_opening(tmp_path: Path) -> None:
+    """In the middle of making the schema: the next one opens what is there, or makes it."""
+    chance = random.Random(7)
+    for number in range(100 if SOAK else 4):
+        path = tmp_path / f"{number}.db"
+        child = Child(path, "x")
+        while not path.exists():
+            time.sleep(0.001)
+        time.sleep(chance.random() * 0.02)
+        child.kill()
+        new, gone = child.acknowledged()
+        check(path, new, gone, retry=True).close()
+
+
+@pytest.mark.parametrize("point", ["inside-body", "before-commit", "after-commit"])
+def test_killed_at_a_named_point(tmp_path: Path, point: str) -> None:
+    """Before the commit nothing of it is there; after it all of it is, though nobody was told."""
+    path = tmp_path / "memory.db"
+    child = Child(path, point, threads=1, point=point)
+    child.listen()
+    child.end()
+    stored, destroyed = child.acknowledged()
+    host = check(path, stored, destroyed, retry=False)
+    in_flight = [key for key in unacknowledged(stored) if host.reading.page(ADA, "notes", Filter(tags=(key,))).items]
+    assert bool(in_flight) == (point == "after-commit")
+    before = host.reading.snapshot(ADA)
+    for key in in_flight:
+        put(host, key)  # the retry is recognised: it adds nothing
+    assert host.reading.snapshot(ADA) == before
+    host.close()
+    check(path, stored, destroyed, retry=True).close()
