@@ -1,0 +1,84 @@
+"""Nothing a user can meet is undocumented: settings, policies, events, errors, commands, metrics; and no link is dead."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from reverie.core import errors
+from reverie.core.event import EVENT_TYPES
+from reverie.core.policy import TenantPolicy
+from reverie.doors.cli.main import app
+from reverie.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    children = getattr(command, "commands", {})
+    if not children:
+        yield path, command
+    for name, child in children.items():
+        yield from commands(child, f"{path} {name}")
+
+
+def test_every_setting_and_policy() -> None:
+    text = page("settings.md")
+    assert not [item.name for item in fields(Settings) if f"`{item.metadata['variable']}`" not in text]
+    assert not [name for name in TenantPolicy().document() if f"`{name}`" not in text]
+
+
+def test_every_event() -> None:
+    text = page("events.md")
+    assert not [name for name in EVENT_TYPES if f"`{name}`" not in text]
+
+
+def test_every_error_code() -> None:
+    text = page("errors.md")
+    known = [value.code for value in vars(errors).values() if isinstance(value, type) and hasattr(value, "code")]
+    assert len(known) > 10
+    assert not [code for code in known if f"`{code}`" not in text]
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands(get_command(app), "reverie")))
+def test_every_command_is_documented_with_an_example_and_answers_in_json(path: str, command: Any) -> None:
+    assert f"### `{path}`" in page("cli.md")
+    assert re.search(rf"^ +.*{re.escape(path.split()[0])} .*{re.escape(path.split()[-1])}", command.help, re.MULTILINE)
+    assert "Example" in command.help
+    if path != "reverie serve":
+        assert any("--json" in parameter.opts for parameter in command.params), f"{path} has no --json"
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/generate_docs.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_no_link_is_dead(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_the_plugin_that_forbids_skips_forbids_them(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import pytest\ndef test_it():\n    pytest.skip('no reason')\n")
+    arguments = [sys.executable, "-m", "pytest", "-c", "/dev/null", "-p", "tests.noskip", str(tmp_path)]
+    assert subprocess.run(arguments, cwd=ROOT, capture_output=True).returncode == 1
+    del arguments[5:7]
+    assert subprocess.run(arguments, cwd=ROOT, capture_output=True).returncode == 0
