@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,17 @@ def test_sixty_four_callers_at_once(start: Callable[..., Child]) -> None:
         assert client.get("/audit/verify").json()["ok"] is True
     ready = httpx2.get(f"{child.url}/readyz", trust_env=False)
     assert (ready.status_code, ready.json()["status"]) == (200, "ok")
+
+
+def test_the_worker_destroys_what_expired(start: Callable[..., Child]) -> None:
+    child = start(REVERIE_SWEEP_SECONDS="1")
+    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    with child.client() as client:
+        client.post("/memory/demo/entries", json={"content": "gone soon", "expires_at": soon.isoformat()})
+        events = read_events(client, 2)
+        assert [event["type"] for event in events] == ["memory.written", "memory.expired"]
+        assert client.get("/memory/demo/entries").json()["entries"] == []
+    assert child.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +12,16 @@ from reverie.host import Host
 from reverie.ops.metrics import Metrics
 from reverie.ops.traces import Traces
 
-PARTS = ("writing", "reading", "recall", "lifecycle", "forgetting", "bundles", "audit", "scanning", "rules")
-_UNTIMED = frozenset({("bundles", "export"), ("audit", "export")})  # generators: their time is their reader's
+UNWATCHED = frozenset({"parts", "keys", "cursors"})
+"""Not use cases of a tenant's memory, or called so often and so short that watching would cost more than they do."""
 
 
 def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
     """A view of `host` for doors: the same use cases, watched from outside."""
     view = copy.copy(host)
-    for name in PARTS:
-        setattr(view, name, _Watched(getattr(host, name), name, metrics, traces))
+    for name, part in vars(host).items():
+        if name not in UNWATCHED:
+            setattr(view, name, _Watched(part, name, metrics, traces))
     return view
 
 
@@ -34,8 +36,8 @@ class _Watched:
 
     def __getattr__(self, method: str) -> Any:
         inner = getattr(self._part, method)
-        if not callable(inner) or method.startswith("_") or (self._name, method) in _UNTIMED:
-            return inner
+        if method.startswith("_") or not inspect.ismethod(inner) or inspect.isgeneratorfunction(inner):
+            return inner  # the time of a generator is its reader's
         return self._watch(f"{self._name}.{method}", inner)
 
     def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:

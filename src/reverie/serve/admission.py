@@ -20,7 +20,7 @@ Refuse = Callable[[Request, ReverieError], Awaitable[Response]]
 
 
 class Admission:
-    """Authenticates, then counts the request against the key's rate; both before rights are looked at."""
+    """Authenticates, counts against the key's rate, then looks at scopes. Rights are the host's to check."""
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class Admission:
         except RateLimited:
             self._metrics.refused.labels("rate_limited").inc()
             raise
+        door.admit(actor, scope["path"])
         return actor
 
 

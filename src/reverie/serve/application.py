@@ -32,6 +32,18 @@ from reverie.serve.tail import Tail
 from reverie.settings import Settings
 
 OPENAPI_PATH = "/v1/openapi.json"
+DESCRIPTION = """\
+Send `Authorization: Bearer KEY`; the key decides the tenant, and nothing else does.
+
+* **Names.** A `ref` names a memory. Percent-encode it, slashes as `%2F`; every parameter is decoded exactly once.
+* **Errors** are `{"error": code, "message": text, "details"?: object}`. Codes are stable; `details.pointer` names the
+  field, `details.next` says what to do, `details.correlationId` finds a fault of the host in its log.
+* **Retries.** With an `Idempotency-Key`, storing again what was stored answers the first receipt and stores nothing.
+* **Versions.** An entry's ETag is its version. A stale `If-Match` is a 409 `version_conflict`.
+* **Pages.** Follow `cursor` until it is null. A cursor works for the tenant and the question it came from, only.
+* **Times** are RFC 3339 with a zone, and UTC in every answer.
+* **Secrets** in anything stored are replaced before they are stored; `findings` counts them by kind.
+"""
 
 
 def make_application(
@@ -52,6 +64,7 @@ def make_application(
         title="Reverie",
         version=version,
         summary="A memory host for AI agents.",
+        description=DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

@@ -17,7 +17,7 @@ NEXT = {
     "unauthenticated": "Send the header `Authorization: Bearer KEY`. `reverie keys create` makes a key.",
     "key_expired": "Ask for a new key: `reverie keys create`, or `reverie keys rotate` before it expires.",
     "key_revoked": "Ask for a new key: `reverie keys create`.",
-    "forbidden": "Use a key that has the right named in details.right.",
+    "forbidden": "Use a key that has the right or scope named in details.",
     "version_conflict": "Read the entry again and repeat the change with its new ETag.",
     "idempotency_key_reused": "Use a new Idempotency-Key for a new request.",
     "rate_limited": "Wait as many seconds as the header Retry-After says.",

@@ -96,6 +96,16 @@ class TestKeys:
         assert is_problem(answer, 403, "forbidden")
         assert answer.json()["details"]["right"] == missing
 
+    def test_a_key_with_scopes_needs_the_one_for_memory(self, server: Any) -> None:
+        narrow = server.caller(scopes=["manifest:read"])
+        answer = narrow.get("memory/n/entries")
+        assert is_problem(answer, 403, "forbidden")
+        assert answer.json()["details"]["scope"] == "x-host-reverie-memory-query"
+        assert narrow.get("memory").status_code == 403
+        assert narrow.get("stats").status_code == 200
+        wide = server.caller(scopes=["manifest:read", "x-host-reverie-memory-query"])
+        assert wide.get("memory/n/entries").status_code == 200
+
     def test_a_stream_wants_the_right_to_read(self, server: Any) -> None:
         caller = server.caller(rights=["write"])
         assert caller.get("events", headers={"Accept": "text/event-stream"}).status_code == 403

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 def door() -> Door:
     """The door, ready to be mounted."""
-    from reverie.doors.rest.call import PREFIX
+    from reverie.doors.rest.call import PREFIX, SCOPES
     from reverie.doors.rest.errors import status_of
     from reverie.doors.rest.routes import routes
     from reverie.serve.door import Door
 
-    return Door(name="rest", prefix=PREFIX, routes=routes(), status_of=status_of)
+    return Door(name="rest", prefix=PREFIX, routes=routes(), status_of=status_of, scopes=SCOPES)

@@ -43,7 +43,7 @@ STATUS = {
 MEANING = {
     400: "The request is not valid: `details.pointer` names the field.",
     401: "No key, or one that is not valid, expired or revoked.",
-    403: "The key lacks the right named in `details.right`.",
+    403: "The key lacks the right named in `details.right`, or the scope in `details.scope`.",
     404: "Absent, or invisible to the caller.",
     409: "The stored version, id or idempotency key is in the way, or a hold is.",
     413: "The body, an entry or a batch is over its limit.",
