@@ -7,7 +7,7 @@ database remembers that it happened, so that a restore from an older backup forg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -243,18 +243,34 @@ def _find(tx: ReadTx, subject: str, ref: str | None, before: int | None) -> Foun
 
 
 def _derived(tx: ReadTx, entry: Entry, excluded: set[str], reports: dict[str, str], subject: str) -> Derived:
+    """What remains of a derived entry. A source that is itself derived stands for its own sources."""
     report_id = reports.get(entry.id)
     report = load_report(tx, report_id) if report_id else None
-    gone = excluded | {source for source, hashes in (report.about if report else {}).items() if subject in hashes}
-    links = tx.links(entry.id, type="distilled-from")
-    sources = [tx.get(link.to_id, where=ANYTHING) for link in links if link.to_id not in gone]
-    return Derived(
-        entry=entry,
-        report=report,
-        remaining=[source for source in sources if source is not None and has_text(source)],
-        lost=sum(not has_text(source) for source in sources),
-        forgotten=frozenset(link.to_id for link in links if link.to_id in gone),
-    )
+    remaining: dict[str, Entry] = {}
+    forgotten: set[str] = set()
+    lost = 0
+    edge, seen = [entry.id], {entry.id}
+    while edge:
+        at = edge.pop()
+        about = _about(tx, reports.get(at))
+        for link in tx.links(at, type="distilled-from"):
+            source = tx.get(link.to_id, where=ANYTHING)
+            if link.to_id in excluded:
+                forgotten.add(link.to_id)
+                if source is not None and source.attributes.get("dream") and link.to_id not in seen:
+                    seen.add(link.to_id)
+                    edge.append(link.to_id)
+            elif subject in about.get(link.to_id, ()):
+                forgotten.add(link.to_id)
+            elif source is not None and has_text(source):
+                remaining[source.id] = source
+            else:
+                lost += 1
+    return Derived(entry, report, list(remaining.values()), lost, frozenset(forgotten))
+
+
+def _about(tx: ReadTx, report_id: str | None) -> Mapping[str, Sequence[str]]:
+    return load_report(tx, report_id).about if report_id else {}
 
 
 def _reports(tx: ReadTx) -> dict[str, str]:

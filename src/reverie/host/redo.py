@@ -105,9 +105,7 @@ class Redoing:
         )
         return (answer, work, gates) if gates.passed else None
 
-    def _lines(
-        self, derived: Derived, report: DreamReport
-    ) -> tuple[Answer, Work | None, GateReport | None] | None:
+    def _lines(self, derived: Derived, report: DreamReport) -> tuple[Answer, Work | None, GateReport | None] | None:
         lines = derived.entry.content.split("\n")
         owed: dict[int, set[str]] = {}
         for item in report.statements:

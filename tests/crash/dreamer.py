@@ -1,0 +1,95 @@
+"""A child process that dreams once and dies at a named step. Run by test_dream_kill.py.
+
+    python dreamer.py FOLDER STEP
+
+The steps are places in the engine and the store, reached by wrapping them here; production code knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import reverie
+from reverie.core.dream import DreamPlan
+from reverie.host.archives import Archives
+from reverie.host.dream import Dreaming
+from reverie.store.sqlite.write import SqliteWriteTx
+from reverie.store.sqlite.writer import Writer
+
+STEPS = (
+    "claimed",
+    "snapshot",
+    "distilled",
+    "event",
+    "inserted",
+    "linked",
+    "half-retired",
+    "retired",
+    "archived",
+    "indexed",
+    "before-commit",
+    "after-commit",
+)
+
+
+def die(*_: Any) -> None:
+    """As sudden as a power cut."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def after(owner: type, name: str, *, times: int = 1) -> None:
+    """Die when `owner.name` has returned for the `times`-th time."""
+    inner = getattr(owner, name)
+    calls = 0
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        result = inner(*args, **kwargs)
+        calls += 1
+        if calls == times:
+            die()
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def arm(step: str) -> None:
+    """Make `step` deadly."""
+    if step == "claimed":
+        after(SqliteWriteTx, "claim")
+    elif step == "snapshot":
+        after(Dreaming, "_snapshot")
+    elif step == "distilled":
+        after(Dreaming, "_distil")
+    elif step == "event":
+        after(Dreaming, "_append")
+    elif step == "inserted":
+        after(SqliteWriteTx, "insert")
+    elif step == "linked":
+        after(SqliteWriteTx, "link", times=3)
+    elif step == "half-retired":
+        after(SqliteWriteTx, "change", times=5)
+    elif step == "retired":
+        after(Dreaming, "_retire")
+    elif step == "archived":
+        after(SqliteWriteTx, "save")
+    elif step == "indexed":
+        after(Archives, "reindex")
+    elif step == "before-commit":
+        after(SqliteWriteTx, "done", times=2)  # the first is the lease
+    elif step == "after-commit":
+        after(Writer, "_commit", times=2)
+    elif step.startswith("after-"):
+        signal.signal(signal.SIGALRM, die)
+        signal.setitimer(signal.ITIMER_REAL, float(step.removeprefix("after-")) / 1000)
+
+
+if __name__ == "__main__":
+    folder, step = sys.argv[1:3]
+    memory = reverie.open(folder)
+    arm(step)
+    memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+    memory.close()

@@ -1,0 +1,83 @@
+"""Real processes dreaming, writing and forgetting on one memory at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import reverie
+from reverie.core.entry import EntryState, Scope
+from reverie.host.read import ANYTHING
+
+SOAK = bool(os.environ.get("REVERIE_SOAK"))
+ROUNDS = 40 if SOAK else 6
+SCOPE = Scope("default", "bot")
+
+DREAMER = """
+import sys, reverie
+from reverie.core.dream import DreamPlan
+with reverie.open(sys.argv[1]) as memory:
+    for _ in range(int(sys.argv[2])):
+        try:
+            memory.host.dreaming.run(memory.actor, DreamPlan("bot", fit=True))
+        except reverie.ReverieError as error:
+            assert error.reason in ("busy", "dream_gate_failed"), error.reason
+"""
+WRITER = """
+import sys, reverie
+with reverie.open(sys.argv[1]) as memory:
+    for n in range(int(sys.argv[2]) * 10):
+        subject = "zed" if n % 5 == 0 else None
+        text = f"Writer {sys.argv[3]} noted item {n} on shelf {n % 9} with code K{n:04d}."
+        print(memory.ref("bot").put(text, subject=subject).id, flush=True)
+"""
+FORGETTER = """
+import sys, reverie
+with reverie.open(sys.argv[1]) as memory:
+    for _ in range(int(sys.argv[2])):
+        try:
+            memory.forget("zed")
+        except reverie.ReverieError as error:
+            assert error.reason == "busy", error.reason
+"""
+
+
+def start(script: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_dreaming_writing_and_forgetting_at_once_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    folder, rounds = str(tmp_path), str(ROUNDS)
+    with reverie.open(tmp_path) as memory:
+        memory.ref("bot").put_many([f"Seed note {n} about crate {n % 6} and tag T{n}." for n in range(60)])
+    writers = [start(WRITER, folder, rounds, str(n)) for n in range(2)]
+    others = [start(DREAMER, folder, rounds), start(DREAMER, folder, rounds), start(FORGETTER, folder, rounds)]
+    acknowledged = []
+    for process in (*writers, *others):
+        out, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err[-2000:]
+        if process in writers:
+            acknowledged += out.split()
+    with reverie.open(tmp_path) as memory:
+        memory.forget("zed")
+        assert memory.verify().ok
+        notes = memory.ref("bot")
+        readable = {entry.id for entry in notes.list(limit=1000).items}
+        reports = memory.host.lineage.reports(memory.actor, limit=1000)
+
+        def sources(*states: str) -> list[str]:
+            outputs = [report.output_id for report in reports if report.state in states and report.output_id]
+            links = [link for output in outputs for link in notes.links(output)]
+            return [link.to_id for link in links if link.type == "distilled-from"]
+
+        taken = sources("done")
+        assert len(taken) == len(set(taken)), "two dreams took one entry"
+        kept = readable | set(sources("done", "superseded"))
+        for entry_id in acknowledged:
+            entry = memory.host.parts.store.read(SCOPE, lambda tx, wanted=entry_id: tx.get(wanted, where=ANYTHING))
+            assert entry is not None
+            assert entry.state is EntryState.ERASED or entry.id in kept
+            assert entry.subject != "zed"
