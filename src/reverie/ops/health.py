@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from reverie.core.errors import ReverieError
 from reverie.host import Host
+from reverie.ops.logs import Action, log
 from reverie.settings import Settings
 
 Status = Literal["ok", "degraded", "unavailable"]
@@ -59,7 +61,10 @@ class Health:
         """ok: everything works. degraded: it serves, with less. unavailable: do not send traffic."""
         with self._lock:
             if self._last is None or time.monotonic() - self._last[0] > _FRESH_SECONDS or self.stopping:
-                self._last = (time.monotonic(), self._look())
+                before, found = self._last, self._look()
+                self._last = (time.monotonic(), found)
+                if before is not None and before[1].status != found.status:
+                    log(Action.READINESS, level=logging.WARNING, before=before[1].status, now=found.status)
             return self._last[1]
 
     def _look(self) -> Readiness:

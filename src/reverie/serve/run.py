@@ -91,15 +91,14 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, url: str) -> None:
         config = uvicorn.Config(
             app,
-            loop="uvloop",
-            http="httptools",
+            loop="auto",  # uvloop and httptools wherever they are installed
+            http="auto",
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=DRAIN_SECONDS,
-            h11_max_incomplete_event_size=65_536,
         )
         super().__init__(config)
         self._app = app

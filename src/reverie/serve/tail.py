@@ -61,7 +61,7 @@ class Tail:
         Ends at shutdown, and when the caller's key no longer opens the door.
         """
         loop = asyncio.get_running_loop()
-        alive_at = loop.time()
+        alive_at = checked_at = loop.time()
         while not self.stopping:
             head = await to_thread.run_sync(host.reading.snapshot, actor)
             while after < head and not self.stopping:
@@ -71,9 +71,11 @@ class Tail:
                 if events:
                     yield events
                     alive_at = loop.time()
-            if loop.time() - alive_at >= HEARTBEAT_SECONDS:
+            if loop.time() - checked_at >= HEARTBEAT_SECONDS:  # a busy stream is asked as often as a quiet one
                 if not await still_allowed():
                     return
+                checked_at = loop.time()
+            if loop.time() - alive_at >= HEARTBEAT_SECONDS:
                 yield None
                 alive_at = loop.time()
             await self.wait(POLL_SECONDS)

@@ -81,6 +81,18 @@ def test_a_writer_that_hangs_is_noticed(
     assert found.checks["read"].status == "ok"
 
 
+def test_a_change_is_logged(
+    make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(health, "_FRESH_SECONDS", -1.0)
+    checked, _ = make_health()
+    free(monkeypatch, 10 * 2**30)
+    checked.ready()
+    free(monkeypatch, 100 * 2**20)
+    checked.ready()
+    assert [record.__dict__["fields"] for record in caplog.records] == [{"before": "ok", "now": "degraded"}]
+
+
 def test_read_only_is_degraded(
     make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,24 @@ def test_a_stream_ends_when_its_key_does(
     assert follow(make_host(), ada, Tail(), lambda _: None, still_allowed=no) == []
 
 
+def test_a_busy_stream_ends_when_its_key_does_too(
+    make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tailing, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(tailing, "POLL_SECONDS", 0.02)
+    host = make_host()
+    put(host, ada)
+    pages = follow(host, ada, Tail(), lambda _: put(host, ada), still_allowed=no)
+    assert 1 <= len(pages) < 100
+
+
+def test_a_stream_shows_the_callers_tenant_only(make_host: Callable[..., Host], ada: Actor) -> None:
+    host, tail = make_host(), Tail()
+    put(host, Actor(tenant="other", id="eve"), 5)
+    put(host, ada)
+    assert follow(host, ada, tail, lambda _: tail.stop()) == [[1]]
+
+
 def test_the_heartbeat_is_often_enough_for_proxies() -> None:
     assert tailing.HEARTBEAT_SECONDS + tailing.POLL_SECONDS <= 15
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute
 
-from reverie.doors.rest import entries, events, recall, tenant
+from reverie.doors.rest import dreams, entries, events, recall, schedules, tenant
 
 
 def routes() -> list[BaseRoute]:
     """In the order they are tried: `memory/forget` stands before `memory/{ref}`."""
-    return [route for part in (tenant, recall, events, entries) for route in part.router.routes]
+    return [route for part in (tenant, schedules, recall, events, dreams, entries) for route in part.router.routes]

@@ -139,6 +139,7 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     "/import",
     operation_id="import_bundle",
     summary="Store a bundle; entries whose id is known already are left alone",
+    description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     tags=["bundles"],
     responses={200: {"model": wire.ImportedOut}, **documented(body=True, writes=True)},
     openapi_extra={"requestBody": {"required": True, "content": {BUNDLE: {"schema": {"type": "string"}}}}},

@@ -361,6 +361,10 @@ class ContextOut(BaseModel):
 
 class ForgottenOut(BaseModel):
     forgotten: int
+    derived: int = Field(description="Dreams made from them, destroyed too.")
+    redone: int = Field(description="Dreams made again from what remains.")
+    restored: int = Field(description="Entries readable again because their dream could not be made again.")
+    archives: int
     bytes: int
     refs: int
     held: int
