@@ -162,7 +162,8 @@ class Redactor:
 
     def _under(self, key: str, text: str, known: KnownSecrets, findings: Counter[str]) -> str:
         """`text` as the value of `key`: what the rules say of `key: "text"`, when they say so of the whole text."""
-        if len(text) > _LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
+        # A redacted key is no context: it would not have been one before it was redacted.
+        if "[REDACTED:" in key or len(text) > _LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
             return text
         line = encode(f'"{key}": "{text}"')
         start = len(line) - 1 - len(encode(text))

@@ -62,6 +62,15 @@ def _forms(value: str) -> set[bytes]:
     return forms
 
 
+def _without_blanks(patterns: dict[bytes, str]) -> dict[bytes, str]:
+    squeezed: dict[bytes, str] = {}
+    for form, label in patterns.items():
+        text = encode("".join(form.decode("utf-8", "surrogatepass").split()))
+        if len(text) >= MIN_LENGTH:
+            squeezed.setdefault(text, label)
+    return squeezed
+
+
 class _Automaton:
     """One compiled set of patterns with the label of each."""
 
@@ -81,7 +90,7 @@ class KnownSecrets:
     Nothing shows a value: not `repr`, not an error.
     """
 
-    __slots__ = ("_automata", "_ids", "_markers", "_patterns")
+    __slots__ = ("_automata", "_ids", "_markers", "_patterns", "_squeezed")
 
     EMPTY: ClassVar[KnownSecrets]
 
@@ -99,6 +108,7 @@ class KnownSecrets:
         self._automata = automata or tuple(map(_Automaton, patterns))
         self._ids = frozenset(label for part in patterns for label in part.values())
         self._markers: dict[str, bytes] = {}
+        self._squeezed: KnownSecrets | None = None
 
     def __add__(self, other: KnownSecrets) -> KnownSecrets:
         """Both registries in one; on the same value, the left one's id stands."""
@@ -137,6 +147,16 @@ class KnownSecrets:
             labels = part.labels
             found += [(start, end, labels[i]) for i, start, end in part.matcher.find_matches_as_indexes(data)]
         return found
+
+    def squeezed(self) -> KnownSecrets:
+        """The same registry without the blanks inside its values: for text from which blanks were taken."""
+        if self._squeezed is None:
+            squeezed = self
+            if any(len(form.split()) > 1 for part in self._patterns for form in part):
+                squeezed = KnownSecrets()
+                squeezed._build(tuple(filter(None, map(_without_blanks, self._patterns))))
+            self._squeezed = squeezed
+        return self._squeezed
 
     def marker(self, label: str) -> bytes:
         """A marker for `label` in which no registered value occurs.

@@ -27,8 +27,8 @@ def rebuild(
     string: Callable[[str | None, str], str],
     names: Callable[[dict[str, JSON]], dict[str, str]],
 ) -> JSON:
-    """A copy of `value` with each string `s` under key `k` (None in a list) replaced by `string(k, s)` and each
-    object's keys by `names(object)`, a map from old keys to new ones, in order and without repetition."""
+    """A copy of `value` with each object's keys replaced by `names(object)`, a map from old keys to new ones, in order
+    and without repetition, and each string `s` under new key `k` (None in a list) by `string(k, s)`."""
     top: list[JSON] = [None]
     pending: list[tuple[JSON, list[JSON] | dict[str, JSON], int | str, str | None]] = [(value, top, 0, None)]
     while pending:
@@ -42,6 +42,6 @@ def rebuild(
         elif isinstance(node, dict):
             renamed = names(node)
             made = dict.fromkeys(renamed.values())
-            pending.extend((item, made, renamed[old], old) for old, item in node.items())
+            pending.extend((item, made, renamed[old], renamed[old]) for old, item in node.items())
         parent[place] = made  # type: ignore[index]
     return top[0]
