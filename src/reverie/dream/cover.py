@@ -11,7 +11,13 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 _TOLD_AGAIN = (1000, 600, 360, 216, 130)  # per mille a concept still counts after being told n times
+_PATIENCE = 200  # statements in a row that may be too long for what is left
 _OVERHEAD = 5  # tokens: what a line costs beside its words
+
+
+def densest(weights: Sequence[Sequence[int]], costs: Sequence[int], among: Iterable[int]) -> int:
+    """The statement that tells most for its tokens when nothing has been told."""
+    return min(among, key=lambda i: (-(sum(weights[i]) * 1000 * 64 // (costs[i] + _OVERHEAD)), i))
 
 
 def order(
@@ -23,7 +29,7 @@ def order(
     first: Iterable[int],
     enough: int,
 ) -> list[int]:
-    """Statement indices, best first, until their costs add up to `enough`.
+    """Statement indices, best first, while their costs add up to at most `enough`.
 
     `concepts[i]` are the concept numbers of statement i, `weights[i]` what each of them weighs in it.
     `needs[i]` is an earlier statement without which i is not understood: it is chosen before i, and
@@ -48,12 +54,17 @@ def order(
             at = needs[at]
         return gain * 64 // (cost + _OVERHEAD)
 
-    def choose(i: int) -> int:
+    def missing(i: int) -> list[int]:
+        """The statement and what it leans on, as far as not chosen."""
         chain = []
         at: int | None = i
         while at is not None and at not in chosen:
             chain.append(at)
             at = needs[at]
+        return chain
+
+    def choose(i: int) -> int:
+        chain = missing(i)
         for at in reversed(chain):
             chosen[at] = None
             for concept in concepts[at]:
@@ -69,7 +80,8 @@ def order(
     used = sum(choose(i) for i in first)
     heap.extend((-density(i), i) for i in range(len(weights)) if i not in chosen)
     heapq.heapify(heap)
-    while heap and used < enough:
+    skipped = 0
+    while heap and skipped < _PATIENCE:
         promised, i = heap[0]
         if i in chosen:
             heapq.heappop(heap)
@@ -79,5 +91,9 @@ def order(
             heapq.heapreplace(heap, (now, i))
             continue
         heapq.heappop(heap)
+        if used + sum(costs[at] for at in missing(i)) > enough:  # a smaller one may still fit
+            skipped += 1
+            continue
         used += choose(i)
+        skipped = 0
     return list(chosen)

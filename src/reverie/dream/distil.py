@@ -108,25 +108,29 @@ class ExtractiveDistiller:
         """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what must be kept needs more."""
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
         items = prepared.candidates
-        ranked, least = self._ranked(prepared, output_tokens, count, count_many)
-        text, tokens, chosen = "", 0, 0
-
-        def attempt(n: int) -> tuple[str, int]:
-            drawn = render(items[i] for i in sorted(ranked[:n]))
-            return drawn, count(drawn)
-
-        if ranked:
-            text, tokens = attempt(least)
-            if tokens > output_tokens:
-                raise OutputTooSmallError(tokens)
-            chosen, beyond = least, len(ranked) + 1
-            while beyond - chosen > 1:
-                middle = (chosen + beyond) // 2
-                longer, size = attempt(middle)
-                if size <= output_tokens:
-                    chosen, text, tokens = middle, longer, size
-                else:
-                    beyond = middle
+        sizes = _sizes(items, count, count_many)
+        needs = _needs(items)
+        least = _least(prepared, sizes, needs)
+        text, tokens = _drawn(items, least, count)
+        if tokens > output_tokens:
+            raise OutputTooSmallError(tokens)
+        ranked = cover.order(
+            prepared.concepts,
+            prepared.weights,
+            sizes,
+            needs=needs,
+            first=least,
+            # More than asked for, since a line may cost less than its statements one by one.
+            enough=output_tokens + output_tokens // 20 + 1,
+        )
+        chosen, beyond = len(least), len(ranked) + 1
+        while beyond - chosen > 1:
+            middle = (chosen + beyond) // 2
+            longer, size = _drawn(items, ranked[:middle], count)
+            if size <= output_tokens:
+                chosen, text, tokens = middle, longer, size
+            else:
+                beyond = middle
         kept = [items[i] for i in sorted(ranked[:chosen])]
         told = {i for item in kept for i in item.source_ids}
         return Distillate(
@@ -150,36 +154,39 @@ class ExtractiveDistiller:
         none, the one statement that tells most for its tokens. 0 when there is nothing to say.
         """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
-        ranked, least = self._ranked(prepared, 0, count, count_many)
-        return count(render(prepared.candidates[i] for i in sorted(ranked[:least]))) if ranked else 0
-
-    def _ranked(
-        self, prepared: Prepared, output_tokens: int, count: Count, count_many: CountMany | None
-    ) -> tuple[list[int], int]:
-        """Candidate indices, best first and a little more than fit, and how many are the least to keep."""
         items = prepared.candidates
-        if not items:
-            return [], 0
-        texts = [shown(c) for c in items]
-        sizes = count_many(texts) if count_many else [count(t) for t in texts]
-        required = [i for i, c in enumerate(items) if c.required]
-        index = {c.place: i for i, c in enumerate(items)}
-        needs = [index.get(c.needs) if c.needs else None for c in items]
-        ranked = cover.order(
-            prepared.concepts,
-            prepared.weights,
-            [n + 1 for n in sizes],
-            needs=needs,
-            first=required,
-            enough=output_tokens + output_tokens // 20 + 1,
-        )
-        least = set(required)
-        for i in required:
-            at = needs[i]
-            while at is not None:
-                least.add(at)
-                at = needs[at]
-        return ranked, len(least) or 1
+        least = _least(prepared, _sizes(items, count, count_many), _needs(items))
+        return _drawn(items, least, count)[1]
+
+
+def _sizes(items: Sequence[Candidate], count: Count, count_many: CountMany | None) -> list[int]:
+    """What each statement costs: its tokens and one for what separates it from the next."""
+    texts = [shown(c) for c in items]
+    return [n + 1 for n in (count_many(texts) if count_many else map(count, texts))]
+
+
+def _needs(items: Sequence[Candidate]) -> list[int | None]:
+    index = {c.place: i for i, c in enumerate(items)}
+    return [index.get(c.needs) if c.needs else None for c in items]
+
+
+def _least(prepared: Prepared, sizes: Sequence[int], needs: Sequence[int | None]) -> list[int]:
+    """The statements without which there is no distillate: the required ones, else the most telling one."""
+    out: dict[int, None] = {}
+    for i, item in enumerate(prepared.candidates):
+        at: int | None = i if item.required else None
+        while at is not None:
+            out[at] = None
+            at = needs[at]
+    if not out and prepared.candidates:
+        alone = [i for i, needed in enumerate(needs) if needed is None]
+        out[cover.densest(prepared.weights, sizes, alone)] = None
+    return sorted(out)
+
+
+def _drawn(items: Sequence[Candidate], chosen: Iterable[int], count: Count) -> tuple[str, int]:
+    text = render(items[i] for i in sorted(chosen))
+    return text, count(text)
 
 
 def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> list[int]:

@@ -137,9 +137,10 @@ def _bounded(sentence: str) -> list[str]:
             out.append(" ".join(words))
             words = []
         words.extend(fresh)
-        while len(words) > LONGEST:
-            out.append(" ".join(words[:LONGEST]))
-            words = words[LONGEST:]
+        if len(words) > LONGEST:
+            cuts = range(0, len(words), LONGEST)
+            out.extend(" ".join(words[at : at + LONGEST]) for at in cuts[:-1])
+            words = words[cuts[-1] :]
     if words:
         out.append(" ".join(words))
     return out

@@ -92,45 +92,44 @@ def clauses(tokens: Sequence[Token]) -> list[list[Token]]:
 
     Brackets and quotations stay whole.
     """
-    out: list[list[Token]] = []
-    part: list[Token] = []
+    out: list[list[Token]] = [[]]
+    worded = False  # the clause at hand has a word
     depth = 0
     aside = False
     quoted = False
     for i, t in enumerate(tokens):
         text = t.text
+        ends = False
         if t.word and t.lower not in _TURNS:
-            part.append(t)
-            continue
-        if text in "([{":
-            if depth == 0 and not quoted and t.gap:
-                aside = True
-                if part:
-                    out.append(part)
-                    part = []
+            worded = True
+        elif text in "([{":
+            if depth == 0 and not quoted and t.gap and out[-1]:
+                out.append([])
+                worded = False
+            aside = aside or (depth == 0 and not quoted and t.gap)
             depth += 1
         elif text in ")]}":
             depth = max(0, depth - 1)
-            part.append(t)
-            if aside and depth == 0:
-                aside = False
-                out.append(part)
-                part = []
-            continue
+            ends = aside and depth == 0
+            aside = aside and not ends
         elif text in '"“”':
             quoted = not quoted if text == '"' else text == "“"
-        elif depth == 0 and not quoted and any(x.word for x in part):
+        elif depth == 0 and not quoted and worded:
             mark = text in _BREAKS and (t.gap or text in ",;:—–…!?.")
-            turn = t.lower in _TURNS and i + 1 < len(tokens) and tokens[i + 1].lower in _EMPTY_SUBJECTS
+            turn = t.word and i + 1 < len(tokens) and tokens[i + 1].lower in _EMPTY_SUBJECTS
             if mark or turn:
-                out.append(part)
-                part = []
-        part.append(t)
-    if part:
-        if out and not any(t.word for t in part):
-            out[-1].extend(part)
-        else:
-            out.append(part)
+                out.append([])
+            worded = t.word or not mark
+        elif t.word:
+            worded = True
+        out[-1].append(t)
+        if ends:
+            out.append([])
+            worded = False
+    if not out[-1] or (len(out) > 1 and not worded):
+        rest = out.pop()
+        if out:
+            out[-1].extend(rest)
     return out
 
 
