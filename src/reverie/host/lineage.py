@@ -74,10 +74,13 @@ class Lineage:
         self._archives = archives
         self._extractive = Extractive()
 
-    def report(self, actor: Actor, dream_id: str) -> DreamReport:
-        """The stored report. Raises NotFound."""
+    def report(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
+        """The stored report. Raises NotFound, also when the dream is not one of `ref`."""
         actor.require(Right.READ)
-        return self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
+        report = self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
+        if ref is not None and report.ref != ref:
+            raise NotFound("There is no dream of that id in this memory.")
+        return report
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
         """Reports, newest first."""
@@ -97,12 +100,12 @@ class Lineage:
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
-    def undo(self, actor: Actor, dream_id: str) -> DreamReport:
+    def undo(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
         """Put the sources back exactly and take the dream away, within the undo window. One transaction."""
         actor.require(Right.DREAM)
         if self._parts.read_only:
             raise ReadOnly()
-        report = self.report(actor, dream_id)
+        report = self.report(actor, dream_id, ref=ref)
         if report.after is After.PURGE:
             raise NotUndoable("The sources of this dream were destroyed, as its plan asked.")
         scope = Scope(actor.tenant, report.ref)
@@ -150,9 +153,9 @@ class Lineage:
             for at, (entry, text) in enumerate(zip(alive, texts, strict=True))
         }
 
-    def diff(self, actor: Actor, dream_id: str) -> Diff:
+    def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Diff:
         """What was kept, merged, shortened and retired."""
-        report = self.report(actor, dream_id)
+        report = self.report(actor, dream_id, ref=ref)
         fates: dict[str, list[str]] = {"kept": [], "shortened": [], "merged": [], "retired": []}
         for source in report.sources:
             fates[source.fate].append(source.id)
@@ -188,15 +191,21 @@ class Lineage:
         return tree
 
     def derived(self, actor: Actor, ref: str, entry_id: str) -> list[str]:
-        """Every entry made from this one, directly or through others."""
+        """Every entry made from this one, directly or through others. Raises NotFound."""
         actor.require(Right.READ)
-        if not valid_ref(ref):
-            return []
-        return self._parts.store.read(Scope(actor.tenant, ref), lambda tx: sorted(derived_from(tx, [entry_id])))
 
-    def verify(self, actor: Actor, dream_id: str) -> Verified:
+        def body(tx: ReadTx) -> list[str]:
+            if tx.get(entry_id, where=ANYTHING) is None:
+                raise NotFound("There is no entry of that id in this memory.")
+            return sorted(derived_from(tx, [entry_id]))
+
+        if not valid_ref(ref):
+            raise NotFound("There is no entry of that id in this memory.")
+        return self._parts.store.read(Scope(actor.tenant, ref), body)
+
+    def verify(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Verified:
         """Dream again from the sources in cold storage, and compare bytes. Changes nothing."""
-        report = self.report(actor, dream_id)
+        report = self.report(actor, dream_id, ref=ref)
         if report.checksum is None or report.output_id is None:
             return Verified(True, None, None, "this dream made no text")
 

@@ -19,7 +19,7 @@ from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.clock import parse_duration
+from reverie.core.clock import MS_PER_DAY, parse_duration
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector
 from reverie.core.entry import Scope
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
@@ -136,12 +136,12 @@ class Schedules:
     def all(self, actor: Actor) -> list[Due]:
         """Every schedule with its last outcome, when it is due next, and why it did not run."""
         actor.require(Right.READ)
-        found = self._parts.store.read(Scope(actor.tenant), _all)
+        return [self.due(schedule) for schedule in self._parts.store.read(Scope(actor.tenant), _all)]
+
+    def due(self, schedule: Schedule) -> Due:
+        """A schedule as people see it."""
         now = self._parts.clock.now()
-        return [
-            Due(schedule, None if schedule.paused else next_tick(schedule, now), _why_not(schedule))
-            for schedule in found
-        ]
+        return Due(schedule, None if schedule.paused else next_tick(schedule, now), _why_not(schedule))
 
     def tick(self, actor: Actor, *, progress: Progress | None = None) -> int:
         """Run every tick that is due and that nobody took. Returns how many this process ran."""
@@ -340,6 +340,11 @@ def _checked(values: Mapping[str, Any], *, now: int) -> Schedule:
         raise Invalid(f"missed is one of {', '.join(_MISSED)}.", pointer="/missed")
     if schedule.budget is not None and schedule.budget < 1:
         raise Invalid("budget is at least 1.", pointer="/budget")
+    for name in ("older_than_ms", "least_entries", "least_tokens", "jitter_ms"):
+        if getattr(schedule, name) < 0:
+            raise Invalid(f"{name} is not negative.", pointer=f"/{name}")
+    if schedule.jitter_ms > MS_PER_DAY:
+        raise Invalid("jitter is at most a day.", pointer="/jitter")
     try:
         ZoneInfo(schedule.zone)
     except (KeyError, ValueError, OSError):

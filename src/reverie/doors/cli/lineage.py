@@ -64,7 +64,6 @@ def derived(
       reverie derived 01K9ZJ4V7B3M8Q2X5N6R1T0WAC --ref support-bot
     """
     with session(tenant, data, database_url, text=False) as opened:
-        opened.host.reading.get(opened.actor, ref, entry_id, cold=True)
         found = opened.host.lineage.derived(opened.actor, ref, entry_id)
     if json:
         print_json({"items": found})

@@ -190,11 +190,10 @@ def _save(
 
     with session(tenant, data, database_url, create=create, text=False) as opened:
         saved = opened.host.schedules.save(opened.actor, fields, existing="id" in fields)
-        due = next(due for due in opened.host.schedules.all(opened.actor) if due.schedule.id == saved.id)
+        document = due_document(opened.host.schedules.due(saved))
     if json:
-        print_json(due_document(due))
+        print_json(document)
         return
-    document = due_document(due)
     when = f"next due {_minute(document['next_at'])} UTC" if document["next_at"] else "not due while paused"
     say(f"{done} {saved.id}: {when}")
 
