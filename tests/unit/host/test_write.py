@@ -1,0 +1,83 @@
+"""put: nothing unredacted is stored in any field, and callers that come together do not disturb each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import reverie
+from reverie.core.errors import Invalid, QuotaExceeded
+from reverie.library import Memory, Ref
+
+SECRET = "AKIA" + "Q3EGRT5XJ2KQ7WZL"
+MARKER = "[REDACTED:aws-access-key]"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with reverie.open(tmp_path) as opened:
+        yield opened
+
+
+def test_every_text_a_caller_can_write_is_redacted(memory: Memory) -> None:
+    notes = memory.ref("notes")
+    receipt = notes.put(
+        f"the key is {SECRET}",
+        kind=SECRET,
+        tags=[SECRET, "plain", "plain"],
+        subject=SECRET,
+        attributes={"note": f"again {SECRET}", SECRET: 1},
+        id=f"id-{SECRET}",
+        source={"actor": SECRET, "role": SECRET, "session": SECRET, "run": SECRET, "node": SECRET},
+    )
+    entry = notes.get(receipt.id)
+    assert SECRET not in repr(entry)
+    assert (entry.kind, entry.tags, entry.subject) == (MARKER, (MARKER, "plain"), MARKER)
+    assert receipt.findings == {"aws-access-key": 12}
+    assert memory.verify().ok
+
+
+def test_drafts_of_several_runs_are_each_redacted_by_their_own_secrets(memory: Memory) -> None:
+    memory.host.rules.register_run(memory.actor, "one", {"pin": "opensesame"})
+    notes = memory.ref("notes")
+    receipts = notes.put_many([{"content": "say opensesame", "source": {"run": run}} for run in ("one", "two")])
+    assert [notes.get(receipt.id).content for receipt in receipts] == ["say [REDACTED:pin]", "say opensesame"]
+
+
+def crowd(notes: Ref, texts: list[str]) -> list[BaseException | None]:
+    with ThreadPoolExecutor(16) as pool:
+        futures = [pool.submit(notes.put, text) for text in texts]
+    return [future.exception() for future in futures]
+
+
+def test_a_crowd_of_writers_stores_each_entry_once(memory: Memory) -> None:
+    notes = memory.ref("notes")
+    texts = [f"entry number {n}" for n in range(800)]
+    assert crowd(notes, texts) == [None] * 800
+    stored, cursor = [], None
+    while True:
+        page = notes.list(limit=300, cursor=cursor)
+        stored += [entry.content for entry in page.items]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert sorted(stored) == sorted(texts)
+    assert memory.verify().ok
+
+
+def test_what_one_of_a_crowd_sends_wrong_is_refused_alone(memory: Memory) -> None:
+    notes = memory.ref("notes")
+    outcomes = crowd(notes, ["fine" if n % 10 else " " for n in range(200)])
+    assert [isinstance(outcome, Invalid) for outcome in outcomes] == [n % 10 == 0 for n in range(200)]
+    assert all(outcome.pointer == "/content" for outcome in outcomes if isinstance(outcome, Invalid))
+    assert memory.stats()["entries"] == 180
+
+
+def test_a_crowd_fills_a_quota_to_the_last_entry(memory: Memory) -> None:
+    memory.set_policy(max_entries=50)
+    outcomes = crowd(memory.ref("notes"), [f"entry {n}" for n in range(120)])
+    assert sum(outcome is None for outcome in outcomes) == 50
+    assert sum(isinstance(outcome, QuotaExceeded) for outcome in outcomes) == 70
