@@ -32,6 +32,22 @@ CASES: dict[str, tuple[str, str, Any]] = {
     "verify_audit": ("GET", "audit/verify", None),
     "export_bundle": ("GET", "export", None),
     "scan": ("POST", "scan", {"dry_run": True}),
+    "dream": ("POST", "memory/{ref}/dreams", {"plan": True}),
+    "list_dreams": ("GET", "memory/{ref}/dreams", None),
+    "get_dream": ("GET", "memory/{ref}/dreams/{dream}", None),
+    "undo_dream": ("POST", "memory/{ref}/dreams/{dream}/undo", None),
+    "diff_dream": ("GET", "memory/{ref}/dreams/{dream}/diff", None),
+    "verify_dream": ("GET", "memory/{ref}/dreams/{dream}/verify", None),
+    "memory_index": ("GET", "memory/{ref}/index", None),
+    "get_archive": ("GET", "archives/{checksum}", None),
+    "why": ("GET", "memory/{ref}/entries/{id}/why", None),
+    "derived": ("GET", "memory/{ref}/entries/{id}/derived", None),
+    "consolidate": ("POST", "memory/{ref}/consolidate", None),
+    "list_schedules": ("GET", "schedules", None),
+    "add_schedule": ("POST", "schedules", {"cron": "0 3 * * *", "ref": "{ref}"}),
+    "change_schedule": ("PATCH", "schedules/{schedule}", {"paused": True}),
+    "remove_schedule": ("DELETE", "schedules/{schedule}", None),
+    "run_schedule": ("POST", "schedules/{schedule}/run", None),
 }
 NOT_BY_NAME = {"import_bundle": "takes a bundle, and has its own test below"}
 
@@ -54,16 +70,27 @@ class Owner:
 
     def __init__(self, server: Any) -> None:
         self.caller = server.caller()
-        self.id = self.caller.put(f"{WORD} is warm.", ref="theirs", subject="theirs", tags=["theirs"])
-        self.caller.put(f"{WORD} is an island.", ref="theirs")
+        self.id = self.caller.put(f"{WORD} is warm.", ref="theirs", subject="theirs", tags=["theirs"], pinned=True)
+        self.caller.put(f"{WORD} is an island.", ref="theirs", pinned=True)
+        days = [
+            {"content": f"On day {n} the ferry to {WORD} left at {n + 5} o'clock, and it rained."} for n in range(20)
+        ]
+        self.caller.post("memory/theirs/entries", {"entries": days})
+        dream = self.caller.post("memory/theirs/dreams", {})
+        assert dream.status_code == 201, dream.text
+        schedule = self.caller.post("schedules", {"cron": "0 3 * * *", "ref": "theirs"})
+        assert schedule.status_code == 201, schedule.text
         self.caller.post("secrets", {"id": "theirs", "value": "a-value-to-hide"})
         self.caller.patch("policy", {"max_tags": 33})
         self.names = {"ref": "theirs", "id": self.id, "subject": "theirs", "secret": "theirs"}
+        self.names |= {"dream": dream.json()["id"], "checksum": dream.json()["checksum"]}
+        self.names |= {"schedule": schedule.json()["id"]}
 
     def everything(self) -> str:
         """All that the tenant has, for comparing before and after."""
         bundle = self.caller.get("export").text
-        return re.sub(r'"created_at":"[^"]*","head"|"sha256":"\w+"', "", bundle)
+        rest = [self.caller.get(path).text for path in ("policy", "secrets", "schedules", "memory/theirs/dreams")]
+        return re.sub(r'"created_at":"[^"]*","head"|"sha256":"\w+"', "", bundle) + "\n".join(rest)
 
 
 @pytest.mark.parametrize("operation", CASES)
@@ -71,6 +98,7 @@ def test_a_foreign_name_answers_as_an_unknown_one(server: Any, operation: str) -
     owner = Owner(server)
     before = owner.everything()
     unknown = {"ref": "nobodys", "id": UNKNOWN, "subject": "nobodys", "secret": "nobodys"}
+    unknown |= {"dream": UNKNOWN, "schedule": UNKNOWN, "checksum": "0" * 64}
     answers = []
     for names in (owner.names, unknown):
         stranger = server.caller()  # a new one each time: both start from nothing
