@@ -98,3 +98,10 @@ def test_one_enormous_entry_and_many_tiny_ones() -> None:
 
 def test_the_fingerprint_names_the_algorithm_and_its_parts() -> None:
     assert re.fullmatch(r"extractive/\d+ sentencex/\S+ rensa/\S+", DISTILLER.fingerprint)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["(", '"', "`", "a. ", "a, ", "[A", "[abc def: ", "http://", "last ", "- ", "x"])
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    prepared = DISTILLER.prepare(make(unit * 40_000 + " word"))
+    assert DISTILLER.minimum(prepared, count=count) >= 0
