@@ -51,6 +51,7 @@ class Settings:
     max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body")
     rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
     rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
+    schedule_seconds: int = _setting(5, "REVERIE_SCHEDULE_SECONDS", "pause between looks at what is due to be dreamt")
     sweep_seconds: int = _setting(60, "REVERIE_SWEEP_SECONDS", "pause between sweeps of expired and retired text")
     model_provider: str = _setting("none", "REVERIE_MODEL_PROVIDER", "none, openai (any compatible) or anthropic")
     model: str = _setting("", "REVERIE_MODEL", "name of the model that dreams with the distiller `llm`")

@@ -1,12 +1,14 @@
-"""The worker: destroys what expired or outlived the undo window, and makes vectors that are missing.
+"""The worker: dreams what is due, destroys what expired or outlived the undo window, makes vectors that are missing.
 
-Any number of processes may run one over the same store: each tenant is swept under a lease.
+Any number of processes may run one over the same store: each tenant is swept under a lease, and each tick of a
+schedule is taken by one process.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from msgspec import Struct
 
@@ -27,29 +29,63 @@ class Round(Struct, frozen=True):
     retired: int = 0
     indexed: int = 0
     failed: int = 0
+    collected: int = 0
 
 
 class Worker:
-    """A thread beside the server. A fault is logged by its code and tried again at the next round."""
+    """Two threads beside the server: one sweeps, one dreams by the clock, so that neither waits for the other.
 
-    def __init__(self, host: Host, *, every_seconds: int, metrics: Metrics | None = None) -> None:
+    A fault is logged by its code and tried again at the next round.
+    """
+
+    def __init__(
+        self, host: Host, *, every_seconds: int, poll_seconds: int = 5, metrics: Metrics | None = None
+    ) -> None:
         self._host = host
         self._every = max(every_seconds, 1)
+        self._poll = max(poll_seconds, 1)
         self._metrics = metrics or Metrics()
         self._sweeping = Sweeping(host, holder=f"worker/{TimeIds().new()}")
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Begin: one round now, then one every `every_seconds`."""
-        self._thread = threading.Thread(target=self._run, name="reverie-worker", daemon=True)
-        self._thread.start()
+        """Begin: a sweep now, then one every `every_seconds`; schedules are looked at every `poll_seconds`."""
+        for name, loop in (("reverie-worker", self._run), ("reverie-dreams", self._dream)):
+            thread = threading.Thread(target=loop, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def stop(self, *, patience_seconds: float = 30.0) -> None:
         """End after the tenant at hand."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join(patience_seconds)
+        until = time.monotonic() + patience_seconds
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0.1))
+
+    def tick(self) -> int:
+        """Run every schedule that is due and that no other process took; returns how many."""
+        ran = 0
+        try:
+            tenants = self._host.tenants()
+        except Exception as fault:
+            self._failed(fault)
+            return 0
+        for tenant in tenants:
+            if self._stop.is_set():
+                break
+            try:
+                ran += self._host.schedules.tick(self._host.system_actor(tenant))
+            except Exception as fault:
+                self._failed(fault)
+        return ran
+
+    def _dream(self) -> None:
+        while not self._stop.is_set():
+            ran = self.tick()
+            if ran:
+                log(Action.DREAMT, schedules=ran)
+            self._stop.wait(self._poll)
 
     def round(self) -> Round:
         """Sweep every tenant once. Tenants that another process sweeps at the moment are left to it."""
@@ -70,6 +106,8 @@ class Worker:
             done = self.round()
             if done.expired or done.retired:
                 log(Action.SWEPT, expired=done.expired, retired=done.retired, tenants=done.tenants)
+            if done.collected:
+                log(Action.COLLECTED, archives=done.collected)
             if done.indexed:
                 log(Action.INDEXED, entries=done.indexed)
             self._stop.wait(self._every)
@@ -84,7 +122,7 @@ class Worker:
             return Round()
         self._metrics.sweeps.labels("done").inc()
         self._metrics.swept.inc(done.expired + done.retired)
-        return Round(1, done.expired, done.retired, done.indexed)
+        return Round(1, done.expired, done.retired, done.indexed, collected=done.collected)
 
     def _failed(self, fault: Exception) -> None:
         code = fault.reason if isinstance(fault, ReverieError) else "internal_error"

@@ -98,17 +98,10 @@ class Archives:
         actor.require(Right.WRITE)
         if self._parts.read_only:
             raise ReadOnly()
-        oldest = self._parts.clock.now() - self._rules.current(actor.tenant).policy.archive_retention_ms
+        oldest = self._oldest(actor)
 
         def body(tx: WriteTx) -> int:
-            dropped = []
-            cursor: str | None = None
-            while True:
-                page = tx.documents(ARCHIVE_SPACE, limit=_PAGE, cursor=cursor)
-                dropped += [document.key for document in page.items if document.updated_at <= oldest]
-                cursor = page.cursor
-                if cursor is None:
-                    break
+            dropped = _older(tx, oldest)
             for checksum in dropped:
                 self.drop(tx, actor, checksum)
             if dropped:
@@ -118,10 +111,30 @@ class Archives:
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
+    def outdated(self, actor: Actor) -> list[str]:
+        """Checksums of the archives that `collect` would drop."""
+        actor.require(Right.READ)
+        oldest = self._oldest(actor)
+        return self._parts.store.read(Scope(actor.tenant), lambda tx: _older(tx, oldest))
+
+    def _oldest(self, actor: Actor) -> int:
+        return self._parts.clock.now() - self._rules.current(actor.tenant).policy.archive_retention_ms
+
     def drop(self, tx: WriteTx, actor: Actor, checksum: str) -> None:
         """Destroy one archive, with its event."""
         seq = tx.append(NewEvent("archive.collected", "RETAIN", actor.id, data={"checksum": checksum}))
         tx.drop(ARCHIVE_SPACE, checksum, seq=seq)
+
+
+def _older(tx: ReadTx, oldest: int) -> list[str]:
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = tx.documents(ARCHIVE_SPACE, limit=_PAGE, cursor=cursor)
+        found += [document.key for document in page.items if document.updated_at <= oldest]
+        cursor = page.cursor
+        if cursor is None:
+            return found
 
 
 def load_index(tx: ReadTx) -> dict[str, Any]:

@@ -22,6 +22,8 @@ class Swept(Struct, frozen=True):
     expired: int = 0
     retired: int = 0
     indexed: int = 0
+    collected: int = 0
+    """Archives of dreams that outlived their retention."""
 
 
 class Sweeping:
@@ -31,6 +33,7 @@ class Sweeping:
         self._host = host
         self._holder = holder
         self._whole_at: dict[str, int] = {}  # tenant: the log position at which no vector was missing
+        self._collected_at: dict[str, int] = {}  # tenant: when its archives were looked through
         self._trimmed_at: dict[str, tuple[int, int]] = {}  # tenant: when, and the log position then
 
     def sweep(self, tenant: str) -> Swept | None:
@@ -40,7 +43,8 @@ class Sweeping:
         """
         actor = self._host.system_actor(tenant)
         head = self._host.reading.snapshot(actor)
-        if not (self._due(tenant) or self._unindexed(tenant, head) or self._untrimmed(tenant, head)):
+        outdated = self._outdated(tenant)
+        if not (outdated or self._due(tenant) or self._unindexed(tenant, head) or self._untrimmed(tenant, head)):
             return None
         if not self._host.leases.take(actor, LEASE, self._holder, for_ms=LEASE_MS):
             return None
@@ -49,7 +53,8 @@ class Sweeping:
             retired = self._host.lifecycle.retain(actor)
             self._host.parts.store.write(Scope(tenant), lambda tx: tx.trim())
             self._trimmed_at[tenant] = (self._host.parts.clock.now(), head)
-            return Swept(expired, retired, self._host.reindexing.fill(actor))
+            collected = self._host.archives.collect(actor) if outdated else 0
+            return Swept(expired, retired, self._host.reindexing.fill(actor), collected)
         finally:
             self._host.leases.give_back(actor, LEASE, self._holder)
 
@@ -60,6 +65,14 @@ class Sweeping:
             return bool(tx.scan(_EXPIRED, limit=1).items or tx.cold(before=tx.now - window, limit=1))
 
         return self._host.parts.store.read(Scope(tenant), body)
+
+    def _outdated(self, tenant: str) -> bool:
+        """Whether archives outlived their retention: looked at once an hour."""
+        now = self._host.parts.clock.now()
+        if now - self._collected_at.get(tenant, 0) < TRIM_EVERY_MS:
+            return False
+        self._collected_at[tenant] = now
+        return bool(self._host.archives.outdated(self._host.system_actor(tenant)))
 
     def _unindexed(self, tenant: str, head: int) -> bool:
         """Whether vectors are missing. Counting reads the whole index, so it is done only when the log has moved."""

@@ -27,6 +27,8 @@ class Action(StrEnum):
     READINESS = "readiness.changed"
     SWEPT = "worker.swept"
     INDEXED = "worker.indexed"
+    COLLECTED = "worker.collected"
+    DREAMT = "worker.dreamt"
     WORKER_FAILED = "worker.failed"
     SERVER = "server.note"
 

@@ -51,7 +51,12 @@ def run(settings: Settings) -> None:
                 print(banner(url, key), flush=True)
             tracing = traces.configured()
             app = build_app(settings, host, traces=tracing)
-            worker = Worker(host, every_seconds=settings.sweep_seconds, metrics=app.state.metrics)
+            worker = Worker(
+                host,
+                every_seconds=settings.sweep_seconds,
+                poll_seconds=settings.schedule_seconds,
+                metrics=app.state.metrics,
+            )
             app.router.lifespan_context = _lifespan(worker, start=not settings.read_only)
             Server(app, url).run(sockets=[listener])
             worker.stop()
