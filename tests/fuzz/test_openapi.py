@@ -24,7 +24,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.settings import Settings
 
-EXAMPLES = 2000 if os.environ.get("REVERIE_SOAK") else 18
+EXAMPLES = 1000 if os.environ.get("REVERIE_SOAK") else 12
 
 
 def make_app() -> tuple[FastAPI, str]:
