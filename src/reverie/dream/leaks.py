@@ -1,4 +1,4 @@
-"""Known secrets that were taken apart: by line breaks, blanks or invisible characters.
+"""Known secrets that were taken apart: by line breaks, blanks, invisible characters, or the layout of a list.
 
 The redactor finds a value that stands in one piece. Text made from many pieces can hold one in two; this looks at
 the text with everything between the pieces taken out, and marks the original span.
@@ -10,24 +10,43 @@ import re
 
 from reverie.redact import KnownSecrets
 
-_BETWEEN = re.compile("[\\s\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]+")
+_BLANK = "[\\s\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
+_BETWEEN = re.compile(f"{_BLANK}+")
+# What stands between two statements: the end of one, a day's heading, a bullet, who says the next.
+_LAYOUT = re.compile(
+    "(?:"
+    r"\n[ \t]*(?:[-*•>]|\d{1,3}[.)])(?=\s)"
+    r"|\n\[[^\]\n]{1,40}\](?=\n)"
+    r"|\n[^\n:]{1,64}:(?=[ \t])"
+    rf"|[.;,|](?={_BLANK})"
+    rf"|{_BLANK}"
+    ")+"
+)
 
 
 def mend(text: str, known: KnownSecrets) -> tuple[str, int]:
     """`text` with every value that stands in pieces replaced by its marker, and how many there were."""
     if not known:
         return text, 0
-    joined = bytearray()
-    origin: list[int] = []
-    at = 0
-    for gap in _BETWEEN.finditer(text):
-        _take(text, at, gap.start(), joined, origin)
-        at = gap.end()
-    _take(text, at, len(text), joined, origin)
-    spans = sorted((origin[start], origin[end - 1] + 1, label) for start, end, label in known.find(bytes(joined)))
+    found = 0
+    for between in (_BETWEEN, _LAYOUT):
+        text, more = _joined(text, known, between)
+        found += more
+    return text, found
+
+
+def _joined(text: str, known: KnownSecrets, between: re.Pattern[str]) -> tuple[str, int]:
+    gaps = [gap.span() for gap in between.finditer(text)]
+    starts = [0, *(end for _, end in gaps)]
+    ends = [*(start for start, _ in gaps), len(text)]
+    pieces = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    matches = known.squeezed().find("".join(pieces).encode("utf-8", "surrogatepass"))
+    if not matches:
+        return text, 0
+    origin = _origin(pieces, starts)
     out: list[str] = []
     at = found = 0
-    for start, end, label in spans:
+    for start, end, label in sorted((origin[start], origin[end - 1] + 1, label) for start, end, label in matches):
         if start < at:
             at = max(at, end)
             continue
@@ -37,8 +56,10 @@ def mend(text: str, known: KnownSecrets) -> tuple[str, int]:
     return "".join([*out, text[at:]]), found
 
 
-def _take(text: str, start: int, end: int, joined: bytearray, origin: list[int]) -> None:
-    for place in range(start, end):
-        encoded = text[place].encode("utf-8", "surrogatepass")
-        joined += encoded
-        origin += [place] * len(encoded)
+def _origin(pieces: list[str], starts: list[int]) -> list[int]:
+    """For every byte of the joined pieces the character of the text it belongs to."""
+    origin: list[int] = []
+    for piece, start in zip(pieces, starts, strict=True):
+        for place, character in enumerate(piece, start=start):
+            origin += [place] * len(character.encode("utf-8", "surrogatepass"))
+    return origin

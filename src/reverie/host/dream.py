@@ -39,6 +39,7 @@ from reverie.dream.mustkeep import find
 from reverie.dream.plan import DREAM_KIND, Work, admit, oldest_that_fit, require, to_source, weigh
 from reverie.dream.request import Answer, Distiller, Extractive, Request
 from reverie.dream.source import Source as Told
+from reverie.dream.source import Statement
 from reverie.dream.verify import GateReport, verify
 from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.host.lifecycle import purge
@@ -57,6 +58,8 @@ _TRIES = 5
 _PAGE = 1000
 Progress = Callable[[str, int, int], None]
 _DISTILLED_FROM = "distilled-from"
+FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged"}
+"""What became of a source, by how its statement was made."""
 
 
 class Replan(Exception):
@@ -313,7 +316,7 @@ class Dreaming:
         complaints: tuple[str, ...] = ()
         for attempt in range(2):
             request = Request(work, limit, self._count, must_keep, complaints, clean, guard)
-            answer = earlier if earlier is not None and attempt == 0 else distiller.distil(request)
+            answer = earlier if earlier is not None and attempt == 0 else honest(distiller.distil(request), work)
             text = clean(answer.text)
             gates = self._verify(work, text, budget, clean if text != answer.text else None)
             leaks = distiller.name in self._model_names and new_markers(text, work.sources, clean)
@@ -625,6 +628,26 @@ def why_not(refused: ReverieError) -> str:
     return f"gates: {', '.join(refused.details.get('gates', ()))}"
 
 
+def honest(answer: Answer, work: Work) -> Answer:
+    """An answer as far as it can be believed: text that can be stored, statements of sources there are.
+
+    Ids and words of a distiller's own making would reach the report, which passes no redactor.
+    """
+    known = set(work.prepared.source_ids)
+    statements = []
+    for statement in answer.statements:
+        ids = tuple(i for i in statement.source_ids if i in known)
+        if ids:
+            how = statement.how if statement.how in FATES else "merged"
+            statements.append(Statement(storable(statement.text), ids, how, max(int(statement.count), 1)))
+    return Answer(storable(answer.text), statements)
+
+
+def storable(text: str) -> str:
+    """Text without what no store takes: null characters and halves of characters."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
 def new_markers(text: str, sources: Sequence[Told], clean: Callable[[str], str]) -> bool:
     """Whether a clean text has a marker that no source has: its writer made up a secret, or knew one.
 
@@ -694,10 +717,9 @@ def trace(text: str, answer: Answer) -> list[StatementTrace]:
 def source_traces(entries: Sequence[Entry], statements: Sequence[StatementTrace], work: Work) -> list[SourceTrace]:
     """What became of each retired entry."""
     fate: dict[str, str] = {}
-    names = {"quoted": "kept", "shortened": "shortened", "merged": "merged"}
     for statement in statements:
         for source_id in statement.sources:
-            fate.setdefault(source_id, names[statement.how])
+            fate.setdefault(source_id, FATES[statement.how])
     for group in work.prepared.collapsed:
         for merged in group.merged:
             fate[merged] = "merged"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any
 
 from reverie.models.chat import (
@@ -26,6 +25,7 @@ from reverie.models.chat import (
 )
 
 _TOOL = "record"
+_ABOUT_FORMAT = ("output_config", "output_format", "output format", "structured", "schema")
 
 
 class AnthropicModel:
@@ -40,8 +40,6 @@ class AnthropicModel:
         self._model = model
         self._key = api_key
         self._base_url = base_url
-        self._lock = threading.Lock()
-        self._client: Any = None
         self._structured = True
         self._thoughtless = True
 
@@ -61,17 +59,26 @@ class AnthropicModel:
         import httpx2
 
         keep_quiet("anthropic", "httpx2", "httpcore2")
-        client = self._opened(anthropic)
+        # One client per call: closing it ends whatever it still waits for, and nobody else's call.
+        client = anthropic.Anthropic(
+            api_key=self._key or "none",
+            base_url=self._base_url or None,
+            max_retries=0,
+            open_telemetry=False,  # its spans can be told to hold what was said
+        )
+        call = self._call(prompt)
         fault: ModelFault | None = None
         try:
-            answer = within(seconds, lambda: client.messages.create(**self._call(prompt), timeout=seconds))
+            answer = within(seconds, lambda: client.messages.create(**call, timeout=seconds))
+        except ModelFault as slow:
+            fault = slow
         except anthropic.APITimeoutError:
             fault = ModelFault(SLOW, billed=True)
         except anthropic.APIConnectionError as error:
             fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
         except anthropic.APIStatusError as error:
             told = f"{error.error_code or ''} {error.message}".lower()
-            if error.status_code not in (400, 422) or not self._plainer(told):
+            if error.status_code not in (400, 422) or not self._plainer(call, told):
                 fault = _fault(error.status_code, told, wait_of(error.response.headers))
         except anthropic.AnthropicError:
             fault = ModelFault(NONSENSE, billed=True)
@@ -79,19 +86,10 @@ class AnthropicModel:
             fault = ModelFault(NONSENSE, billed=True)
         else:
             return _reply(answer)
+        finally:
+            client.close()
         # Raised outside the handler, so that no provider's words hang on it as context.
         raise fault or Unsupported
-
-    def _opened(self, anthropic: Any) -> Any:
-        with self._lock:
-            if self._client is None:
-                self._client = anthropic.Anthropic(
-                    api_key=self._key or "none",
-                    base_url=self._base_url or None,
-                    max_retries=0,
-                    open_telemetry=False,  # its spans can be told to hold what was said
-                )
-            return self._client
 
     def _call(self, prompt: Prompt) -> dict[str, Any]:
         call: dict[str, Any] = {
@@ -111,13 +109,13 @@ class AnthropicModel:
             call["tool_choice"] = {"type": "tool", "name": _TOOL}
         return call
 
-    def _plainer(self, told: str) -> bool:
-        """Give up what the model refused. False when it refused something else."""
-        if self._structured and ("output_config" in told or "output format" in told or "structured output" in told):
-            self._structured = False
-            return True
-        if self._thoughtless and "thinking" in told:
+    def _plainer(self, call: dict[str, Any], told: str) -> bool:
+        """Give up the part of `call` the model refused. False when it refused something else."""
+        if "thinking" in call and "thinking" in told:
             self._thoughtless = False
+            return True
+        if "output_config" in call and any(word in told for word in _ABOUT_FORMAT):
+            self._structured = False
             return True
         return False
 

@@ -124,6 +124,7 @@ def address_mark(url: str) -> str:
 def wait_of(headers: Mapping[str, str]) -> float | None:
     """The seconds a `retry-after` header asks for, where it gives a number."""
     try:
-        return max(float(headers.get("retry-after", "")), 0.0)
+        seconds = float(headers.get("retry-after", ""))
     except ValueError:
         return None
+    return seconds if seconds >= 0 else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from reverie.models.chat import (
@@ -26,6 +25,7 @@ from reverie.models.chat import (
 
 SEED = 7
 _FORMATS = ("json_schema", "json_object", "text")
+_ABOUT_FORMAT = ("response_format", "schema", "json", "structured", "grammar")
 
 
 class OpenAiModel:
@@ -40,8 +40,6 @@ class OpenAiModel:
         self._model = model
         self._key = api_key
         self._base_url = base_url
-        self._lock = threading.Lock()
-        self._client: Any = None
         self._format = 0
         self._limit = "max_completion_tokens"
         self._options: dict[str, Any] = {"temperature": 0, "seed": SEED}
@@ -62,17 +60,22 @@ class OpenAiModel:
         import openai
 
         keep_quiet("openai", "httpx2", "httpcore2")
-        client = self._opened(openai)
+        # One client per call: closing it ends whatever it still waits for, and nobody else's call. Endpoints that
+        # people run at home take any key, but the client wants one.
+        client = openai.OpenAI(api_key=self._key or "none", base_url=self._base_url or None, max_retries=0)
+        call = self._call(prompt)
         fault: ModelFault | None = None
         try:
-            answer = within(seconds, lambda: client.chat.completions.create(**self._call(prompt), timeout=seconds))
+            answer = within(seconds, lambda: client.chat.completions.create(**call, timeout=seconds))
+        except ModelFault as slow:
+            fault = slow
         except openai.APITimeoutError:
             fault = ModelFault(SLOW, billed=True)
         except openai.APIConnectionError as error:
             fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
         except openai.APIStatusError as error:
             told = f"{error.param or ''} {error.code or ''} {error.message}".lower()
-            if error.status_code in (400, 422) and self._plainer(error.param or "", told):
+            if error.status_code in (400, 422) and self._plainer(call, told):
                 fault = None
             else:
                 fault = _fault(error.status_code, told, wait_of(error.response.headers))
@@ -82,17 +85,10 @@ class OpenAiModel:
             fault = ModelFault(NONSENSE, billed=True)
         else:
             return _reply(answer)
+        finally:
+            client.close()
         # Raised outside the handler, so that no provider's words hang on it as context.
         raise fault or Unsupported
-
-    def _opened(self, openai: Any) -> Any:
-        with self._lock:
-            if self._client is None:
-                # The endpoints people run at home take any key, but the client wants one.
-                self._client = openai.OpenAI(
-                    api_key=self._key or "none", base_url=self._base_url or None, max_retries=0
-                )
-            return self._client
 
     def _call(self, prompt: Prompt) -> dict[str, Any]:
         call: dict[str, Any] = {
@@ -109,20 +105,22 @@ class OpenAiModel:
             call["response_format"] = {"type": "json_object"}
         return call
 
-    def _plainer(self, param: str, told: str) -> bool:
-        """Give up the parameter an endpoint refused. False when it refused something else."""
-        if param.startswith("response_format") or "response_format" in told or "json_schema" in told:
-            if self._format + 1 < len(_FORMATS):
-                self._format += 1
-                return True
-            return False
-        if "max_completion_tokens" in told and self._limit == "max_completion_tokens":
+    def _plainer(self, call: dict[str, Any], told: str) -> bool:
+        """Give up the part of `call` an endpoint refused. False when it refused something else.
+
+        Judged by the call, not by what is sent now: another thread may have learnt the same a moment ago.
+        """
+        if "max_completion_tokens" in call and "max_completion_tokens" in told:
             self._limit = "max_tokens"
             return True
         for name in ("temperature", "seed"):
-            if name in self._options and name in told:
-                del self._options[name]
+            if name in call and name in told:
+                self._options = {key: value for key, value in self._options.items() if key != name}
                 return True
+        if "response_format" in call and "context" not in told and any(word in told for word in _ABOUT_FORMAT):
+            sent = _FORMATS.index(call["response_format"]["type"])
+            self._format = max(self._format, sent + 1)
+            return True
         return False
 
 
