@@ -185,8 +185,10 @@ class HostMachine(RuleBasedStateMachine):
     def put_with_id(self, taken: tuple[str, str], content: str) -> object:
         ref, entry_id = taken
         other = next(r for r in REFS if r != ref)
+        if self.used() + 1 > self.limit:
+            return multiple()
         self.refused(Conflict, lambda: self.host.writing.put(ADA, ref, [Draft(content, id=entry_id)]))
-        if entry_id in self.model[other] or self.used() + 1 > self.limit:
+        if entry_id in self.model[other]:
             return multiple()
         self.host.writing.put(ADA, other, [Draft(content, id=entry_id)])
         return self.stored(other, entry_id, Draft(content))
@@ -212,6 +214,7 @@ class HostMachine(RuleBasedStateMachine):
             if record.archived or record.state is not EntryState.ACTIVE:
                 record.gone_at = self.clock.now()
                 self.leave(*target)
+                self.snapshot()
             assert entry.version == record.version
 
     def leave(self, ref: str, entry_id: str) -> None:
@@ -249,8 +252,21 @@ class HostMachine(RuleBasedStateMachine):
         if record.held != held:
             record.held, record.version, self.seq = held, record.version + 1, self.seq + 1
 
+    @rule(which=chances)
+    def come_back(self, which: int) -> None:
+        """One of those that left; chance alone would rarely meet them."""
+        now = self.clock.now()
+        cold = [
+            (r, i) for r in REFS for i, x in self.model[r].items() if x.has_text and x.gone_at and not x.expired(now)
+        ]
+        if cold:
+            self.restore_one(cold[which % len(cold)])
+
     @rule(target_=entries)
     def restore(self, target_: tuple[str, str]) -> None:
+        self.restore_one(target_)
+
+    def restore_one(self, target_: tuple[str, str]) -> None:
         record, now = self.record(target_), self.clock.now()
         if not record.has_text or record.expired(now):
             self.refused(NotFound, lambda: self.host.lifecycle.restore(ADA, *target_))
@@ -393,7 +409,7 @@ class HostMachine(RuleBasedStateMachine):
         if not hasattr(self, "host"):
             return
         now = self.clock.now()
-        for seq, lists in self.snapshots[-4:]:
+        for seq, lists in self.snapshots[-8:]:
             for ref, ids in lists.items():
                 expected = [i for i in ids if self.model[ref][i].has_text and not self.model[ref][i].expired(now)]
                 assert [e.id for e in self.host.reading.page(ADA, ref, as_of=seq, limit=1000).items] == expected
