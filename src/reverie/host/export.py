@@ -22,18 +22,31 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import from_iso, to_iso
-from reverie.core.entry import CREDENTIAL_PREFIXES, READABLE, Draft, Entry, EntryState, Link, Scope, Source
+from reverie.core.entry import (
+    CREDENTIAL_PREFIXES,
+    LINK_TYPES,
+    MAX_ID_LENGTH,
+    READABLE,
+    Draft,
+    Entry,
+    EntryState,
+    Link,
+    Scope,
+    Source,
+)
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import Event, NewEvent
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
-from reverie.host.write import Writing
+from reverie.host.rules import RuleBook, Rules
+from reverie.host.write import Writing, check_ref
 from reverie.store.contract import ReadTx, WriteTx
 
 FORMAT = "reverie.bundle/1"
 _PAGE = 500
 _BATCH = 200
 MAX_LINE = 1_000_000
+MAX_NOTE = 4096
 Progress = Callable[[int, int], None]
 
 
@@ -50,8 +63,9 @@ class Imported(Struct, frozen=True):
 class Bundles:
     """export and import."""
 
-    def __init__(self, parts: Parts, writing: Writing) -> None:
+    def __init__(self, parts: Parts, rules: RuleBook, writing: Writing) -> None:
         self._parts = parts
+        self._rules = rules
         self._writing = writing
 
     def export(self, actor: Actor, *, ref: str | None = None, events: bool = True) -> Iterator[bytes]:
@@ -177,13 +191,27 @@ class Bundles:
         return self._parts.store.read(Scope(actor.tenant), lambda tx: tx.read_log(after=after, limit=_PAGE))
 
     def _add_links(self, actor: Actor, ref: str, links: list[Link]) -> None:
-        def body(tx: WriteTx) -> None:
-            data = {"ref": ref, "links": len(links)}
-            tx.append(NewEvent("memory.imported", "IMPORT", actor.id, data=data))
-            for link in links:
-                tx.link(link)
+        """Store arrows, redacted as an entry's id and text are."""
+        check_ref(ref)
 
-        self._parts.store.write(Scope(actor.tenant, ref), body)
+        def prepare(rules: Rules) -> Callable[[WriteTx], None]:
+            def clean(text: str) -> str:
+                return self._parts.redactor.text(text, rules.known).text
+
+            cleaned = [
+                Link(clean(link.from_id), clean(link.to_id), link.type, clean(link.note) if link.note else None)
+                for link in links
+            ]
+
+            def body(tx: WriteTx) -> None:
+                data = {"ref": ref, "links": len(cleaned)}
+                tx.append(NewEvent("memory.imported", "IMPORT", actor.id, data=data))
+                for link in cleaned:
+                    tx.link(link)
+
+            return body
+
+        self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
 
     def _store(self, actor: Actor, ref: str, drafts: list[Draft], done: Imported) -> Imported:
         def present(tx: ReadTx) -> set[str]:
@@ -275,12 +303,14 @@ def to_draft(document: Mapping[str, Any], number: int) -> Draft:
 
 def _link(document: Mapping[str, Any], number: int) -> Link:
     try:
-        note = document.get("note")
-        return msgspec.convert(
-            {"from_id": document["from_id"], "to_id": document["to_id"], "type": document["link"], "note": note}, Link
-        )
+        fields = {name: document[name] for name in ("from_id", "to_id", "note")} | {"type": document["link"]}
+        link = msgspec.convert(fields, Link)
     except (KeyError, msgspec.ValidationError):
         raise Invalid(f"Line {number}: this is not a link of a bundle.") from None
+    long = max(len(link.from_id), len(link.to_id)) > MAX_ID_LENGTH or len(link.note or "") > MAX_NOTE
+    if link.type not in LINK_TYPES or long:
+        raise Invalid(f"Line {number}: a link is one of {', '.join(sorted(LINK_TYPES))}, with ids and a short note.")
+    return link
 
 
 def _parse(raw: bytes, number: int) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from reverie.host.read import Reading
 from reverie.host.recall import Recall
 from reverie.host.reindex import Reindexing
 from reverie.host.rules import RuleBook
-from reverie.host.schedule import Schedules
 from reverie.host.scan import Scanning
+from reverie.host.schedule import Schedules
 from reverie.host.spend import Spending
 from reverie.host.write import Writing
 
@@ -38,7 +38,7 @@ class Host:
         self.reading = Reading(parts)
         self.recall = Recall(parts)
         self.lifecycle = Lifecycle(parts, self.rules)
-        self.bundles = Bundles(parts, self.writing)
+        self.bundles = Bundles(parts, self.rules, self.writing)
         self.audit = Audit(parts)
         self.keys = Keys(parts)
         self.scanning = Scanning(parts, self.rules)

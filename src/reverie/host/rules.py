@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import orjson
@@ -34,7 +34,7 @@ _TRIES = 20
 class Rules:
     """A tenant's policy and known secrets as of a log position."""
 
-    policy: TenantPolicy = TenantPolicy()
+    policy: TenantPolicy = field(default_factory=TenantPolicy)
     known: KnownSecrets = KnownSecrets.EMPTY
     seq: int = 0
 

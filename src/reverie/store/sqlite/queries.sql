@@ -297,7 +297,7 @@ SELECT 1 FROM entry WHERE tenant = ? AND ref = ? AND id = ?
 -- name: add_link
 -- An arrow between two entries.
 INSERT OR IGNORE INTO link (tenant, ref, from_id, type, to_id, note, n)
-VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(n), 0) + 1 FROM link WHERE tenant = ?1 AND ref = ?2 AND from_id = ?3))
+VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: links_from
 -- Arrows that start at an entry.

@@ -169,6 +169,7 @@ class SqliteWriteTx(SqliteReadTx):
         self._ids: list[tuple[int, str, str]] = []
         self._answers: list[tuple[tuple[int, str], tuple[str, bytes] | None]] = []
         self._saved = self._made
+        self._arrows = 0
 
     @property
     def argument(self) -> SqliteWriteTx:
@@ -428,7 +429,9 @@ class SqliteWriteTx(SqliteReadTx):
 
     def link(self, link: Link) -> None:
         self._logged(self._held.seq)
-        bound = (self._tenant, self._ref, link.from_id, link.type, link.to_id, link.note)
+        self._arrows += 1
+        order = self._held.seq * 1_000_000 + self._arrows  # by log position, then as made
+        bound = (self._tenant, self._ref, link.from_id, link.type, link.to_id, link.note, order)
         self._changing().execute(QUERIES["add_link"], bound)
 
     def save(
