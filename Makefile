@@ -4,13 +4,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 PYTEST := $(BIN)/python -m pytest
 JOBS ?= 2
 PYTEST_ARGS ?=
 
 # The quick tests first, so that a mistake shows in seconds.
-TESTS := tests/unit $(filter-out tests/unit tests/browser,$(patsubst %/,%,$(wildcard tests/*/)))
+TESTS := tests/unit $(filter-out tests/unit tests/browser tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 REVERIE_DATA ?= ./data
 

@@ -83,10 +83,8 @@ def examine(host: Host, settings: Settings, *, quick: bool = False, progress: Pr
 def _versions(host: Host, _settings: Settings) -> Iterator[Check]:
     found = versions()
     yield Check("versions", "ok", ", ".join(f"{name} {value}" for name, value in found.items()))
+    # An embedder's name holds the checksum of its table, which was compared when it was loaded.
     embedder, rules = host.parts.embedder, host.parts.redactor.version
-    checksum = getattr(embedder, "verify", None)
-    if callable(checksum):
-        checksum()
     yield Check("parts", "ok", f"embedder {embedder.name if embedder else 'none'}, redaction rules {rules}")
 
 

@@ -139,7 +139,8 @@ def confirm(question: str, json: bool) -> None:
 
 
 def _counted(found: Forgotten) -> str:
-    text = f"{found.forgotten} memories ({found.bytes} bytes) in {found.refs} refs are about this subject"
+    what = f"{many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {many(found.refs, 'ref')}"
+    text = f"about this subject: {what}"
     if found.derived:
         text += (
             f"; {found.derived} dreams were made from them, {found.redone} of these will be dreamt again without them"
