@@ -78,3 +78,10 @@ def test_size_and_budget() -> None:
 
 def test_a_constraint_without_its_negation_is_missing() -> None:
     assert "must_keep" in check("We must deploy on Fridays").failures
+
+
+def test_an_address_with_a_marker_inside_is_not_new() -> None:
+    text = "The replica is postgresql://tide:[REDACTED:database-url-password]@reed-2:5432/tide for now."
+    source = Source(id="s", content=text, created_at=0)
+    report = verify([source], text, must_keep=(), budget=1000, input_tokens=500, count=count)
+    assert report.invented == ()

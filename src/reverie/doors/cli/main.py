@@ -16,6 +16,7 @@ from reverie.doors.cli import (
     audit,
     backup,
     bundles,
+    demo,
     dream,
     entries,
     entry,
@@ -39,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (put, entries, recall, lineage, privacy, bundles, operate):
+for module in (put, entries, recall, lineage, privacy, bundles, operate, demo):
     module.register(app)
 app.add_typer(entry.app, name="entry")
 app.add_typer(dream.app, name="dream")

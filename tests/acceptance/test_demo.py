@@ -1,0 +1,68 @@
+"""The tour, as a newcomer takes it: a real process, its own folder, and every claim it prints checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import reverie
+from reverie.demo.corpus import entries, fakes
+
+
+def run(*arguments: str, seed: str = "0") -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
+    command = [sys.executable, "-m", "reverie.doors.cli.main", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**kept, "PYTHONHASHSEED": seed}, check=False
+    )
+
+
+def test_every_figure_of_the_tour_holds(tmp_path: Path) -> None:
+    folder = tmp_path / "tour"
+    done = run("demo", "--json", "--keep", str(folder), seed="1")
+    assert done.returncode == 0, done.stderr
+    tour = json.loads(done.stdout)
+    assert tour["before"]["memories"] == len(entries()) > 250
+    assert tour["after"]["tokens"] * 3 < tour["before"]["tokens"]
+    assert tour["after"]["memories"] == 2  # the dream, and what was pinned
+    assert tour["tokens_used"] <= tour["budget"]
+    assert sum(tour["redacted"].values()) == tour["secrets_planted"] == len(fakes())
+    assert tour["secrets_on_disk"] == 0
+    assert tour["must_keep"]["missing"] * 5 <= sum(tour["must_keep"].values())
+    assert tour["answered"] == tour["questions"]
+    assert tour["undone"]
+    assert tour["repeated"]
+    assert tour["audit"]
+    assert "(earlier, " in tour["contradiction"]["line"]
+    assert len(tour["contradiction"]["sources"]) == 2
+    stored = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert not any(fake.encode() in stored for fake in fakes().values())
+    with reverie.open(folder, tenant="demo") as memory:
+        assert memory.verify_dream(tour["dream"]).ok
+        assert memory.dream(tour["dream"]).checksum == tour["checksum"]
+    assert "is not an empty folder" in run("demo", "--keep", str(folder)).stderr
+
+
+def test_the_tour_reads_well_and_leaves_nothing_behind() -> None:
+    before = json.loads(run("demo", "--json", seed="7").stdout)
+    shown = run("demo", seed="9")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stderr == ""
+    for words in ("before", "after", "secrets", "(earlier, ", "every memory came back exactly", "the same bytes"):
+        assert words in shown.stdout
+    assert before["checksum"] in shown.stdout  # the same in every process
+    assert not Path(before["data"]).exists()
+
+
+def test_no_file_of_the_corpus_holds_a_secret() -> None:
+    from reverie.redact import Redactor
+
+    folder = Path(reverie.__file__).parent / "demo"
+    redactor = Redactor()
+    for path in folder.glob("*.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert not redactor.text(line).findings, line
+    assert all(redactor.text(f"here: {fake}").findings for name, fake in fakes().items() if name != "told-password")
