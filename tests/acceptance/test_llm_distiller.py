@@ -119,6 +119,7 @@ def test_a_dream_by_a_model_is_traced_paid_for_and_within_its_budget(
         sources = [to_source(host.reading.get(ada, "bot", i, cold=True)).content for i in trace.sources]
         assert any(lines[trace.line].split(": ", 1)[-1] in source for source in sources)
     assert host.audit.verify(ada).ok
+    assert host.lineage.verify(ada, report.id).ok
 
 
 def test_identical_work_is_answered_from_the_archive(open_host: OpenHost, endpoint: Endpoint, ada: Actor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -218,7 +219,10 @@ class Lineage:
         if stored is None:
             return Verified(False, report.checksum, None, "the archive has outlived its retention")
         if report.fingerprint != self._extractive.fingerprint:
-            return Verified(True, report.checksum, report.checksum, "made by a model: its recorded bytes are intact")
+            found_sum = hashlib.sha256(stored).hexdigest()
+            whole = "are intact" if found_sum == report.checksum else "were changed"
+            told = f"made by a model or another version: its recorded bytes {whole}"
+            return Verified(found_sum == report.checksum, report.checksum, found_sum, told)
         sources = [entry for entry in found if entry is not None and entry.state is not EntryState.ERASED]
         if len(sources) < len(found):
             return Verified(False, report.checksum, None, "some sources were destroyed after the undo window")

@@ -20,6 +20,7 @@ from reverie.models.chat import (
     address_mark,
     keep_quiet,
     require_sdk,
+    trust,
     wait_of,
     within,
 )
@@ -64,6 +65,7 @@ class AnthropicModel:
             api_key=self._key or "none",
             base_url=self._base_url or None,
             max_retries=0,
+            http_client=anthropic.DefaultHttpxClient(verify=trust()),
             open_telemetry=False,  # its spans can be told to hold what was said
         )
         call = self._call(prompt)

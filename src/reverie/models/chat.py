@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, Protocol, TypeVar
 
@@ -83,6 +85,14 @@ def require_sdk(package: str) -> None:
             f"REVERIE_MODEL_PROVIDER={package} needs its client: pip install 'reverie[{package}]'.",
             code="missing_extra",
         )
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """The certificates every client trusts; reading them takes longer than all else a client does."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def keep_quiet(*loggers: str) -> None:

@@ -19,6 +19,7 @@ from reverie.models.chat import (
     address_mark,
     keep_quiet,
     require_sdk,
+    trust,
     wait_of,
     within,
 )
@@ -62,7 +63,12 @@ class OpenAiModel:
         keep_quiet("openai", "httpx2", "httpcore2")
         # One client per call: closing it ends whatever it still waits for, and nobody else's call. Endpoints that
         # people run at home take any key, but the client wants one.
-        client = openai.OpenAI(api_key=self._key or "none", base_url=self._base_url or None, max_retries=0)
+        client = openai.OpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url or None,
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(verify=trust()),
+        )
         call = self._call(prompt)
         fault: ModelFault | None = None
         try:

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.core.actor import Actor
@@ -118,14 +118,12 @@ def test_only_what_was_asked_for_is_understood(answer: str, kept: list[str] | No
     assert (None if facts is None else [fact.text for fact in facts]) == kept
 
 
-@given(
-    st.one_of(
-        st.text(),
-        st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)).map(
-            json.dumps
-        ),
-    )
-)
+pieces = st.none() | st.integers() | st.text(max_size=5)
+shapes = st.dictionaries(st.sampled_from(["statements", "text", "sources", "date", "x"]), pieces | st.lists(pieces))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text() | shapes.map(json.dumps) | st.lists(shapes).map(lambda items: json.dumps({"statements": items})))
 def test_no_answer_breaks_the_reader(answer: str) -> None:
     for fact in understand(answer, [line(1), line(2)]) or ():
         assert fact.sources
