@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
-from reverie.redact import KnownSecrets
+from reverie.core.dream import RedactionFailed
+from reverie.redact import KnownSecrets, Redactor
 
+_ROUNDS = 8
 _BLANK = "[\\s\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
 _BETWEEN = re.compile(f"{_BLANK}+")
 # What stands between two statements: the end of one, a day's heading, a bullet, who says the next.
@@ -22,6 +24,18 @@ _LAYOUT = re.compile(
     rf"|{_BLANK}"
     ")+"
 )
+
+
+def clean(text: str, redactor: Redactor, known: KnownSecrets) -> str:
+    """Derived text as it may be stored: redacted like a fresh write, and mended, until neither finds anything.
+
+    Raises RedactionFailed for text that is built never to come to rest.
+    """
+    for _ in range(_ROUNDS):
+        text, found = mend(redactor.text(text, known).text, known)
+        if not found:
+            return text
+    raise RedactionFailed()
 
 
 def mend(text: str, known: KnownSecrets) -> tuple[str, int]:

@@ -34,7 +34,7 @@ from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.dream.archive import archive_bytes, archive_document, index_entry, work_key
-from reverie.dream.leaks import mend
+from reverie.dream.leaks import clean
 from reverie.dream.mustkeep import find
 from reverie.dream.plan import DREAM_KIND, Work, admit, oldest_that_fit, require, to_source, weigh
 from reverie.dream.request import Answer, Distiller, Extractive, Request
@@ -307,7 +307,7 @@ class Dreaming:
         distiller: Distiller,
         guard: SpendGuard,
     ) -> Distilled:
-        def clean(text: str) -> str:
+        def cleaned(text: str) -> str:
             return self._clean(actor, text, plan.run, self._rules.current(actor.tenant))
 
         must_keep = find(work.prepared.sources)
@@ -315,11 +315,11 @@ class Dreaming:
         earlier = self._earlier(actor, work, budget, distiller)
         complaints: tuple[str, ...] = ()
         for attempt in range(2):
-            request = Request(work, limit, self._count, must_keep, complaints, clean, guard)
+            request = Request(work, limit, self._count, must_keep, complaints, cleaned, guard)
             answer = earlier if earlier is not None and attempt == 0 else honest(distiller.distil(request), work)
-            text = clean(answer.text)
-            gates = self._verify(work, text, budget, clean if text != answer.text else None)
-            leaks = distiller.name in self._model_names and new_markers(text, work.sources, clean)
+            text = cleaned(answer.text)
+            gates = self._verify(work, text, budget, cleaned if text != answer.text else None)
+            leaks = distiller.name in self._model_names and new_markers(text, work.sources, cleaned)
             if gates.passed and text.strip() and not leaks:
                 return Distilled(answer, text, gates, distiller, reused=answer is earlier)
             complaints = gates.failures if text.strip() else ("empty",)
@@ -334,15 +334,15 @@ class Dreaming:
             f"The distilled text did not pass: {', '.join(complaints)}. Nothing was stored.", details=details
         )
 
-    def _verify(self, work: Work, text: str, budget: int, clean: Callable[[str], str] | None) -> GateReport:
+    def _verify(self, work: Work, text: str, budget: int, cleaned: Callable[[str], str] | None) -> GateReport:
         """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
 
         A secret that was registered after a source was stored is still in that source, and its marker in the text is
         then nothing new.
         """
         sources, kept = work.sources, work.prepared.sources
-        if clean is not None:
-            sources = tuple(replace(source, content=clean(source.content)) for source in sources)
+        if cleaned is not None:
+            sources = tuple(replace(source, content=cleaned(source.content)) for source in sources)
             told = {source.id: source for source in sources}
             kept = tuple(told[source.id] for source in kept)
         return verify(
@@ -351,14 +351,7 @@ class Dreaming:
 
     def _clean(self, actor: Actor, text: str, run: str | None, rules: Rules) -> str:
         """The same redactor as a fresh write, over the whole text; never skipped because the sources were clean."""
-        known = self._rules.known(actor.tenant, run, rules)
-        for _ in range(3):
-            redacted = self._parts.redactor.text(text, known).text
-            mended, found = mend(redacted, known)
-            if not found:
-                return mended
-            text = mended
-        raise RedactionFailed()
+        return clean(text, self._parts.redactor, self._rules.known(actor.tenant, run, rules))
 
     def _earlier(self, actor: Actor, work: Work, budget: int, distiller: Distiller) -> Answer | None:
         """The answer an identical piece of work had, so that even a model's output is stable."""
@@ -648,7 +641,7 @@ def storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def new_markers(text: str, sources: Sequence[Told], clean: Callable[[str], str]) -> bool:
+def new_markers(text: str, sources: Sequence[Told], cleaned: Callable[[str], str]) -> bool:
     """Whether a clean text has a marker that no source has: its writer made up a secret, or knew one.
 
     Redaction made it harmless; but a model that tells secrets is not believed in the rest of its sentence.
@@ -657,7 +650,7 @@ def new_markers(text: str, sources: Sequence[Told], clean: Callable[[str], str])
     for source in sources:
         if not found:
             break
-        found -= set(CANONICAL.findall(clean(source.content).encode("utf-8", "surrogatepass")))
+        found -= set(CANONICAL.findall(cleaned(source.content).encode("utf-8", "surrogatepass")))
     return bool(found)
 
 

@@ -15,6 +15,7 @@ from reverie.core.entry import Entry, EntryState, Scope, valid_ref
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.dream.archive import archive_bytes, archive_document
+from reverie.dream.leaks import clean
 from reverie.dream.plan import DREAM_KIND, to_source, weigh
 from reverie.dream.request import Extractive, Request
 from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, Archives
@@ -240,7 +241,7 @@ class Lineage:
         work = weigh(told, self._extractive.engine, tokens.count)
         limit = work.output_limit(report.budget, rules.policy.dream_percent)
         text = self._extractive.distil(Request(work, limit, tokens.count, ())).text
-        text = self._parts.redactor.text(text, rules.known).text
+        text = clean(text, self._parts.redactor, rules.known)
         document = archive_document(told, text, budget=report.budget, tokenizer=tokens.name)
         return archive_bytes(document)[1]
 

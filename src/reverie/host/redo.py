@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.dream import After, DreamReport
+from reverie.core.dream import After, DreamReport, RedactionFailed
 from reverie.core.entry import Entry, EntryState, Link
 from reverie.core.event import NewEvent
 from reverie.dream.archive import archive_bytes, archive_document, index_entry
+from reverie.dream.leaks import clean
 from reverie.dream.mustkeep import find
 from reverie.dream.plan import Work, to_source, weigh
 from reverie.dream.request import Answer, Extractive, Request
@@ -79,7 +80,10 @@ class Redoing:
         if made is None:
             return Redone(derived)
         answer, work, gates = made
-        text = self._parts.redactor.text(answer.text, rules.known).text
+        try:
+            text = clean(answer.text, self._parts.redactor, rules.known)
+        except RedactionFailed:  # no text is worth keeping a forget from its end
+            return Redone(derived)
         return self._output(actor, derived, report, rules, Answer(text, answer.statements), work, gates)
 
     def _count(self, text: str) -> int:
