@@ -23,6 +23,7 @@ from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
 from reverie.store.sqlite.rows import encode, to_key
 from reverie.store.sqlite.vectors import VectorCache
+from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.writer import BUSY_MS, Writer
 
 T = TypeVar("T")
@@ -67,12 +68,16 @@ class SqliteStore:
         except apsw.Error as fault:
             error = translate(fault)
             raise error from fault
-        self._writer = Writer(db, self._clock, self._cache)
+        self._file = RawFile(self.path) if self.durable else None
+        self._writer = Writer(db, self._clock, self._cache, self._file)
         self._db = db
 
     def _connect(self) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         db = apsw.Connection(self._target, flags=flags, statementcachesize=256)
+        if db.readonly("main"):  # before anything is read: that would leave files beside it nobody can write either
+            db.close()
+            raise StoreUnavailable("The database is not writable. Check the permissions of the file and its folder.")
         db.set_busy_timeout(BUSY_MS)
         db.execute("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
         # FULL: a commit is on the disk before it is acknowledged
@@ -193,6 +198,8 @@ class SqliteStore:
         for db in idle:
             db.close()
         self._db.close()
+        if self._file is not None:
+            self._file.close()
 
 
 class SqliteControlTx:

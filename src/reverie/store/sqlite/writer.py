@@ -18,12 +18,16 @@ from reverie.core.entry import Scope
 from reverie.core.errors import StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.store.sqlite.faults import translate
+from reverie.store.sqlite.read import QUERIES
 from reverie.store.sqlite.vectors import VectorCache
+from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.write import Batch, SqliteWriteTx
 
 MOST_IN_A_BATCH = 256
 BUSY_MS = 10_000
 SCRUB_AGAIN_SECONDS = 0.25
+WIPE_PAGES = 4096
+"""Pages wiped while writers wait: some 10 ms."""
 
 
 class _Job:
@@ -55,8 +59,9 @@ class _Job:
 class Writer:
     """Owns the writing connection. Every write of this process goes through it."""
 
-    def __init__(self, db: apsw.Connection, clock: Clock, cache: VectorCache) -> None:
+    def __init__(self, db: apsw.Connection, clock: Clock, cache: VectorCache, file: RawFile | None) -> None:
         self._db = db
+        self._file = file
         self._clock = clock
         self._cache = cache
         self._turn = threading.Lock()
@@ -70,6 +75,8 @@ class Writer:
         self._closing = threading.Lock()
         self._closed = False
         self._scrub_owed = False
+        self._wipe_next = 0
+        """The page at which the wiping goes on."""
         self._thread = threading.Thread(target=self._run, name="reverie-writer", daemon=True)
         self._thread.start()
 
@@ -177,7 +184,8 @@ class Writer:
             return fault
         for tenant, ref in batch.rewritten:
             self._cache.forget(tenant, ref)
-        self._scrub_owed = self._scrub_owed or batch.scrub
+        if batch.scrub:
+            self._scrub_owed, self._wipe_next = True, 0
         return None
 
     def _run_body(self, batch: Batch, job: _Job) -> None:
@@ -196,18 +204,47 @@ class Writer:
             raise batch.lost
 
     def _scrub(self) -> None:
-        """Empty the write-ahead log: destroyed text must not rest there.
+        """Leave no trace of destroyed text: empty the write-ahead log, then wipe what pages hold beside their rows.
 
-        A reader may be in the way. Then nobody waits for it: the next commit tries again, or the next idle moment.
+        A reader may be in the way, and a large file takes a while. Nobody waits for either: the next commit goes on
+        with it, or the next idle moment.
         """
         try:
             self._db.set_busy_timeout(0)
-            busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (0, 0, 0)
-            self._scrub_owed = bool(busy)
-        except apsw.Error:
-            self._scrub_owed = True
+            while self._scrub_owed and self._empty_log() and self._wipe_some() and self._queue.empty():
+                pass
+        except (apsw.Error, OSError):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
         finally:
             self._db.set_busy_timeout(BUSY_MS)
+
+    def _empty_log(self) -> bool:
+        busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (0, 0, 0)
+        return not busy
+
+    def _wipe_some(self) -> bool:
+        """Wipe the next pages; False when there is nothing more to do, or not now."""
+        if self._file is None:
+            self._scrub_owed = False
+            return False
+        self._db.execute("BEGIN IMMEDIATE")
+        if self._file.log_size():  # another process wrote in between
+            self._db.execute("ROLLBACK")
+            return False
+        page_size: Any = self._db.execute("PRAGMA page_size").get
+        following = self._file.wipe(self._wipe_next, WIPE_PAGES, page_size)
+        self._db.release_memory()  # pages held from before would bring the gaps back when they are written
+        if following is None:
+            # a commit, so that other processes let go of the pages they hold as well
+            self._db.execute(QUERIES["set_setting"], ("wiped_at", str(self._clock.now()).encode()))
+            self._db.execute("COMMIT")
+            self._scrub_owed, self._wipe_next = False, 0
+            self._empty_log()
+            return False
+        self._db.execute("ROLLBACK")
+        self._wipe_next = following
+        return True
 
 
 class _Part(Protocol):

@@ -25,9 +25,6 @@ from reverie.store.sqlite import store as store_module
 from reverie.store.sqlite import writer as writer_module
 
 HERE = Scope("acme", "notes")
-CANNOT_BE_ROOT = pytest.mark.skipif(
-    hasattr(os, "geteuid") and os.geteuid() == 0, reason="permissions do not bind the superuser"
-)
 
 
 def test_a_missing_folder_is_made_unless_nothing_may_be(tmp_path: Path) -> None:
@@ -233,19 +230,36 @@ def test_a_disk_that_fills_up_loses_nothing_acknowledged(tmp_path: Path) -> None
     store.close()
 
 
-@CANNOT_BE_ROOT
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_what_may_not_be_written_is_said_to_be_so(tmp_path: Path, what: str) -> None:
-    folder = tmp_path / "data"
-    path = folder / "memory.db"
-    SqliteStore(path).close()
-    target = path if what == "file" else folder
-    target.chmod(0o400 if what == "file" else 0o500)
-    try:
-        with pytest.raises(StoreUnavailable):
-            SqliteStore(path).write(HERE, lambda tx: put(tx, make_entry()))
-    finally:
-        target.chmod(0o700)
+def test_what_may_not_be_written_is_said_to_be_so(what: str) -> None:
+    """In a process without privileges: permissions do not bind a superuser."""
+    answer = child(
+        """
+        import pathlib, tempfile
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        with tempfile.TemporaryDirectory() as base:
+            folder = pathlib.Path(base) / "data"
+            file = folder / "memory.db"
+            SqliteStore(file).close()
+            target, mode = (file, 0o400) if path == "file" else (folder, 0o500)
+            target.chmod(mode)
+            code = None
+            try:
+                SqliteStore(file).write(here, lambda tx: put(tx, make_entry()))
+            except ReverieError as fault:
+                code = fault.reason
+            target.chmod(0o700)
+            store = SqliteStore(file)
+            store.write(here, lambda tx: put(tx, make_entry()))
+            store.close()
+        print(json.dumps({"code": code}))
+        """,
+        what,
+    )
+    assert answer["code"] == "store_unavailable"
 
 
 def test_a_database_opened_read_only_by_the_system_is_said_to_be_so(
