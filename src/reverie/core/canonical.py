@@ -40,7 +40,7 @@ def is_plain(value: Any) -> bool:
     if kind is int:
         return bool(-_LARGEST_EXACT <= value <= _LARGEST_EXACT)
     if kind is dict:
-        for key, item in value.items():  # noqa: SIM110  (every event passes here; all() takes twice as long)
+        for key, item in value.items():  # noqa: SIM110  (every event passes here; all() takes a quarter more)
             if type(key) is not str or not key.isascii() or not is_plain(item):
                 return False
         return True

@@ -1,9 +1,9 @@
 """Callers that come at the same time are served together, by one of them.
 
 Most of what a write costs, it costs per call: redacting and embedding 64 texts at once takes a third of the time of
-doing it 64 times, and 64 entries in one body of one transaction are stored in half the time. So a caller that finds
-somebody at work waits in line; whoever is done appoints the first in line, who serves the whole line. A caller that
-finds nobody is served at once and pays for nothing but a look.
+doing it 64 times, and storing them in one body saves another tenth. So a caller that finds somebody at work
+waits in line; whoever is done appoints the first in line, who serves the whole line. A caller that finds nobody is
+served at once and pays for nothing but a look.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class SqliteReadTx:
             rows = self._db.execute(QUERIES["match"].format(words=table), filter_parameters(where, self.now) | bound)
             return [Match(to_entry(row), -row[-1]) for row in rows]
         # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up: at
-        # 100,000 entries 12 ms instead of 60 for joining every entry that has one of the words.
+        # 100,000 entries 14 ms instead of 34 for joining every entry that has one of the words.
         sql = QUERIES["best_words"].format(words=table)
         wanted = limit
         while True:
