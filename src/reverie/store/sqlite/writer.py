@@ -88,13 +88,13 @@ class Writer:
         if threading.get_ident() == self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
-        if not self._crowded and self._queue.empty() and self._turn.acquire(blocking=False):
-            try:
+        if not self._crowded and self._queue.empty() and not self._turn.locked():
+            # `with`, because it alone cannot be torn from its release by a signal: with a plain acquire, Control-C in
+            # the wrong microsecond stopped every writer for ever. Whoever loses the race for the turn waits for it.
+            with self._turn:
                 if self._closed:
                     raise StoreUnavailable("The store is closed.")
                 self._work([job])
-            finally:
-                self._turn.release()
             if self._scrub_owed:
                 self._called.set()
             return job.outcome()
@@ -174,6 +174,8 @@ class Writer:
             for job in jobs:
                 self._run_body(batch, job)
             batch.flush()
+            if batch.scrub:  # before the commit, after which an interrupt may come
+                self._scrub_owed, self._wipe_next = True, 0
             self._db.execute("COMMIT")
         except BaseException as fault:
             try:
@@ -184,8 +186,6 @@ class Writer:
             return fault
         for tenant, ref in batch.rewritten:
             self._cache.forget(tenant, ref)
-        if batch.scrub:
-            self._scrub_owed, self._wipe_next = True, 0
         return None
 
     def _run_body(self, batch: Batch, job: _Job) -> None:
