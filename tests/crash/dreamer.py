@@ -16,6 +16,8 @@ import reverie
 from reverie.core.dream import DreamPlan
 from reverie.host.archives import Archives
 from reverie.host.dream import Dreaming
+from reverie.host.gating import Gating
+from reverie.host.snapshot import Snapshots
 from reverie.store.sqlite.write import SqliteWriteTx
 from reverie.store.sqlite.writer import Writer
 
@@ -61,9 +63,9 @@ def arm(step: str) -> None:
     if step == "claimed":
         after(SqliteWriteTx, "claim")
     elif step == "snapshot":
-        after(Dreaming, "_snapshot")
+        after(Snapshots, "take")
     elif step == "distilled":
-        after(Dreaming, "_distil")
+        after(Gating, "distil")
     elif step == "event":
         after(Dreaming, "_append")
     elif step == "inserted":

@@ -20,12 +20,12 @@ from reverie.core.errors import Busy, Held, Invalid, ReadOnly
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.query import Filter
 from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
-from reverie.host.dream import load_report, save_report
 from reverie.host.lifecycle import purge
 from reverie.host.lineage import derived_from
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
 from reverie.host.redo import Derived, Redoing, Redone, has_text
+from reverie.host.reports import load_report, save_report
 from reverie.host.rules import RuleBook, Rules
 from reverie.host.write import SUBJECT_TAG, Writing
 from reverie.store.contract import ReadTx, WriteTx

@@ -14,14 +14,14 @@ from reverie.core.dream import After, DreamReport, NotUndoable
 from reverie.core.entry import Entry, EntryState, Scope, valid_ref
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
-from reverie.dream.archive import archive_bytes, archive_document
+from reverie.dream.archive import archive_bytes, archive_document, index_entry
 from reverie.dream.leaks import clean
 from reverie.dream.plan import DREAM_KIND, to_source, weigh
 from reverie.dream.request import Extractive, Request
 from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, Archives
-from reverie.host.dream import load_report, mark, save_report
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
+from reverie.host.reports import load_report, mark, save_report
 from reverie.host.rules import RuleBook
 from reverie.host.write import searchable_text
 from reverie.recall.lexical import terms
@@ -136,7 +136,7 @@ class Lineage:
                 output = tx.get(report.output_id, where=ANYTHING)
                 if output is not None and output.gone_seq is None:
                     tx.change(report.output_id, seq=seq, state=EntryState.DELETED)
-                self._archives.reindex(tx, dream_id, remove=[report.output_id])
+                self._archives.reindex(tx, dream_id, add=_indexed_again(tx, report), remove=[report.output_id])
             undone = msgspec.structs.replace(current, state="undone")
             save_report(tx, undone, seq=seq)
             return undone
@@ -244,6 +244,35 @@ class Lineage:
         text = clean(text, self._parts.redactor, rules.known)
         document = archive_document(told, text, budget=report.budget, tokenizer=tokens.name)
         return archive_bytes(document)[1]
+
+
+def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
+    """What the index says of the earlier dreams that an undo brings back, as far as their archives exist."""
+    found = []
+    for output_id in report.superseded:
+        entry = tx.get(output_id, where=ANYTHING)
+        if entry is None or entry.state is EntryState.ERASED:
+            continue
+        earlier = load_report(tx, str(entry.attributes.get("dream", "")))
+        links = tx.links(output_id, type=_DISTILLED_FROM)
+        sources = [source for link in links if (source := tx.get(link.to_id, where=ANYTHING)) is not None]
+        if not sources or earlier.checksum is None or tx.load(ARCHIVE_SPACE, earlier.checksum) is None:
+            continue
+        found.append(
+            index_entry(
+                ref=earlier.ref,
+                output_id=output_id,
+                checksum=earlier.checksum,
+                sources=[to_source(source) for source in sources],
+                text=entry.content,
+                byte_size=earlier.byte_size,
+                budget=earlier.budget,
+                tokens_used=earlier.tokens_used,
+                output_tokens=earlier.output_tokens,
+                created_at=earlier.created_at,
+            )
+        )
+    return found
 
 
 def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.dream import After, DreamReport, RedactionFailed
+from reverie.core.dream import DreamReport, RedactionFailed
 from reverie.core.entry import Entry, EntryState, Link
 from reverie.core.event import NewEvent
 from reverie.dream.archive import archive_bytes, archive_document, index_entry
@@ -24,12 +24,12 @@ from reverie.dream.request import Answer, Extractive, Request
 from reverie.dream.source import Statement
 from reverie.dream.verify import GateReport, verify
 from reverie.host.archives import ARCHIVE_SPACE
-from reverie.host.dream import gate_document, output_draft, roomy, save_report, trace
 from reverie.host.parts import Parts
+from reverie.host.reports import gate_document, output_draft, roomy, save_report, trace
 from reverie.host.rules import Rules
 from reverie.host.write import Prepared, Writing, entry_hash, searchable_text
 from reverie.recall.lexical import terms
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import WriteTx
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +222,7 @@ class Redoing:
         save_report(tx, msgspec.structs.replace(done.report, seq=seq, created_at=tx.now), seq=seq)
 
 
-def undoable(report: DreamReport) -> bool:
-    """Whether a dream's sources may still come back."""
-    return report.state == "done" and report.after is not After.PURGE
-
-
 def has_text(entry: Entry | None) -> bool:
     """Whether an entry exists and its text was not destroyed."""
     return entry is not None and entry.state is not EntryState.ERASED
 
-
-__all__ = ["Derived", "ReadTx", "Redoing", "Redone", "has_text", "undoable"]

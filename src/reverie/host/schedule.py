@@ -26,8 +26,9 @@ from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
 from reverie.host.consolidate import Consolidating
-from reverie.host.dream import Dreaming, Progress, load_report
+from reverie.host.dream import Dreaming, Progress
 from reverie.host.parts import Parts
+from reverie.host.reports import load_report
 from reverie.host.rules import RuleBook
 from reverie.host.write import check_ref
 from reverie.store.contract import ReadTx, WriteTx

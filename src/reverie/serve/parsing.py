@@ -18,7 +18,7 @@ MAX_DEPTH = 64
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-class UnsupportedMedia(ReverieError):  # noqa: N818
+class UnsupportedMedia(ReverieError):
     """Send JSON: `Content-Type: application/json`."""
 
     code = "unsupported_media_type"

@@ -27,7 +27,7 @@ THREADS = 128
 DRAIN_SECONDS = 30
 
 
-class CannotListen(ReverieError):  # noqa: N818
+class CannotListen(ReverieError):
     """The address cannot be listened on."""
 
     code = "cannot_listen"

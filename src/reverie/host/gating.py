@@ -1,0 +1,209 @@
+"""From sources to a text that may be stored: distilled, redacted, and through the gates. Outside any transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from reverie.core.actor import Actor
+from reverie.core.dream import DreamPlan, GateFailed, ModelFailed, RedactionFailed, SpendExceeded
+from reverie.core.errors import Invalid, ReverieError
+from reverie.core.policy import TenantPolicy
+from reverie.dream.archive import work_key
+from reverie.dream.leaks import clean
+from reverie.dream.mustkeep import find
+from reverie.dream.plan import Work
+from reverie.dream.request import Answer, Distiller, Extractive, Request
+from reverie.dream.source import Source as Told
+from reverie.dream.source import Statement
+from reverie.dream.verify import GateReport, verify
+from reverie.host.archives import Archives
+from reverie.host.parts import Parts
+from reverie.host.rules import RuleBook, Rules
+from reverie.host.spend import SpendGuard
+from reverie.redact.markers import CANONICAL
+
+FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged"}
+"""What became of a source, by how its statement was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """A text that passed the gates."""
+
+    answer: Answer
+    text: str
+    gates: GateReport
+    distiller: Distiller
+    fell_back: str | None = None
+    reused: bool = False
+
+
+class Gating:
+    """Chooses the distiller and lets through only what passes."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        rules: RuleBook,
+        archives: Archives,
+        extractive: Extractive,
+        count: Callable[[str], int],
+    ) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._archives = archives
+        self._extractive = extractive
+        self._count = count
+        self._models = parts.distillers
+        self._model_names = frozenset({"llm", *parts.distillers})
+
+    def choose(self, plan: DreamPlan, policy: TenantPolicy) -> Distiller:
+        """The distiller a plan asks for, or the tenant's."""
+        name = plan.distiller if plan.distiller != "extractive" else policy.dream_distiller
+        if name == "extractive":
+            return self._extractive
+        model = self._models.get(name)
+        if model is None:
+            has = ", ".join(["extractive", *sorted(self._models)])
+            raise Invalid(f"This host has no distiller '{name[:32]}'. It has: {has}.", pointer="/distiller")
+        return model
+
+    def distil(
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        work: Work,
+        budget: int,
+        policy: TenantPolicy,
+        distiller: Distiller,
+        guard: SpendGuard,
+    ) -> Distilled:
+        """A text that passes the gates: one repair, then (for a model, by policy) the model-free distiller."""
+        may_fall_back = distiller.name in self._model_names and policy.model_fallback == "extractive"
+        try:
+            return self._gated(actor, plan, work, budget, policy, distiller, guard)
+        except (GateFailed, RedactionFailed, SpendExceeded, ModelFailed) as refused:
+            if not may_fall_back:
+                raise
+            reason = why_not(refused)
+        except ReverieError:
+            raise
+        except Exception as fault:  # a distiller that breaks never costs a dream, nor shows what it was working on
+            reason = type(fault).__name__
+        if not may_fall_back:
+            raise ReverieError(f"The distiller failed ({reason}). Nothing was stored.", code="distiller_failed")
+        done = self._gated(actor, plan, work, budget, policy, self._extractive, guard)
+        return replace(done, fell_back=reason)
+
+    def _gated(
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        work: Work,
+        budget: int,
+        policy: TenantPolicy,
+        distiller: Distiller,
+        guard: SpendGuard,
+    ) -> Distilled:
+        def cleaned(text: str) -> str:
+            return self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
+
+        must_keep = find(work.prepared.sources)
+        limit = work.output_limit(budget, policy.dream_percent)
+        earlier = self._earlier(actor, work, budget, distiller)
+        complaints: tuple[str, ...] = ()
+        for attempt in range(2):
+            request = Request(work, limit, self._count, must_keep, complaints, cleaned, guard)
+            answer = earlier if earlier is not None and attempt == 0 else honest(distiller.distil(request), work)
+            text = cleaned(answer.text)
+            gates = self.verify(work, text, budget, cleaned if text != answer.text else None)
+            leaks = distiller.name in self._model_names and new_markers(text, work.sources, cleaned)
+            if gates.passed and text.strip() and not leaks:
+                return Distilled(answer, text, gates, distiller, reused=answer is earlier)
+            complaints = gates.failures if text.strip() else ("empty",)
+            if leaks:
+                complaints = ("secret", *complaints)
+            over = gates.tokens + work.input_tokens - budget
+            limit = max(work.least_output, limit - max(over, 0))
+        details = {"gates": list(complaints), "missing": len(gates.missing)}
+        if "secret" in complaints:
+            raise RedactionFailed(details=details)
+        raise GateFailed(
+            f"The distilled text did not pass: {', '.join(complaints)}. Nothing was stored.", details=details
+        )
+
+    def verify(self, work: Work, text: str, budget: int, cleaned: Callable[[str], str] | None) -> GateReport:
+        """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
+
+        A secret that was registered after a source was stored is still in that source, and its marker in the text is
+        then nothing new.
+        """
+        sources, kept = work.sources, work.prepared.sources
+        if cleaned is not None:
+            sources = tuple(replace(source, content=cleaned(source.content)) for source in sources)
+            told = {source.id: source for source in sources}
+            kept = tuple(told[source.id] for source in kept)
+        return verify(
+            sources, text, must_keep=find(kept), budget=budget, input_tokens=work.input_tokens, count=self._count
+        )
+
+    def clean(self, actor: Actor, text: str, run: str | None, rules: Rules) -> str:
+        """The same redactor as a fresh write, over the whole text; never skipped because the sources were clean."""
+        return clean(text, self._parts.redactor, self._rules.known(actor.tenant, run, rules))
+
+    def _earlier(self, actor: Actor, work: Work, budget: int, distiller: Distiller) -> Answer | None:
+        """The answer an identical piece of work had, so that even a model's output is stable."""
+        if distiller is self._extractive:
+            return None
+        key = self.work_key(work, budget, distiller)
+        return self._archives.answer(actor, key)
+
+    def work_key(self, work: Work, budget: int, distiller: Distiller) -> str:
+        """Names this piece of work."""
+        tokenizer = self._parts.tokens.name if self._parts.tokens else ""
+        return work_key(work.sources, budget=budget, fingerprint=distiller.fingerprint, tokenizer=tokenizer)
+
+
+def why_not(refused: ReverieError) -> str:
+    """Why a model's work was not used, in a word or two: for the report."""
+    if isinstance(refused, SpendExceeded):
+        return f"spend: {refused.details.get('limit', 'limit')}"
+    if isinstance(refused, ModelFailed):
+        return f"model: {refused.details.get('fault', 'failed')}"
+    if isinstance(refused, RedactionFailed):
+        return "redaction"
+    return f"gates: {', '.join(refused.details.get('gates', ()))}"
+
+
+def honest(answer: Answer, work: Work) -> Answer:
+    """An answer as far as it can be believed: text that can be stored, statements of sources there are.
+
+    Ids and words of a distiller's own making would reach the report, which passes no redactor.
+    """
+    known = set(work.prepared.source_ids)
+    statements = []
+    for statement in answer.statements:
+        ids = tuple(i for i in statement.source_ids if i in known)
+        if ids:
+            how = statement.how if statement.how in FATES else "merged"
+            statements.append(Statement(storable(statement.text), ids, how, max(int(statement.count), 1)))
+    return Answer(storable(answer.text), statements)
+
+
+def storable(text: str) -> str:
+    """Text without what no store takes: null characters and halves of characters."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def new_markers(text: str, sources: Sequence[Told], cleaned: Callable[[str], str]) -> bool:
+    """Whether a clean text has a marker that no source has: its writer made up a secret, or knew one.
+
+    Redaction made it harmless; but a model that tells secrets is not believed in the rest of its sentence.
+    """
+    found = set(CANONICAL.findall(text.encode("utf-8", "surrogatepass")))
+    for source in sources:
+        if not found:
+            break
+        found -= set(CANONICAL.findall(cleaned(source.content).encode("utf-8", "surrogatepass")))
+    return bool(found)
