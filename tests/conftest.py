@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("reverie.store.conformance")
+from reverie.core.actor import Actor
+from reverie.core.entry import Entry
+from reverie.host import Host, Parts
+from reverie.redact import Redactor
+from reverie.store.conformance import HandClock, make_entry
+from reverie.store.sqlite import SqliteStore
 
-from reverie.core.actor import Actor  # noqa: E402
-from reverie.core.entry import Entry  # noqa: E402
-from reverie.host import Host, Parts  # noqa: E402
-from reverie.redact import Redactor  # noqa: E402
-from reverie.store.conformance import HandClock, make_entry  # noqa: E402
-from reverie.store.sqlite import SqliteStore  # noqa: E402
+REDACTOR = Redactor()
 
 
 @pytest.fixture(name="make_entry")
@@ -45,18 +44,13 @@ def make_store(tmp_path: Path, clock: HandClock) -> Iterator[Callable[..., Sqlit
         store.close()
 
 
-@cache
-def _redactor() -> Redactor:
-    return Redactor()
-
-
 @pytest.fixture
 def make_host(make_store: Callable[..., SqliteStore], clock: HandClock) -> Callable[..., Host]:
     """`make_host(**parts)`: a host on a new store. Redactors are the same everywhere, so one is made."""
 
     def make(**parts: Any) -> Host:
         store = parts.pop("store", None) or make_store()
-        return Host(Parts(store=store, **({"clock": clock, "redactor": _redactor()} | parts)))
+        return Host(Parts(store=store, **({"clock": clock, "redactor": REDACTOR} | parts)))
 
     return make
 
