@@ -57,7 +57,8 @@ def forget(
         say(f"forgot {many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {where}")
         if found.derived:
             back = f"; {found.restored} memories came back to be read" if found.restored else ""
-            say(f"{found.derived} dreams made from them are gone, {found.redone} were dreamt again without them{back}")
+            gone = f"{many(found.derived, 'dream')} made from them gone"
+            say(f"{gone}, {found.redone} dreamt again without them{back}")
         say(
             f"the certificate is event {found.certificate}: reverie audit export --after {(found.certificate or 1) - 1}"
         )
@@ -142,7 +143,6 @@ def _counted(found: Forgotten) -> str:
     what = f"{many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {many(found.refs, 'ref')}"
     text = f"about this subject: {what}"
     if found.derived:
-        text += (
-            f"; {found.derived} dreams were made from them, {found.redone} of these will be dreamt again without them"
-        )
+        dreams = many(found.derived, "dream")
+        text += f"; {dreams} made from them, of which {found.redone} will be dreamt again without them"
     return text + (f"; {found.held} of all these are on hold" if found.held else "")

@@ -15,7 +15,7 @@ from reverie.host import Host
 from reverie.serve.parsing import StrictRoute
 
 PREFIX = "/v1/host/reverie"
-SCOPES = {f"{PREFIX}/memory": "x-host-reverie-memory-query"}
+SCOPES = dict.fromkeys((f"{PREFIX}/memory", f"{PREFIX}/archives"), "x-host-reverie-memory-query")
 _KEY = HTTPBearer(auto_error=False, scheme_name="key", description="A key: `reverie keys create` makes one.")
 
 

@@ -153,7 +153,7 @@ def test_forget_reaches_the_dream(team: Cli, data: Path) -> None:
     assert "port 7007" in team("list", "--json").out
     preview = team("forget", "customer-7", "--preview", "--json").json
     assert (preview["forgotten"], preview["derived"], preview["redone"]) == (1, 1, 1)
-    assert "1 dreams were made from them" in team("forget", "customer-7", "--preview").out
+    assert "1 dream made from them" in team("forget", "customer-7", "--preview").out
     done = team("forget", "customer-7", "--yes")
     assert "dreamt again without them" in done.out
     assert "port 7007" not in team("list", "--json").out
