@@ -1,6 +1,6 @@
 """The rule table: which kinds of secret-shaped text are known. Specific rules first, generic ones last."""
 
-from reverie.redact.patterns import chat, cloud, database, generic, hosting, keys, models, payment
+from reverie.redact.patterns import around, chat, cloud, database, generic, hosting, keys, models, payment, services
 from reverie.redact.patterns.rule import Rule
 
 __all__ = ["RULES", "Rule"]
@@ -10,8 +10,10 @@ RULES: tuple[Rule, ...] = (
     *models.RULES,
     *cloud.RULES,
     *hosting.RULES,
+    *services.RULES,
     *chat.RULES,
     *payment.RULES,
     *database.RULES,
+    *around.RULES,
     *generic.RULES,
 )

@@ -14,7 +14,7 @@ RULES = (
     Rule(
         "slack-token",
         token(
-            r"xox[abeoprsc](?:-[A-Za-z0-9]{1,}){1,8}[A-Za-z0-9\-]*|xoxe\.xox[bp]-[A-Za-z0-9\-]{20,}|xapp-[0-9]-[A-Za-z0-9\-]{20,}"
+            r"xox[abeoprsc](?:-[A-Za-z0-9]{1,}){1,8}[A-Za-z0-9\-]*|xoxd-[A-Za-z0-9%+/=\-]{20,}|xoxe\.xox[bp]-[A-Za-z0-9\-]{20,}|xapp-[0-9]-[A-Za-z0-9\-]{20,}"
         ),
         check=lambda text: len(text) >= 20,
         examples=("xoxb-⟨d12⟩-⟨d13⟩-⟨w24⟩", "xoxp-⟨d12⟩-⟨d12⟩-⟨d12⟩-⟨h32⟩", "xapp-1-A⟨A10⟩-⟨d13⟩-⟨h64⟩"),

@@ -22,9 +22,9 @@ RULES = (
     ),
     Rule(
         "aws-secret-key",
-        r"(?i:aws|amazon|secret|s3)[A-Za-z0-9_ .\-]{0,32}[\"']?[ \t]{0,4}(?:[:=]|=>|\bis\b)[ \t]{0,4}[\"']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"
-        r"|(?:AKIA|ASIA)[A-Z0-9]{16}[^A-Za-z0-9/+\n]{1,16}(?:(?i:secret|aws)[A-Za-z_ ]{0,24}[:= \"']{1,4})?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
-        trigger=r"(?:AKIA|ASIA)[A-Z0-9]{4}|(?i:aws|amazon|secret|s3)[A-Za-z0-9_ .\-]*[\"']?[ \t]*(?:[:=]|\bis\b)>?[ \t]*[\"']?[A-Za-z0-9/+]{8}",
+        r"(?i:aws|amazon|secret|s3)[A-Za-z0-9_ .\-]{0,32}(?:\[[A-Za-z0-9*]{0,32}\])?[\"']?[ \t]{0,4}(?:[:=]|=>|\bis\b)[ \t]{0,4}[\"']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"
+        r"|(?:AKIA|ASIA)[A-Z0-9]{16}(?:[^A-Za-z0-9/+\n]{1,16}|[ \t]{1,3}/[ \t]{1,3})(?:(?i:secret|aws)[A-Za-z_ ]{0,24}[:= \"']{1,4})?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)",
+        trigger=r"(?:AKIA|ASIA)[A-Z0-9]{4}|(?i:aws|amazon|secret|s3)[A-Za-z0-9_ .\-]*(?:\[[A-Za-z0-9*]*\])?[\"']?[ \t]*(?:[:=]|\bis\b)>?[ \t]*[\"']?[A-Za-z0-9/+]{8}",
         check=_mixed,
         examples=("aws_secret_access_key = ⟨b40⟩", 'AWS_SECRET_ACCESS_KEY="⟨b40⟩"', "AKIA⟨k16⟩:⟨b40⟩"),
         near_misses=("aws s3 etag ⟨h32⟩",),
@@ -76,7 +76,7 @@ RULES = (
     Rule(
         "azure-storage-key",
         r"(?i:AccountKey|SharedAccessKey|SharedSecret|storage[_-]?(?:account[_-]?)?key)[\"']?[ \t]{0,3}[=:][ \t]{0,3}[\"']?([A-Za-z0-9+/%]{40,}={0,2})"
-        r"|\b([A-Za-z0-9+/]{36,76}(?:\+ASt|\+ACDb|\+ABa|\+AMC|\+ARm|\+AEh|AzCa|AzSe|AzFu|ACDb|AIoT|ACR)[A-Za-z0-9+/]{4,10}={1,2})",
+        r"|\b([A-Za-z0-9+/]{36,84}(?:\+ASt|\+ACDb|\+ABa|\+AMC|\+ARm|\+AEh|AzCa|AzSe|AzFu|ACDb|AIoT|ACR)[A-Za-z0-9+/]{4,10}={1,2})",
         trigger=r"(?i:AccountKey|SharedAccessKey|SharedSecret|storage[_-]?(?:account[_-]?)?key)[\"']?[ \t]*[=:]|(?:\+ASt|\+ACDb|\+ABa|\+AMC|\+ARm|\+AEh|AzCa|AzSe|AzFu|ACDb|AIoT|ACR)[A-Za-z0-9+/]{4,10}=",
         examples=(
             "DefaultEndpointsProtocol=https;AccountName=acct;AccountKey=⟨b86⟩==;EndpointSuffix=core.windows.net",
@@ -93,7 +93,7 @@ RULES = (
     ),
     Rule(
         "azure-client-secret",
-        r"(?:^|[^A-Za-z0-9_~.\-])([A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34})(?:[^A-Za-z0-9_~.\-]|$)",
+        r"(?:^|[^A-Za-z0-9_~.\-])([A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34})(?:\.?[^A-Za-z0-9_~.\-]|\.?$)",
         trigger=r"[0-9]Q~[A-Za-z0-9_~.\-]{8}",
         examples=("AZURE_CLIENT_SECRET=⟨w3⟩8Q~⟨w34⟩",),
     ),
@@ -170,10 +170,10 @@ RULES = (
         token(r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_\-]{2,35}\.)?[A-Za-z0-9]{40,}"),
         examples=("dp.pt.⟨w43⟩", "dp.st.prd.⟨w43⟩"),
     ),
-    Rule("onepassword-token", token(r"ops_eyJ[A-Za-z0-9_\-=]{60,}"), examples=("ops_eyJ⟨u250⟩",)),
+    Rule("onepassword-token", token(r"ops_eyJ[A-Za-z0-9_\-=+/]{60,}"), examples=("ops_eyJ⟨u250⟩",)),
     Rule(
         "onepassword-secret-key",
-        token(r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b"),
+        token(r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){2,3}\b"),
         examples=("A3-⟨A6⟩-⟨A6⟩-⟨A5⟩-⟨A5⟩-⟨A5⟩-⟨A5⟩",),
     ),
     Rule(

@@ -120,16 +120,14 @@ RULES = (
         r"\b(?:mysql[a-z]{0,8}|mariadb(?:-dump)?)\b[^\n|]{0,200}?[ ](?:-p|--password=)[\"']?([^\s\"'\-=][^\s\"']{3,128})"
         r"|\b(?:sshpass|mongo(?:sh|dump|restore|export|import)?|docker login|podman login|helm registry login|7z|unzip|zip|ldapsearch|smbclient|sqlcmd|kinit|rabbitmqctl)\b[^\n|]{0,200}?[ ](?:-[pPw]|--password)[ =]?[\"']?([^\s\"'\-=][^\s\"']{3,128})"
         r"|\bredis-cli\b[^\n|]{0,120}?[ ]-a[ ]?[\"']?([^\s\"'\-][^\s\"']{3,128})"
-        r"|\b(?:curl|http|https|wget|xh)\b[^\n|]{0,300}?[ ](?:-[a-zA-Z]{0,6}u|--user|-a|--auth)[ =]?[\"']?[^\s:\"'/]{1,64}:([^\s\"'/][^\s\"']{2,128})"
+        r"|\b(?:curl|http|https|wget|xh)\b[^\n|]{0,300}?[ ](?:-[a-zA-Z]{0,6}u|--user|-a|--auth)[ =]{0,3}[\"']?[^\s:\"'/]{0,64}[\"']?:[\"']?([^\s\"'/][^\s\"']{2,128})"
         r"|\bpass(?:in|out)?[ =]pass:([^\s\"']{3,128})"
         r"|\bhtpasswd\b[^\n|]{0,20}[ ]-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}[ ][^\s]{1,100}[ ][^\s]{1,60}[ ][\"']?([^\s\"']{3,128})"
-        r"|\b(?:ENV|ARG|setx|SETX|set)[ \t]{1,3}[A-Za-z0-9_]{0,40}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|APIKEY|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]{0,12}[ \t]{1,3}[\"']?([^\s\"'=][^\s\"']{3,256})"
         r"|\baws configure set [a-z_.]{0,40}(?:secret|token)[a-z_]{0,20}[ ]([^\s\"']{8,})"
-        r"|\bnet user [^\s]{1,40} ([^\s/*][^\s]{4,100}) /add"
-        r"|\bconvertto-securestring[ ](?:-string[ ])?[\"']([^\"'\n]{4,128})",
+        r"|\bnet user [^\s]{1,40} ([^\s/*][^\s]{4,100}) /add",
         trigger=r"\b(?:sshpass|mysql|mariadb|mongo|docker login|podman login|helm registry login|7z|unzip|zip|ldapsearch|smbclient|"
         r"sqlcmd|kinit|rabbitmqctl|redis-cli|curl|http|https|wget|xh|htpasswd|aws configure set|net user)[^\n]* -|\bpass(?:in|out)?[ =]pass:|"
-        r"\b(?:ENV|ARG|setx|SETX|set)[ \t]+[A-Za-z0-9_]*(?:PASS|SECRET|TOKEN|KEY)|(?i:convertto-securestring)|aws configure set|net user",
+        r"aws configure set|net user",
         check=_real_literal,
         examples=(
             "mysql -u root -p⟨w12⟩ shop",
@@ -137,7 +135,6 @@ RULES = (
             "curl -u bob:⟨w12⟩ https://api.example.org",
             "docker login -u bob -p ⟨w16⟩ registry.example.org",
             "redis-cli -h cache -a ⟨w16⟩ ping",
-            "ENV DB_PASSWORD ⟨w12⟩",
             "openssl rsa -passin pass:⟨w12⟩ -in k.pem",
         ),
         near_misses=(

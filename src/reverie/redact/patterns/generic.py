@@ -19,18 +19,19 @@ from reverie.redact.patterns.plausible import (
     is_placeholder,
     is_random_value,
     is_term,
+    is_told_value,
     without_markers,
 )
 from reverie.redact.patterns.rule import LEFT, Rule, Span
 
 _PASSWORD = (
-    r"pass(?:word|wd|phrase|code|wort|wrd|w)?s?|pwd|psw|kennwort|senha|contrase(?:n|ñ)a|mot[ _]de[ _]passe|motdepasse|mdp|"
-    r"wachtwoord|пароль|Пароль|密码|密碼|パスワード|hasło|clave"
+    r"pass(?:word|wd|phrase|code|wort|wrd|w)?s?|pwd|kennwort|senha|contrase(?:n|ñ)a|mot[ _]de[ _]passe|motdepasse|mdp|"
+    r"wachtwoord|пароль|Пароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|hasło|parola|lösenord|salasana|clave"
 )
 _KEYED = (
     r"api|access|secret|private|auth|authorization|signing|sign|encryption|encrypt|decryption|master|subscription|account|"
     r"storage|service|licen[sc]e|deploy|app|application|consumer|client|shared|webhook|integration|write|read|admin|server|"
-    r"function|hmac|jwt|session|cookie|ssh|gpg|pgp|aes|rsa|crypto|root|bot|project|db|database|host|personal|instrumentation|"
+    r"functions?|hmac|jwt|session|cookie|ssh|gpg|pgp|aes|rsa|crypto|root|bot|project|db|database|host|personal|instrumentation|"
     r"ingest|merchant|security|vendor|platform|org|developer|dev|prod|live|sandbox|production|rest|sdk|maps|push|feed|bearer"
 )
 _SECRET = (
@@ -38,22 +39,30 @@ _SECRET = (
     r"phpsessid|jsessionid|connect\.sid|csrf|xsrf|otp|nonce_secret|salt|pepper|signature|seed|connection[_-]?string|dsn|"
     r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9]_KEY|[A-Za-z0-9]_PAT|[a-z]Key"
 )
-_WORD = rf"(?:{_PASSWORD}|\bpw\b|[_-]pw\b|{_SECRET})"
+_WORD = rf"(?:{_PASSWORD}|\bpw\b|\bpsk\b|\bpsw\b|_psw\b|[_-]pw\b|{_SECRET})"
 # In sentences the bare word `pass` is nearly always something else.
-_TOLD = rf"{_PASSWORD.replace(')?s?|pwd', ')s?|pwd')}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|access code|auth code|pin code"
+_TOLD = rf"{_PASSWORD.replace(')?s?|pwd', ')s?|pwd')}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 _REST = r"[A-Za-z0-9_.\-]{0,24}"
+KEY_WORD, KEY_REST = _WORD, _REST
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
 _SEPARATOR = (
-    r"(?:[ \t]{0,12}(?::=|=>|->|={1,3}|:{1,2}|\||\?=|\+=)|[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][A-Za-z0-9_\[\], |.?]{1,30}[ \t]{0,3}=|"
-    r">|[ \t]{0,3},|\()"
+    r"(?:\[[0-9]{0,5}\])?"
+    r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_&*][A-Za-z0-9_\[\], |.?<>&'*]{1,30}[ \t]{1,3}=|:[ \t]{0,3}(?:str|string|String|bytes)=|[ \t]{1,3}(?:string|\[\]byte|String|str|char\*?|text)[ \t]{0,3}=|"
+    r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
 _OPEN = r"[ \t]{0,12}(?:\*\*)?"
-_VALUE = r"(?:[bruf@$]{0,2}\\{0,3}(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
+_VALUE = r"(?:[bruf@$NLU]{0,2}\\{0,3}(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
 
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _IS_PASSWORD = re.compile(rf"(?i)(?:{_PASSWORD})\d*$")
-_EXACT_PASSWORD = frozenset({"pass", "pw", "pwd", "psw", "mdp", "clave", "passw"})
+_EXACT_PASSWORD = frozenset({"pass", "pw", "pwd", "psw", "mdp", "clave", "passw", "psk"})
+_JOINED_PASSWORD = re.compile(
+    r"(?i)(?:ssh|db|user|admin|root|my|smtp|mail|email|ftp|key|store|wifi|http|ldap|bind|proxy|sql|pg|require|login|master)pass$"
+    r"|pass[ _.-](?:phrase|word|code)$"
+)
+# A credential word with other words behind it: `my_password_secure`, `SECRET_KEY_BASE`.
+_MENTIONS = re.compile(r"(?i)passw|pwd|passphrase|secret|token(?!i[sz])|api[_.-]?key|private[_.-]?key")
 _IS_SECRET = re.compile(
     r"(?i)(?:secrets?|tokens?|credentials?|creds?|apikeys?|keys?|auth|bearer|session|sessionid|sid|phpsessid|jsessionid|csrf|xsrf|"
     r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|value|prod|dev|test|staging|live|main|primary|secondary|"
@@ -78,6 +87,9 @@ _NOT_SECRET_KEYS = re.compile(
     r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
     r"state|query|react|list|item|data|field|tag|label|meta|pub|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
     r"[ _.\-]?keys?$"
+)
+_TRACKING = re.compile(
+    rb"(?i)(?:clid|verification|srsltid|_hsenc|_hsmi|mc_eid|igshid|braid|[?&](?:id|si|ref|v|ved|ei|usg|gs_lcp|cursor|state))=[\w-]*\Z"
 )
 _TRAILING = ".,:;!?)]}>*_\\"
 
@@ -119,6 +131,8 @@ def _strength(key: str) -> str:
         last = words[-2].lower()
     if last in _ABOUT or _NOT_SECRET_KEYS.search(key):
         return ""
+    if _JOINED_PASSWORD.search(key):
+        return "password"
     for word in (last, words[-1].lower(), key.lower()):
         if word in _EXACT_PASSWORD:
             return "password"
@@ -126,7 +140,24 @@ def _strength(key: str) -> str:
             ("compass", "bypass", "trespass", "encompass", "surpass", "pass")
         ):
             return "password"
-    return "secret" if _IS_SECRET.search(last) else ""
+    if _IS_SECRET.search(last):
+        return "secret"
+    return "mention" if _MENTIONS.search(key) else ""
+
+
+def key_words(key: str) -> list[str]:
+    """The words a name is made of."""
+    return [word for word in _KEY_WORDS.findall(key) if word]
+
+
+def key_strength(key: str) -> str:
+    """What a name promises: `password`, `secret`, `mention`, or nothing."""
+    return _strength(key)
+
+
+def judge_named(value: str, strength: str) -> bool:
+    """Whether `value` is plausible as a literal given to a name of this strength."""
+    return _judge(value, strength, quoted=True, assigned=True) and not is_code(value)
 
 
 def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
@@ -139,6 +170,8 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
         return False
     if not quoted and is_code(value):
         return False
+    if strength == "mention":
+        return (is_random_value(value) and len(value) >= 16) or (quoted and is_told_value(value))
     if is_random_value(value) and not is_term(value):
         return True
     if " " in value.strip():
@@ -168,7 +201,7 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     """`KEY = value` in any notation, if key and value are plausible together."""
     key, between = _key_before(data, match_start, start)
     strength = _strength(key)
-    if not strength:
+    if not strength or b"arn:aws" in data[max(0, match_start - 80) : match_start]:
         return None
     quoted = between[-1:] in ("'", '"', "`")
     if not quoted and ("," in between or "(" in between):
@@ -177,7 +210,15 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         return None
     start, end = _cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
+    if "," in between and ("(" not in between) and not is_told_value(value):
+        return None  # A list of words.
+    if strength == "mention" and "(" in between:
+        return None
     assigned = "=" in between or "(" in between or "," in between or ">" in between
+    if "-" in key and data[max(0, match_start - 48) : start].rsplit(b"\n", 1)[-1].count(b":") == 1:
+        begin = data.rfind(key.encode(), 0, start)
+        # A header in quotes: what follows is its value.
+        assigned = assigned or data[begin - 1 : begin] in (b"'", b'"')
     if key.isupper() and ("=" in between or ":" in between) and "_" in key:
         assigned = True
         # An environment variable: its value is a literal even without quotes.
@@ -216,7 +257,7 @@ def _shown(data: bytes, match_start: int, start: int, end: int) -> Span | None:
 
 
 def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: bool) -> Span | None:
-    if match_start and data[match_start - 1] in b"-_.":
+    if match_start and (data[match_start - 1] in b"-_." or b"arn:aws" in data[max(0, match_start - 80) : match_start]):
         return None  # The word is part of a name, which the rule for assignments judges whole.
     if _NOT_SECRET_KEYS.search(data[max(0, match_start - 12) : match_start + 3].decode("utf-8", "replace")):
         return None  # A public key, the primary key.
@@ -229,7 +270,7 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
         return None
     has_digit = any(c.isdigit() for c in value)
-    if re.match(rf"(?i)(?:{_PASSWORD}|pw|login|credentials?|access code|auth code|pin code)", words):
+    if re.match(rf"(?i)(?:{_PASSWORD}|pw|login|credentials?|(?:access|auth|pin|recovery|backup) code)", words):
         scrambled = _is_scrambled(value)
         clear = has_digit or scrambled or ((copula or quoted) and "/" not in value)
         told = clear and (scrambled or is_password_like(value)) and not value.isdigit()
@@ -261,6 +302,18 @@ _IDENTIFIERS = words(
 )
 
 
+def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+    """A token by its prefix, unless it is a parameter that marks a visit or a page, or a key meant for everyone."""
+    text = data[start:end].decode("utf-8", "replace")
+    if _TRACKING.search(data[max(0, start - 80) : start]) or text.startswith(("pk_", "pk-", "pub_")):
+        return None
+    if text.startswith("Z") and data[start - 1 : start] == b"_":
+        return None  # A mangled name.
+    if data[max(0, start - 3) : start] in (b"pk_", b"pk-", b"ub_"):
+        return None
+    return (start, end) if _prefixed(text) else None
+
+
 def _prefixed(text: str) -> bool:
     """`xyz_live_` and a long random tail. Identifiers look much the same, so without a word such as `live` or `key` in
     front the tail must be long and use both letter cases and digits."""
@@ -287,7 +340,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{_WORD}){_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+]|->)|[ \t]*:[^\n=]*=)[ \t]*[=:>]*[ \t]*[a-z@$]*[\\\"'`*]*[^\s\"'`,;&|<>]{{3}}",
+        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:\[[0-9]*\])?[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+.!~&]|->)|[ \t]*:[^\n=]*=|[ \t]+(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=|[ \t]+or\b)[ \t]*[=:>|?]*[ \t]*[a-zA-Z@$]*[\\\"'`*]*[^\s\"'`,;&|<>]{{3}}",
         refine=_assignment,
         generic=True,
         examples=(
@@ -405,7 +458,7 @@ RULES = (
         "prefixed-token",
         rf"{LEFT}([A-Za-z][A-Za-z0-9]{{0,19}}(?:[_-][A-Za-z0-9]{{1,12}}){{0,3}}?[_-][A-Za-z0-9_\-]{{20,256}})(?:[^A-Za-z0-9_/-]|$)",
         trigger=r"[A-Za-z0-9][_-][A-Za-z0-9_\-]{20}",
-        check=_prefixed,
+        refine=_prefixed_token,
         generic=True,
         examples=("xyz_live_⟨w32⟩", "acme-key-⟨h32⟩", "acmecorp_⟨w40⟩", "zz_test_⟨w24⟩"),
         near_misses=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reverie.redact.entropy import looks_random
+from reverie.redact.patterns.plausible import is_told_value
 from reverie.redact.patterns.rule import UUID, Rule, token
 
 RULES = (
@@ -40,9 +41,11 @@ RULES = (
     ),
     Rule(
         "npmrc-auth",
-        r"_(?:authToken|auth|password)[ \t]{0,3}[= ][ \t]{0,3}[\"']?([A-Za-z0-9_+/=.\-]{8,})",
+        r"(?:^|[\s:])_(?:authToken|auth|password)[ \t]{0,3}[= ][ \t]{0,3}[\"']?([A-Za-z0-9_+/=.\-]{8,})",
+        trigger=r"(?m:^|[\s:])_(?:authToken|auth|password)[ \t]*[= ]",
+        check=is_told_value,
         examples=("//registry.example.org/:_authToken=⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩", "_auth=⟨w24⟩=="),
-        near_misses=("//registry.example.org/:_authToken=${NPM_TOKEN}",),
+        near_misses=("//registry.example.org/:_authToken=${NPM_TOKEN}", "x._auth = self._auth", "_auth = get_auth()"),
     ),
     Rule(
         "pypi-token",

@@ -9,7 +9,7 @@ import binascii
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from reverie.redact.entropy import looks_random
+from reverie.redact.entropy import looks_random, word_share
 from reverie.redact.markers import compiled
 from reverie.redact.patterns.plausible import is_placeholder, is_random_value
 from reverie.redact.patterns.rule import Rule, Span, token
@@ -74,12 +74,16 @@ def _basic(text: str) -> bool:
 
 
 def _bearer(text: str) -> bool:
-    return not is_placeholder(text) and (is_random_value(text) or (len(text) >= 20 and any(c.isdigit() for c in text)))
+    return not is_placeholder(text) and (
+        is_random_value(text) or (len(text) >= 20 and any(c.isdigit() for c in text) and word_share(text) <= 0.6)
+    )
 
 
 _COOKIE_HEADER = compiled(rb"(?i)cookie[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
 _COOKIE = compiled(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
 _SESSION_NAMES = compiled(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
+
+_VISIT_NAMES = compiled(rb"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_)")
 
 
 def _cookies(data: bytes) -> Iterator[Span]:
@@ -93,6 +97,8 @@ def _cookies(data: bytes) -> Iterator[Span]:
         for pair in _COOKIE.finditer(data, header.end(), done):
             value = pair.group(2).decode("utf-8", "replace")
             if is_placeholder(value):
+                continue
+            if _VISIT_NAMES.search(pair.group(1)):
                 continue
             if _SESSION_NAMES.search(pair.group(1)) or is_random_value(value):
                 yield pair.span(2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 
 from reverie.redact.entropy import looks_random, luhn, mod97
-from reverie.redact.patterns.rule import UUID, Rule, token
+from reverie.redact.patterns.rule import UUID, Rule, Span, token
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
@@ -25,12 +25,18 @@ def _card(text: str) -> bool:
     return luhn(text) and len({c for c in text if c.isdigit()}) > 1
 
 
+def _bare_mode(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+    """`live_` by itself, not the middle of a publishable key."""
+    is_public = data[max(0, start - 3) : start] == b"pk_"
+    return (start, end) if not is_public and looks_random(data[start:end].decode("ascii", "replace")) else None
+
+
 RULES = (
     Rule(
         "stripe-key",
-        token(r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
-        examples=("sk_live_⟨w24⟩", "rk_test_⟨w99⟩", "pk_live_⟨w24⟩"),
-        near_misses=("sk_live_", "sk_test_..."),
+        token(r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
+        examples=("sk_live_⟨w24⟩", "rk_test_⟨w99⟩"),
+        near_misses=("sk_live_", "sk_test_...", "sk_test_" + "x" * 24, "pk_live_⟨w24⟩", "pk_test_⟨w99⟩"),
     ),
     Rule("webhook-secret", token(r"whsec_[A-Za-z0-9+/=]{24,}"), examples=("whsec_⟨w32⟩",)),
     Rule(
@@ -65,7 +71,7 @@ RULES = (
     Rule(
         "mollie-key",
         token(r"(?:live|test)_[A-Za-z0-9]{30,}\b"),
-        check=looks_random,
+        refine=_bare_mode,
         examples=("live_⟨w30⟩", "test_⟨w40⟩"),
         near_misses=("test_that_redaction_keeps_everything_else", "test_parametrizedexamplesofeverykind1"),
     ),
@@ -74,10 +80,22 @@ RULES = (
     Rule("duffel-token", token(r"duffel_(?:live|test)_[A-Za-z0-9_\-]{40,}"), examples=("duffel_test_⟨u43⟩",)),
     Rule(
         "wallet-private-key",
-        token(r"[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b|[xyzt]prv[1-9A-HJ-NP-Za-km-z]{107}\b"),
-        trigger=r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50}|[xyzt]prv[1-9A-HJ-NP-Za-km-z]{8}",
+        token(r"[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
+        trigger=r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50}",
         check=_base58check,
         near_misses=("K⟨w51⟩",),
+    ),
+    Rule(
+        "wallet-master-key",
+        token(r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}\b"),
+        examples=("xprv9s21⟨w20⟩".replace("⟨w20⟩", "K3" * 51),),
+    ),
+    Rule(
+        "wallet-named-key",
+        r"(?i:\bwif\b|bitcoin|btc|wallet|private)[^\n]{0,24}?[ :=\"']([5KL][1-9A-HJ-NP-Za-km-z]{50,51})\b",
+        trigger=r"[ :=\"'][5KL][1-9A-HJ-NP-Za-km-z]{50}",
+        check=looks_random,
+        near_misses=("L⟨h51⟩",),
     ),
     Rule(
         "ethereum-private-key",

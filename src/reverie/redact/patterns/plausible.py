@@ -29,8 +29,8 @@ _PLACEHOLDER_WORDS = words(
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = re.compile(
     r"""^(?:
-        <|\{\{|\{%|\$[{(]|\$\$?[A-Za-z_][A-Za-z_0-9]*$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|\[[A-Z]|\[{2}|\*{2}|![A-Z]?[a-z]+\b|!!|--?[a-z]
-        |\\?u003c|&lt;
+        <|\{\{(?!\w\})|\{%|\$[{(]|\$\$?[A-Za-z_][A-Za-z_0-9]*$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+$|!!|--?[a-z][a-z-]*$
+        |\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
            resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|ssm:|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
@@ -39,7 +39,9 @@ _REFERENCE = re.compile(
     re.X | re.I,
 )
 _FILLER = re.compile(
-    r"(.)\1{4,}|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|\$\{|\{\{|%[A-Z_]+%", re.I
+    r"(.)\1{4,}|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
+    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)",
+    re.I,
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _CALL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]")
@@ -72,6 +74,12 @@ def is_placeholder(text: str) -> bool:
         return True
     words = [word.lower() for word in _WORDS.findall(text)]
     return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 3) for word in words)
+
+
+def is_blank(text: str) -> bool:
+    """A token's prefix with a row of crosses or stars behind it: `ghp_xxxxxxxx`."""
+    rest = re.sub(r"[xX*•]", "", text)
+    return len(text) - len(rest) >= 8 and len(rest) <= 16
 
 
 def is_code(text: str) -> bool:
@@ -114,3 +122,13 @@ def is_password_like(text: str) -> bool:
         return True
     inner_upper = any(c.isupper() for c in text[1:]) and any(c.islower() for c in text)
     return symbols or (inner_upper and not is_wordy(text) and "-" not in text and "." not in text)
+
+
+def is_told_value(text: str) -> bool:
+    """Without doubt a value, whatever the words around it: random, or letters and digits that make no term."""
+    if len(text) < 6 or is_placeholder(text) or is_location(text) or is_term(text) or is_code(text):
+        return False
+    if is_random_value(text):
+        return True
+    has_digit, has_letter = any(c.isdigit() for c in text), any(c.isalpha() for c in text)
+    return has_digit and has_letter and len(text) >= 8

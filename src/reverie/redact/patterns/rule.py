@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reverie.redact.patterns.plausible import is_blank
+
 Span = tuple[int, int]
 
 
@@ -43,6 +45,8 @@ class Rule:
     def judge(self, data: bytes, match_start: int, start: int, end: int) -> Span | None:
         """The span to replace for a match of the pattern, or None when it is no secret after all."""
         if self.check is not None and not self.check(data[start:end].decode("utf-8", "replace")):
+            return None
+        if self.is_token and is_blank(data[start:end].decode("utf-8", "replace")):
             return None
         if self.refine is not None:
             return self.refine(data, match_start, start, end)

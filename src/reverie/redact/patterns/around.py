@@ -1,0 +1,468 @@
+"""Secrets known by where they stand: the argument of a call, the next line, a manifest, a command, a query."""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reverie.redact.entropy import looks_random, words
+from reverie.redact.markers import compiled
+from reverie.redact.patterns.generic import KEY_REST, KEY_WORD, judge_named, key_strength, key_words
+from reverie.redact.patterns.plausible import (
+    is_code,
+    is_location,
+    is_password_like,
+    is_placeholder,
+    is_random_value,
+    is_term,
+    is_told_value,
+    without_markers,
+)
+from reverie.redact.patterns.rule import Rule, Span
+
+_ENDS = " \t.,;:!?)]}>\"'`"
+
+
+def _whole(text: str) -> bool:
+    """Nothing in it is redacted already."""
+    return without_markers(text) == text.strip(_ENDS)
+
+
+def _literal(text: str) -> bool:
+    """A literal in a place where only a password can stand."""
+    return _whole(text) and not is_placeholder(text) and not is_location(text) and len(text) >= 4
+
+
+def _argument(text: str) -> bool:
+    """A bare word on a command line."""
+    return _literal(text) and not is_code(text) and not text.startswith("-")
+
+
+def _told(text: str) -> bool:
+    return _whole(text) and is_told_value(text)
+
+
+def _random(text: str) -> bool:
+    return _whole(text) and is_random_value(text) and not is_placeholder(text)
+
+
+def _symbols(text: str) -> bool:
+    """Two different symbols or more within eight characters or more, as no word has."""
+    marks = {c for c in text if not c.isalnum() and c not in "-_./:'’,;?()[]"}
+    return _literal(text) and len(text) >= 8 and len(marks) >= 2
+
+
+def _foreign(text: str) -> bool:
+    return _whole(text) and not is_placeholder(text) and not is_term(text) and is_password_like(text)
+
+
+def _trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:
+    kept = data[start:end].rstrip(b".,;:)]}>*`'\"")
+    return start, start + len(kept), kept.decode("utf-8", "replace")
+
+
+# -- on the next line ---------------------------------------------------------------------------------------------
+
+_PAIRS = compiled(
+    (
+        # - name: DB_PASSWORD \n value: ...
+        rf"(?i)\b(?:name|key)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})[\"']?,?[ \t]{{0,3}}\r?\n[ \t]{{0,40}}[\"']?(?:value|default)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?([^\s\"'`]{{4,256}})"
+        # variable "db_password" { \n default = "..."
+        rf"|\bvariable[ \t]{{1,3}}\"([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})\"[ \t]{{0,3}}\{{[ \t]{{0,3}}\r?\n(?:[ \t]{{0,20}}(?:type|description|sensitive)[^\n]{{0,100}}\r?\n){{0,3}}[ \t]{{0,20}}default[ \t]{{0,12}}=[ \t]{{0,3}}\"([^\"\n]{{4,256}})\""
+        # <key>apiSecret</key> \n <string>...</string>
+        rf"|<key>([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})</key>\s{{0,40}}<string>([^<\n]{{4,256}})</string>"
+        # <apiToken> \n ... \n </apiToken>, also as CDATA
+        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>\s{{0,40}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,256}})"
+        # token: > \n ...
+        rf"|([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})[\"']?[ \t]{{0,3}}:[ \t]{{0,3}}(?:[|>][+-]?)?[ \t]{{0,3}}\r?\n[ \t]{{2,40}}[\"']?([^\s\"'`:=]{{6,256}}={{0,2}})[\"']?[ \t]{{0,3}}(?:\r?\n|\z)"
+        # key = "..." \n "..."
+        rf"|((?:[A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST}|\bkey))[ \t]{{0,3}}=[ \t]{{0,3}}\(?[\"']([^\s\"'`]{{8,256}})[\"'][ \t]{{0,3}}[+\\]?[ \t]{{0,3}}\r?\n[ \t]{{1,40}}\+?[ \t]{{0,3}}[\"']([^\s\"'`]{{8,256}})[\"']"
+    ).encode()
+)
+_NEXT = (
+    rf"(?i)(?:\b(?:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.\-]*{KEY_WORD}{KEY_REST}[\"']?,?[ \t]*\r?(?m:$)"
+    rf"|\bvariable[ \t]+\"[A-Za-z0-9_.\-]*{KEY_WORD}"
+    rf"|<[A-Za-z0-9_.\-]*{KEY_WORD}{KEY_REST}>[ \t]*(?:<!|\r?(?m:$))|<key>[A-Za-z0-9_.\-]*{KEY_WORD}"
+    rf"|{KEY_WORD}{KEY_REST}[\"']?[ \t]*:[ \t]*[|>]?[+-]?[ \t]*\r?(?m:$)"
+    rf"|(?:{KEY_WORD}{KEY_REST}|\bkey)[ \t]*=[ \t]*\(?[\"'][^\s\"'`]{{8}}[^\s\"'`]*[\"'][ \t]*[+\\]?[ \t]*\r?(?m:$))"
+)
+
+
+def _next_lines(data: bytes) -> Iterator[Span]:
+    """A key on one line, its value on the next."""
+    for match in _PAIRS.finditer(data):
+        group = next((g for g in range(1, 13, 2) if match.start(g) >= 0), 0)
+        if not group:
+            continue
+        if group == 11:
+            first, second = (match.group(g).decode("utf-8", "replace") for g in (12, 13))
+            if _random(first) and _random(second):
+                yield match.span(12)
+                yield match.span(13)
+            continue
+        key = match.group(group).decode("utf-8", "replace")
+        start, end, value = _trimmed(data, *match.span(group + 1))
+        strength = key_strength(key)
+        if not strength or not _whole(value):
+            continue
+        # Below a bare `token:` may stand anything; behind a name there stands its value.
+        named = group <= 7
+        if judge_named(value, strength) if named else (len(value) >= 10 and is_told_value(value)):
+            yield start, end
+
+
+_FOLLOWS = compiled(
+    rb"(?i)\bpassword\b[^\n]{0,100}:[ \t]{0,3}\r?\n\s{0,20}([A-Za-z0-9+/=_*~!@#%^.-]{8,128})[ \t]{0,3}(?:\r?\n|\z)"
+)
+
+
+def _following(data: bytes) -> Iterator[Span]:
+    """`Please use the following password:` and the password on a line of its own."""
+    for match in _FOLLOWS.finditer(data):
+        value = match.group(1).decode("utf-8", "replace")
+        if _random(value):
+            yield match.span(1)
+
+
+_SECRET_KIND = compiled(
+    rb"(?:\"kind\"[ \t]{0,3}:[ \t]{0,3}\"Secret\"|(?m:^)[ \t-]{0,20}kind:[ \t]{0,3}[\"']?Secret[\"']?[ \t]{0,3}(?:#[^\n]{0,80})?\r?(?m:$))"
+)
+_DOCUMENT_END = compiled(rb"(?m:^---)|(?m:^)[ \t-]{0,20}kind:|\"kind\"")
+_DATA = compiled(rb"(?:\"data\"[ \t]{0,3}:|(?m:^)[ \t]{0,20}data:[ \t]{0,3}\r?(?m:$))")
+_ENTRY = compiled(
+    rb"(?:(?m:^)[ \t]{1,40}[A-Za-z0-9_.\-]{1,100}:[ \t]{1,3}[\"']?|[{,]\s{0,20}\"[A-Za-z0-9_.\-]{1,100}\"[ \t]{0,3}:[ \t]{0,3}\")([A-Za-z0-9+/]{8,}={0,2})(?:[\"'\s]|\z)"
+)
+_ENTRY_END = compiled(rb"(?m:^)[A-Za-z]|\}")
+
+
+def _manifests(data: bytes) -> Iterator[Span]:
+    """The values of a Kubernetes Secret, which are base64 under names of any kind."""
+    done = 0
+    for kind in _SECRET_KIND.finditer(data):
+        stop = _DOCUMENT_END.search(data, kind.end())
+        end = stop.start() if stop else len(data)
+        # Keys may come in any order: `data` may also stand just before the kind.
+        before = max(data.rfind(b"\n---", done, kind.start()), done, kind.start() - 20_000)
+        done = end
+        sections = [section.end() for section in _DATA.finditer(data, before, end)]
+        for begin, limit in zip(sections, [*sections[1:], end], strict=False):
+            close = _ENTRY_END.search(data, begin, limit)
+            for entry in _ENTRY.finditer(data, begin, close.end() if close else limit):
+                value = entry.group(1).decode("ascii")
+                if len(value) % 4 == 0 and not is_placeholder(value):
+                    yield entry.span(1)
+
+
+# -- told and shown -----------------------------------------------------------------------------------------------
+
+
+def _variable(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """`set API_TOKEN to ...`: the name of a variable, not just a word."""
+    begin = match_start
+    while begin > 0 and match_start - begin < 48 and (data[begin - 1 : begin].isalnum() or data[begin - 1] in b"_-."):
+        begin -= 1
+    found = re.match(rb"[\w.\-]+", data[begin:start])
+    key = found.group().decode("utf-8", "replace") if found else ""
+    start, end, value = _trimmed(data, start, end)
+    is_name = len(key_words(key)) > 1 or key.lower() == "apikey" or data[begin - 1 : begin] == b"`"
+    return (start, end) if is_name and key_strength(key) and (_told(value) or _symbols(value)) else None
+
+
+def _declared(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """`ENV API_TOKEN value`, `#define WIFI_PASSWORD "value"`: the key is the word before."""
+    key = data[match_start:start].decode("utf-8", "replace").strip(" \t\"'=").split()[-1].strip("\"'")
+    start, end, value = (
+        _trimmed(data, start, end)
+        if data[start - 1 : start] not in (b'"', b"'")
+        else (start, end, data[start:end].decode("utf-8", "replace"))
+    )
+    strength = key_strength(key)
+    return (start, end) if strength and _argument(value) and judge_named(value, strength) else None
+
+
+_SERVICES = (
+    r"adafruit|adobe|airtable|algolia|alibaba|asana|artifactory|atlassian|auth0|beamer|bitbucket|bittrex|clojars|cloudflare|codecov|cohere|coinbase|"
+    r"confluent|contentful|datadog|deepgram|discord|droneci|dropbox|elastic|etsy|facebook|fastly|finicity|finnhub|flickr|freshbooks|"
+    r"gitter|heroku|hubspot|intercom|jfrog|kraken|kucoin|launchdarkly|linkedin|lob|looker|mailchimp|mailgun|mandrill|mapbox|mattermost|"
+    r"messagebird|mistral|netlify|nytimes|okta|openai|openweather|pagerduty|plaid|postmark|privateai|rapidapi|rollbar|salesforce|sendbird|"
+    r"sendgrid|shodan|snyk|sonarqube|splunk|spotify|squarespace|stripe|sumologic|travisci|trello|twilio|twitch|twitter|typeform|"
+    r"vercel|virustotal|wakatime|weatherstack|zendesk|zoho"
+)
+
+
+def _service(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A service's name and something random after it."""
+    found = re.search(rb"[\w.\-]+", data[match_start:start])
+    key = found.group().decode("utf-8", "replace") if found else ""
+    last = (key_words(key) or [""])[-1].lower()
+    value = data[start:end].decode("utf-8", "replace")
+    if last in _NAMES or not _random(value) or (value.islower() and value.isalpha()):
+        return None
+    return start, end
+
+
+_NAMES = words("id ids hash sha commit version event trace session span url dsn request checksum digest name public")
+
+
+_PAIR_NAMES = r"(?i:(?:\b[a-z]{0,12}id|user(?:name)?|account|login|아이디|계정|\bu)[ ]?(?:[/:][ ]?(?:pw|pwd|pass(?:word|wd)?|p)|\((?:pw|pwd|pass(?:word|wd)?)\)))"
+_STANDARD = words("HS256 HS384 HS512 RS256 RS384 RS512 ES256 PS256 EdDSA sha256 sha512 base64 utf-8 utf8 latin-1")
+
+
+def _in_words(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+    start, end, value = _trimmed(data, start, end)
+    told = _foreign(value) and (any(c.isdigit() for c in value) or is_random_value(value))
+    return (start, end) if told and not _is_sentence(value) else None
+
+
+def _is_sentence(text: str) -> bool:
+    """Words with commas between them, which ASCII alone takes for one value."""
+    return "," in text and not looks_random(text)
+
+
+RULES = (
+    Rule(
+        "next-line-secret",
+        KEY_WORD,
+        trigger=_NEXT,
+        locate=_next_lines,
+        generic=True,
+        examples=(
+            "- name: DB_PASSWORD\n  value: ⟨w14⟩",
+            '- name: API_TOKEN\n  value: "⟨h40⟩"',
+            'variable "api_key" {\n  type = string\n  default = "⟨w32⟩"\n}',
+            "<key>apiSecret</key>\n<string>⟨w32⟩</string>",
+            "<apiToken>\n    ⟨w32⟩\n</apiToken>",
+            "<apiToken><![CDATA[⟨w32⟩]]></apiToken>",
+            "private_token: >\n  ⟨w40⟩",
+        ),
+        near_misses=(
+            "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db",
+            '- name: DB_PASSWORD\n  value: "$(PASSWORD)"',
+            "token:\n  description: the token to use",
+            "password:\n  required: true",
+            "secret:\n  - one\n  - two-things",
+        ),
+    ),
+    Rule(
+        "following-password",
+        r"(?i:password)",
+        trigger=r"(?i:\bpassword\b)[^\n]*:[ \t]*\r?(?m:$)",
+        locate=_following,
+        generic=True,
+        examples=("use the following password to proceed:\n\n⟨h32⟩\n",),
+        near_misses=("the password must be:\n\nlonger\n",),
+    ),
+    Rule(
+        "kubernetes-secret",
+        r"kind",
+        trigger=r"kind\"?:[ \t]*[\"']?Secret[\"']?",
+        locate=_manifests,
+        examples=(
+            "apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  config.ini: ⟨b48⟩\n",
+            '{"kind": "Secret", "data": {"blob": "⟨b32⟩"}}',
+        ),
+        near_misses=(
+            "kind: Secret\nmetadata:\n  name: x\n",
+            "kind: ConfigMap\ndata:\n  config.ini: ⟨b48⟩\n",
+            "kind: SecretStore\ndata:\n  a: ⟨b48⟩\n",
+        ),
+    ),
+    Rule(
+        "call-password",
+        r"(?:\b(?:SetBasicAuth|setBasicAuth|HTTPBasicAuth|HTTPDigestAuth|HttpAuthBase|NetworkCredential|PSCredential|UsernamePasswordCredentials|BasicAWSCredentials|AwsBasicCredentials\.create|UsernamePasswordCredential|PasswordAuthentication|basicAuth|basic_auth|BasicAuth|httpBasic|proxyAuth|http_basic_authenticate_with|usernamePassword|MongoCredential|Credentials\.basic)"
+        r"|\.(?:login|auth|basic|authenticate|credentials|withCredentials|setCredentials)|\bftp_login)\([ \t]{0,3}(?:\$[a-z_]{1,20},[ \t]{0,3})?[\"'][^\"'\n]{1,64}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{4,128})[\"']"
+        r"|\b(?:getConnection|PDO|mysqli|mysqli_connect|mysql_connect|pg_connect|createConnection|DataSource|Sequelize)\([^\n\"']{0,60}(?:[\"'][^\"'\n]{0,120}[\"'][ \t]{0,3},[ \t]{0,3}){1,2}[\"']([^\"'\n]{4,128})[\"']"
+        r"|(?i:passw)[A-Za-z\"'\])]{0,12}[ \t]{0,2}\.(?:send_keys|sendKeys|type|fill|setValue|typeText|sendText|val)\([ \t]{0,3}[\"']([^\"'\n]{4,128})[\"']"
+        r"|\bjwt\.(?:sign|verify|encode|decode)\([^\n]{1,80}?,[ \t]{0,3}[\"']([^\"'\n]{6,128})[\"']"
+        r"|\bcreateHmac\([ \t]{0,3}[\"'][a-z0-9]{2,12}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{6,128})[\"']",
+        trigger=r"(?:BasicAuth|DigestAuth|Credentials?|create|PasswordAuthentication|basicAuth|basic_auth|httpBasic|proxyAuth|authenticate_with|usernamePassword|HttpAuthBase|\.(?:login|auth|basic|authenticate|credentials)|ftp_login)\([ \t]*(?:\$[a-z_]+,[ \t]*)?[\"']"
+        r"|(?:getConnection|PDO|mysqli|mysqli_connect|mysql_connect|pg_connect|createConnection|DataSource|Sequelize)\(|(?i:passw)[A-Za-z\"'\])]*[ \t]*\.(?:send_?[kK]eys|type|fill|setValue|typeText|sendText|val)\(|\bjwt\.(?:sign|verify|encode|decode)\(|\bcreateHmac\(",
+        check=lambda text: _literal(text) and " " not in text and text not in _STANDARD,
+        examples=(
+            'req.SetBasicAuth("bob", "⟨w12⟩")',
+            "auth = HTTPBasicAuth('bob', '⟨w12⟩')",
+            'DriverManager.getConnection(url, "app", "⟨w12⟩");',
+            'mysqli_connect("localhost", "root", "⟨w12⟩", "shop");',
+            "new PDO('mysql:host=db', 'app', '⟨w12⟩');",
+            'server.login("a@example.org", "⟨w12⟩")',
+            "cy.get('#password').type('⟨w12⟩')",
+            "jwt.sign({ id: user.id }, '⟨w32⟩', { expiresIn: '1h' })",
+        ),
+        near_misses=(
+            "req.SetBasicAuth(user, password)",
+            'jwt.decode(token, key, algorithms=["HS256"])',
+            'jwt.decode(token, key, "HS256")',
+            'server.login("a@example.org", "<password>")',
+            "cy.get('#password').type('password')",
+        ),
+    ),
+    Rule(
+        "command-secret",
+        r"\bsqlplus\b[^\n]{0,40}?[ ][A-Za-z0-9_$#]{1,40}/([^\s@\"'/]{3,100})@"
+        r"|\b[A-Za-z0-9_.\-]{1,40}:([^\s:@\"'/(]{3,100})@(?:tcp|unix|udp)\("
+        r"|\bjdbc:[a-z0-9]{2,20}:[A-Za-z0-9.\-]{1,80}:[0-9]{2,5}:[A-Za-z0-9_]{1,40}:[A-Za-z0-9_]{1,40}:([^\s\"':]{3,100})"
+        r"|\b(?:requirepass|masterauth|primaryauth)[ \t]{1,4}\"?([^\s\"']{4,256})"
+        r"|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]{1,3}[\"']?([^\s\"'\-][^\s\"']{3,128})"
+        r"|\baz login\b[^\n]{0,120}? -p[ =][\"']?([^\s\"']{8,128})"
+        r"|\becho[ ](?:-n[ ])?[\"']?([^\s\"'|$][^\s\"'|]{3,255})[\"']?[ ]{0,3}\|[ ]{0,3}(?:docker login|podman login|helm registry login|gh auth login|sudo -S|sudo --stdin|cryptsetup|oc login|npm login|gpg --passphrase-fd)"
+        r"|\b[A-Za-z0-9_.\-]{1,32}:([^\s\"':|$][^\s\"':|]{3,127})[\"']?[ ]{0,3}\|[ ]{0,3}(?:sudo )?chpasswd"
+        r"|\bnet use [^\n]{0,80}?\\\\[^\s]{1,100} ([^\s/*][^\s]{3,100}) /user:"
+        r"|sonar\.login=([^\s\"']{8,128})"
+        r"|\bcurl\b[^\n|]{0,300}?[ ](?:-[a-zA-Z]{0,6}u|--user)[ =]?[\"']?([^\s:\"'/]{16,256}):(?:[\"'\s]|$)"
+        r"|\bgh secret set [A-Za-z0-9_\-]{1,80} [^\n]{0,60}?(?:--body|-b)[ =][\"']?([^\s\"'\-$][^\s\"']{3,512})"
+        r"|(?i:convertto-securestring)[ ](?:(?i:-string)[ ])?[\"']([^\"'\n]{4,128})"
+        r"|(?m:^|[\s\"'])-pw[ =][\"']?([^\s\"'\-][^\s\"']{3,128})"
+        r"|(?m:^)[ \t#]{1,20}(?:-u|--user)[ =]{1,3}[\"']?[A-Za-z0-9_.@+\-]{1,64}:([^\s\"'$:]{8,128})"
+        r"|://([^\s/:@\"'<>?#]{16,256}):@[A-Za-z0-9]",
+        trigger=r"\bsqlplus\b|@(?:tcp|unix|udp)\(|\bjdbc:[a-z0-9]+:[A-Za-z0-9.\-]+:[0-9]|\b(?:requirepass|masterauth|primaryauth)[ \t]|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]|\baz login\b|\becho[ ][^\n|]*\||\|[ ]*(?:sudo )?chpasswd|\bnet use |sonar\.login=|\bcurl\b[^\n]*:(?:[\"'\s]|(?m:$))|\bgh secret set |(?i:convertto-securestring)|[A-Za-z0-9_\-]:@|-pw[ =]|(?m:^)[ \t#]+(?:-u|--user)[ =]",
+        check=_argument,
+        examples=(
+            "sqlplus system/⟨w12⟩@//db:1521/XE",
+            'sql.Open("mysql", "root:⟨w12⟩@tcp(127.0.0.1:3306)/db")',
+            "jdbc:mysql:localhost:3306:shop:bob:⟨w12⟩",
+            "requirepass ⟨w24⟩",
+            "keytool -list -keystore k.jks -storepass ⟨w12⟩",
+            "echo ⟨w12⟩ | docker login -u bob --password-stdin",
+            "echo 'root:⟨w12⟩' | chpasswd",
+            "sonar-scanner -Dsonar.login=⟨h40⟩",
+            'curl -u "⟨h32⟩:" https://api.example.org',
+            'gh secret set NPM_TOKEN --body "⟨w36⟩"',
+            '$p = ConvertTo-SecureString "⟨w12⟩" -AsPlainText -Force',
+            "https://⟨h32⟩:@api.example.org",
+        ),
+        near_misses=(
+            "requirepass $REDIS_PASSWORD",
+            "echo $TOKEN | docker login -u bob --password-stdin",
+            'ConvertTo-SecureString "$env:PASSWORD"',
+            "keytool -storepass ${PASS}",
+        ),
+    ),
+    Rule(
+        "compared-password",
+        r"\"([^\"\n]{6,128})\"[ \t]{0,3}={2,3}[ \t]{0,3}[A-Za-z0-9_.]{0,40}(?i:passw|passphrase|pwd|secret|token|api_?key)",
+        trigger=r"\"[ \t]*={2,3}[ \t]*[A-Za-z0-9_.]*(?i:passw|passphrase|pwd|secret|token|api_?key)",
+        check=_told,
+        examples=('if ("⟨w14⟩" == my_password) {',),
+        near_misses=('if ("expired" == token.state) {',),
+    ),
+    Rule(
+        "redis-auth",
+        r"(?m:^|[>\"'] ?)(?:AUTH|auth)[ ]{1,2}(?:default )?([A-Za-z0-9_\-+/=!@#%^*]{12,256})[\"']?(?m:$)",
+        trigger=r"\b(?:AUTH|auth)[ ]+(?:default )?[A-Za-z0-9_\-+/=!@#%^*]{12}",
+        check=_random,
+        examples=("AUTH ⟨w24⟩", "127.0.0.1:6379> AUTH default ⟨w24⟩"),
+        near_misses=("AUTH required-for-all-requests",),
+    ),
+    Rule(
+        "query-secret",
+        r"[?&](?:key|appid|app_key|code|apikey|auth|k|sk|hash_key)=([A-Za-z0-9_\-.~%/+]{20,256}={0,2})",
+        check=_random,
+        examples=("https://maps.example.org/api?q=x&key=⟨w36⟩", "https://a.example.net/hook?code=⟨w54⟩=="),
+        near_misses=("https://example.org/?key=some-long-name-of-an-article", "https://example.org/?code=short"),
+    ),
+    Rule(
+        "named-key-object",
+        r"(?i:\"(?:jwt|jwtsettings|jwtconfig|jwtoptions|auth|authentication|token|tokens|encryption|crypto|signing|security|secrets?|api)\"[ \t]{0,3}:[ \t]{0,3}\{[^\n{}]{0,120}?\"(?:key|issuersigningkey|secret|value)\")[ \t]{0,3}:[ \t]{0,3}\"([^\"\n]{16,512})\"",
+        trigger=r"(?i:\"(?:jwt[a-z]*|auth|authentication|tokens?|encryption|crypto|signing|security|secrets?|api)\"[ \t]*:[ \t]*\{)",
+        check=_random,
+        examples=('"Jwt": { "Key": "⟨w40⟩", "Issuer": "acme" }',),
+        near_misses=('"token": { "key": "user-visible-name-of-it" }',),
+    ),
+    Rule(
+        "header-secret",
+        r"(?i:\b(?:x-jfrog-art-api|x-functions-key|x-n8n-api-key|x-goog-api-key|x-shopify-access-token|x-auth-key|dd-application-key|circle-token|x-consul-token|x-nomad-token|x-gitlab-token|x-tracker-?token|x-figma-token|x-honeycomb-team|api-?key|x-rapidapi-key))[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?([A-Za-z0-9_\-.+/=]{12,512})",
+        trigger=r"(?i:\b(?:x-jfrog-art-api|x-[a-z0-9]+-(?:api-|access-)?(?:key|token|team)|x-tracker-?token|circle-token|dd-application-key|api-?key))[\"']?[ \t]*[:=,]",
+        check=_random,
+        examples=("X-JFrog-Art-Api: ⟨w73⟩", "x-functions-key: ⟨w54⟩=="),
+        near_misses=("x-functions-key: required-for-every-function",),
+    ),
+    Rule(
+        "authorization-scheme",
+        r"(?i:authorization)[\"']?[ \t]{0,3}(?:[:=,]|=>)[ \t]{0,3}\\?[\"'`]?[A-Z][A-Za-z\-]{2,20}[ ]([A-Za-z0-9_\-.~+/=%]{16,512})",
+        check=_random,
+        examples=("Authorization: Splunk ⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",),
+        near_misses=("Authorization: Handled by-the-gateway-in-front",),
+    ),
+    Rule(
+        "declared-secret",
+        rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv)|#define)[ \t]{{1,4}}[A-Za-z0-9_]{{0,40}}(?i:{KEY_WORD}){KEY_REST}[ \t]{{1,12}}[\"']?([^\s\"'=][^\s\"']{{3,256}})",
+        trigger=rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv)|#define)[ \t]+[A-Za-z0-9_]*(?i:{KEY_WORD}){KEY_REST}[ \t]+[\"']?[^\s\"'=]",
+        refine=_declared,
+        generic=True,
+        examples=('#define WIFI_PASSWORD "⟨w12⟩"', "ENV RAILS_MASTER_KEY ⟨h32⟩", 'setx API_TOKEN "⟨w32⟩"'),
+        near_misses=("ENV TOKEN_TTL 3600", "set password policy", "#define KEY_SIZE 4096"),
+    ),
+    Rule(
+        "told-variable",
+        rf"(?i:{KEY_WORD}){KEY_REST}[`\"']{{0,2}}[ \t]{{1,3}}(?:(?:is|to|was|as|becomes|should be|must be|is now|is set to|equals)[ \t]{{1,3}}[`\"']{{0,2}}|[`\"'])([^\s\"'`,;<>]{{6,256}})",
+        trigger=rf"(?i:{KEY_WORD}){KEY_REST}[`\"']*[ \t]+(?:(?:is|to|was|as|becomes|should be|must be|is now|is set to|equals)[ \t]+[`\"']*|[`\"'])[^\s\"'`,;<>]{{6}}",
+        refine=_variable,
+        generic=True,
+        examples=(
+            "set API_TOKEN to ⟨h40⟩ please",
+            "`DB_PASSWORD` should be `⟨w12⟩`",
+            "the value of AWS_SECRET_ACCESS_KEY is ⟨b40⟩",
+            'private_key "⟨w20⟩";',
+        ),
+        near_misses=(
+            "set API_TOKEN to something else",
+            "the access_token is expired",
+            "rename API_KEY to SERVICE_API_KEY",
+        ),
+    ),
+    Rule(
+        "told-at-line-end",
+        r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]{3,80}[:=][ \t]{1,4}[\"'`]?([^\s\"'`<>]{6,128})[\"'`]?[ \t]{0,3}\.?\r?(?m:$)",
+        trigger=r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]+[:=][ \t]+[\"'`]?[^\s\"'`<>]{6,128}[\"'`]?[ \t]*\.?\r?(?m:$)",
+        check=lambda text: (_told(text) and is_password_like(text)) or _symbols(text),
+        generic=True,
+        examples=("A temporary password is generated for root@localhost: Ny3+⟨w8⟩",),
+        near_misses=("the password was rejected, see: https://docs.example.org/errors", "password changed by: admin"),
+    ),
+    Rule(
+        "told-pair",
+        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}})[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
+        trigger=rf"{_PAIR_NAMES}[ \t:=(\-]|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]",
+        check=lambda text: _foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
+        generic=True,
+        examples=(
+            "creds are bob / winter⟨d4⟩",
+            "id/pw : master / dip⟨w6⟩7gg!",
+            "user/pass: bob/⟨w16⟩",
+            "ID/PW:master/⟨w6⟩4g",
+            "ID(PW):master(⟨w6⟩4g)",
+        ),
+        near_misses=("credentials: see wiki/onboarding", "login: https://example.org/login", "logins: 12 / 30000"),
+    ),
+    Rule(
+        "told-in-words",
+        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|password)[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|to|jest)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호)[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
+        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|password)[ \t]+(?i:es|é|è|e'|est|ist|lautet|jetzt|är|to|jest)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
+        refine=_in_words,
+        generic=True,
+        examples=(
+            "la contraseña es winter⟨d4⟩",
+            "le mot de passe est Isl@nd⟨d3⟩",
+            "das Passwort ist ⟨w12⟩7",
+            "密码是 Winter⟨d4⟩!",
+            "パスワードは⟨w12⟩7です",
+            "비밀번호: ⟨w12⟩7",
+        ),
+        near_misses=("la contraseña es obligatoria", "das Passwort ist abgelaufen", "le mot de passe est requis"),
+    ),
+    Rule(
+        "service-key",
+        rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]{{0,24}})[\"'\]]{{0,2}}(?:[ \t]{{0,3}}(?::|=|:=|=>|,)[ \t]{{0,3}}|[ \t]{{1,2}}[A-Za-z0-9]{{16,40}}[ \t]{{1,2}})[\"'`]?([A-Za-z0-9_\-]{{24,128}})(?:[\"'`\s,;]|$)",
+        trigger=rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]*)[\"'\]]*(?:[ \t]*[:=,]>?[=]?|[ \t]+[A-Za-z0-9]{{16,40}}[ \t])[ \t]*[\"'`]?[A-Za-z0-9_\-]{{24}}",
+        refine=_service,
+        generic=True,
+        examples=("bittrex: ⟨w32⟩", '"artifactory", "⟨w73⟩"', "finnhub ⟨h24⟩ ⟨h40⟩"),
+        near_misses=(
+            "stripe_request_id: ⟨w24⟩",
+            "heroku: some-long-application-name-in-europe",
+            "twilio_event_hash=⟨h40⟩",
+        ),
+    ),
+)
