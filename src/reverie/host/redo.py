@@ -225,4 +225,3 @@ class Redoing:
 def has_text(entry: Entry | None) -> bool:
     """Whether an entry exists and its text was not destroyed."""
     return entry is not None and entry.state is not EntryState.ERASED
-
