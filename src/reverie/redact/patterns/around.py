@@ -127,12 +127,12 @@ def _following(data: bytes) -> Iterator[Span]:
 
 
 _SECRET_KIND = compiled(
-    rb"(?:\"kind\"[ \t]{0,3}:[ \t]{0,3}\"Secret\"|(?m:^)[ \t-]{0,20}kind:[ \t]{0,3}[\"']?Secret[\"']?[ \t]{0,3}(?:#[^\n]{0,80})?\r?(?m:$))"
+    rb"(?:\"kind\"[ \t]{0,3}:[ \t]{0,3}\"[sS]ecret\"|(?m:^)[ \t-]{0,20}kind:[ \t]{0,3}[\"']?[sS]ecret[\"']?[ \t]{0,3}(?:#[^\n]{0,80})?\r?(?m:$))"
 )
 _DOCUMENT_END = compiled(rb"(?m:^---)|(?m:^)[ \t-]{0,20}kind:|\"kind\"")
 _DATA = compiled(rb"(?:\"data\"[ \t]{0,3}:|(?m:^)[ \t]{0,20}data:[ \t]{0,3}\r?(?m:$))")
 _ENTRY = compiled(
-    rb"(?:(?m:^)[ \t]{1,40}[A-Za-z0-9_.\-]{1,100}:[ \t]{1,3}[\"']?|[{,]\s{0,20}\"[A-Za-z0-9_.\-]{1,100}\"[ \t]{0,3}:[ \t]{0,3}\")([A-Za-z0-9+/]{8,}={0,2})(?:[\"'\s]|\z)"
+    rb"(?:(?m:^)[ \t]{1,40}[A-Za-z0-9_.\-]{1,100}:[ \t]{1,3}(?:[|>][+-]?[ \t]{0,3}\r?\n[ \t]{1,40})?[\"']?|[{,]\s{0,20}\"[A-Za-z0-9_.\-]{1,100}\"[ \t]{0,3}:[ \t]{0,3}\")([A-Za-z0-9+/]{8,}={0,2})(?:[\"'\s]|\z)"
 )
 _ENTRY_END = compiled(rb"(?m:^)[A-Za-z]|\}")
 
@@ -257,9 +257,11 @@ RULES = (
     Rule(
         "kubernetes-secret",
         r"kind",
-        trigger=r"kind\"?:[ \t]*[\"']?Secret[\"']?",
+        trigger=r"kind\"?:[ \t]*[\"']?[sS]ecret[\"']?",
         locate=_manifests,
         examples=(
+            "apiVersion: v1\ndata:\n  extra: ⟨b48⟩\nkind: secret\n",
+            "kind: Secret\ndata:\n  .dockercfg: |\n    ⟨b48⟩\n",
             "apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  config.ini: ⟨b48⟩\n",
             '{"kind": "Secret", "data": {"blob": "⟨b32⟩"}}',
         ),
@@ -348,6 +350,15 @@ RULES = (
         near_misses=('if ("expired" == token.state) {',),
     ),
     Rule(
+        "host-credentials",
+        r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}[ \t:>\-]{0,4}\([A-Za-z0-9_.\-]{2,32}/([^\s/()]{6,64})\)"
+        r"|(?:^|\s)([^\s]{6,128}) is (?:the|my|our|your) (?i:password|passphrase|api key|token|secret)\b",
+        trigger=r"[0-9][ \t:>\-]*\([A-Za-z0-9_.\-]+/|[^\s] is (?:the|my|our|your) (?i:password|passphrase|api key|token|secret)\b",
+        check=_told,
+        examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password"),
+        near_misses=("10.1.2.3 (linux/amd64)", "this is the password", "authentication is the secret"),
+    ),
+    Rule(
         "redis-auth",
         r"(?m:^|[>\"'] ?)(?:AUTH|auth)[ ]{1,2}(?:default )?([A-Za-z0-9_\-+/=!@#%^*]{12,256})[\"']?(?m:$)",
         trigger=r"\b(?:AUTH|auth)[ ]+(?:default )?[A-Za-z0-9_\-+/=!@#%^*]{12}",
@@ -415,7 +426,7 @@ RULES = (
     Rule(
         "told-at-line-end",
         r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]{3,80}[:=][ \t]{1,4}[\"'`]?([^\s\"'`<>]{6,128})[\"'`]?[ \t]{0,3}\.?\r?(?m:$)",
-        trigger=r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]+[:=][ \t]+[\"'`]?[^\s\"'`<>]{6,128}[\"'`]?[ \t]*\.?\r?(?m:$)",
+        trigger=r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]+[:=][ \t]+[\"'`]?[^\s\"'`<>]{6}",
         check=lambda text: (_told(text) and is_password_like(text)) or _symbols(text),
         generic=True,
         examples=("A temporary password is generated for root@localhost: Ny3+⟨w8⟩",),
