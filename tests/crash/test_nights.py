@@ -17,8 +17,32 @@ from reverie.store.conformance import HandClock
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 TOKENS = 1_000_000 if SOAK else 60_000
 BUDGET = 60_000 if SOAK else 12_000
-THINGS = "pump valve belt crane gate oven mixer lamp panel boiler sensor hinge rotor filter nozzle".split()
-DOINGS = "was replaced,failed the check,runs again,needs grease,was ordered,is out of stock,leaks oil".split(",")
+THINGS = [
+    "pump",
+    "valve",
+    "belt",
+    "crane",
+    "gate",
+    "oven",
+    "mixer",
+    "lamp",
+    "panel",
+    "boiler",
+    "sensor",
+    "hinge",
+    "rotor",
+    "filter",
+    "nozzle",
+]
+DOINGS = [
+    "was replaced",
+    "failed the check",
+    "runs again",
+    "needs grease",
+    "was ordered",
+    "is out of stock",
+    "leaks oil",
+]
 
 
 def notes(seed: int) -> list[Draft]:
