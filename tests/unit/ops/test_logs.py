@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -17,8 +17,9 @@ Capture = Callable[..., io.StringIO]
 
 
 @pytest.fixture
-def capture(monkeypatch: pytest.MonkeyPatch) -> Capture:
+def capture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Capture]:
     """`capture(formatter)`: what the logger `reverie` writes from now on."""
+    level = logging.getLogger("reverie").level
 
     def make(formatter: logging.Formatter) -> io.StringIO:
         written = io.StringIO()
@@ -28,10 +29,11 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> Capture:
         logger = logging.getLogger("reverie")
         monkeypatch.setattr(logger, "handlers", [handler])
         monkeypatch.setattr(logger, "propagate", False)
-        monkeypatch.setattr(logger, "level", logging.DEBUG)
+        logger.setLevel(logging.DEBUG)  # not by attribute: a logger remembers which levels it lets through
         return written
 
-    return make
+    yield make
+    logging.getLogger("reverie").setLevel(level)
 
 
 def test_json_lines(capture: Capture) -> None:
