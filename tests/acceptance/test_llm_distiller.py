@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.model_endpoint import KEY, MODEL, Asked, Cut, Drip, Endpoint, Fail, Raw, Slow, good, statements
+
 from reverie.app import build_host
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, ModelFailed, RedactionFailed, SpendExceeded
