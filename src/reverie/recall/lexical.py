@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from itertools import chain
 
 from reverie.recall.stem import stem
 
@@ -54,23 +54,16 @@ def terms(text: str) -> list[str]:
     An identifier is there whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but stop words
     keeps them, so that it can still be found.
     """
-    found = _all_terms(text)
-    kept = [term for term, stopped in found if not stopped]
-    return kept or [term for term, _ in found]
+    if not text.isascii():
+        text = _plain(text)
+    words = _WORD.findall(text)
+    kept = list(chain.from_iterable(map(_told.__getitem__, words)))
+    return kept or [term for word in words for term, _ in _compute(word)]
 
 
 def query_terms(text: str) -> list[str]:
     """The terms to ask the index for: unique, in order, stop and question words dropped, at most 32."""
     return list(dict.fromkeys(terms(text)))[:MAX_QUERY_TERMS]
-
-
-def _all_terms(text: str) -> list[tuple[str, bool]]:
-    found: list[tuple[str, bool]] = []
-    if not text.isascii():
-        text = _plain(text)
-    for word in _WORD.findall(text):
-        found.extend(_word_terms(word) if len(word) <= MAX_TERM_LENGTH else _compute(word))
-    return found
 
 
 def _plain(text: str) -> str:
@@ -102,7 +95,24 @@ def _compute(word: str) -> tuple[tuple[str, bool], ...]:
     return tuple(found)
 
 
-_word_terms = lru_cache(maxsize=1 << 16)(_compute)
+class _Told(dict[str, tuple[str, ...]]):
+    """The terms of words seen before, stop words left out. `__missing__` keeps the common path in C code."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if word.isascii() and word.isalnum() and (word.islower() or word.isdigit()):
+            term = word[:MAX_TERM_LENGTH]
+            found = () if word in STOP_WORDS else (stem(term),)
+        else:
+            found = tuple(term for term, stopped in _compute(word) if not stopped)
+        if len(word) <= MAX_TERM_LENGTH:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_REMEMBERED = 1 << 16
+_told = _Told()
 
 
 def _plain_term(word: str) -> list[tuple[str, bool]]:
