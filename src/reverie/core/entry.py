@@ -88,7 +88,12 @@ class Source(Struct, frozen=True):
 
 def speaker(source: Source) -> str | None:
     """The agent or person behind an entry; None when only a credential is known."""
-    return None if not source.actor or source.actor.startswith(CREDENTIAL_PREFIXES) else source.actor
+    return named(source.actor)
+
+
+def named(actor: str) -> str | None:
+    """An actor that is an agent or a person; None for a credential."""
+    return None if not actor or actor.startswith(CREDENTIAL_PREFIXES) else actor
 
 
 class Draft(Struct, frozen=True):

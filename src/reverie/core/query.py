@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from reverie.core.entry import READABLE, Entry, EntryState
+from reverie.core.entry import READABLE, EntryState
 
 Item = TypeVar("Item")
 
@@ -45,10 +45,21 @@ class Page(Struct, Generic[Item], frozen=True):
     cursor: str | None = None
 
 
+class Brief(Struct, frozen=True):
+    """As much of an entry as a ranking needs. Many are looked at for each one that is shown."""
+
+    position: int
+    id: str
+    created_at: int
+    content: str
+    actor: str
+    session: str | None
+
+
 class Match(Struct, frozen=True):
     """A candidate of a search: higher scores are better."""
 
-    entry: Entry
+    entry: Brief
     score: float
 
 

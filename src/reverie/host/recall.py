@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Entry, Scope, speaker, valid_ref
+from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
-from reverie.core.query import Filter, Match
+from reverie.core.query import Brief, Filter, Match
 from reverie.host.parts import Parts
 from reverie.recall.explain import Explanation, Filtered
 from reverie.recall.explain import explain as explained
@@ -28,7 +27,6 @@ _CANDIDATES = 60
 """By words, and as many by meaning. More costs time and finds nothing: see `bench/retrieval.py`."""
 _WIDEN = 30
 """How many of the best bring their neighbours along."""
-_UNIT = 127.0 * 127.0
 
 
 class Hit(Struct, frozen=True):
@@ -170,83 +168,53 @@ class Recall:
         by_meaning = tx.nearest(vector, where, limit=pool) if vector is not None else []
         if vector is not None and not by_meaning and tx.count(where):
             degraded = [*degraded, "vectors_missing"]
-        entries, candidates, neighbours = self._gather(tx, by_words, by_meaning, vector)
-        found = {match.entry.id for match in (*by_words, *by_meaning)}
-        allowed = found | self._allowed(tx, where, [e for e in entries.values() if e.id not in found])
+        found, candidates, neighbours = self._gather(tx, by_words, by_meaning, vector)
+        allowed = self._allowed(tx, where, found, {match.entry.position for match in (*by_words, *by_meaning)})
         # Reports are made for what is shown; all of them only if some may be dropped or explained.
-        shown = limit if len(allowed) == len(entries) and not explain else None
+        shown = limit if len(allowed) == len(found) and not explain else None
         ranked = rank(query, candidates, neighbours=neighbours, now_ms=tx.now, limit=shown)
         ranked = [item for item in ranked if item.id in allowed]
-        hits = [Hit(entries[item.id], item.score, item.signals) for item in ranked[:limit]]
+        entries = tx.at([allowed[item.id] for item in ranked[:limit]], where)
+        hits = [Hit(entries[allowed[item.id]], item.score, item.signals) for item in ranked[:limit]]
         if not explain:
             return SearchResult(hits, mode, tuple(degraded))
-        outside = [Filtered(entry_id, "beside a match, but outside the filter") for entry_id in entries]
-        dropped = [item for item in outside if item.id not in allowed]
+        outside = [brief.id for brief in found.values() if brief.id not in allowed]
+        dropped = [Filtered(entry_id, "beside a match, but outside the filter") for entry_id in outside]
         why = explained(query, ranked, candidates, limit=limit, filtered=dropped, degraded=degraded)
         return SearchResult(hits, mode, tuple(degraded), why)
 
     def _gather(
         self, tx: ReadTx, by_words: Sequence[Match], by_meaning: Sequence[Match], vector: bytes | None
-    ) -> tuple[dict[str, Entry], list[Candidate], dict[str, tuple[str | None, str | None]]]:
-        """Both lists as candidates, widened by the neighbours of the best of them."""
-        lexical = {match.entry.id: match.score for match in by_words}
-        dense = {match.entry.id: match.score for match in by_meaning}
-        entries = {match.entry.id: match.entry for match in (*by_words, *by_meaning)}
-        self._score(tx, [entry for entry in entries.values() if entry.id not in dense], vector, dense)
-        candidates = [_candidate(entry, lexical, dense) for entry in entries.values()]
-        best = worth_widening(candidates, _WIDEN)
-        beside: dict[int, tuple[int | None, int | None]] = {}
-        edge = [entries[entry_id].position for entry_id in best]
-        for _ in range(2):  # two steps in each direction
-            beside.update(tx.around(edge))
-            edge = sorted({p for position in edge for p in beside.get(position, ()) if p is not None} - beside.keys())
-        positions = {entry.position: entry for entry in entries.values()}
-        wanted = sorted({p for pair in beside.values() for p in pair if p is not None} - positions.keys())
-        added = list(tx.at(wanted).values())
-        self._score(tx, added, vector, dense)
-        for entry in added:
-            entries[entry.id] = entry
-            positions[entry.position] = entry
-            candidates.append(_candidate(entry, lexical, dense))
+    ) -> tuple[dict[int, Brief], list[Candidate], dict[str, tuple[str | None, str | None]]]:
+        """Both lists by position and as candidates, widened by the neighbours of the best of them."""
+        lexical = {match.entry.position: match.score for match in by_words}
+        dense = {match.entry.position: match.score for match in by_meaning}
+        found = {match.entry.position: match.entry for match in (*by_words, *by_meaning)}
+        if vector is not None:
+            dense |= tx.cosines(vector, [position for position in found if position not in dense])
+        candidates = [_candidate(brief, lexical, dense) for brief in found.values()]
+        place = {brief.id: position for position, brief in found.items()}
+        best = [place[entry_id] for entry_id in worth_widening(candidates, _WIDEN)]
+        beside = tx.around(best, steps=2)
+        wanted = sorted({p for pair in beside.values() for p in pair if p is not None} - found.keys())
+        added = tx.briefs(wanted, Filter())
+        if vector is not None:
+            dense |= tx.cosines(vector, list(added))
+        candidates += [_candidate(brief, lexical, dense) for brief in added.values()]
+        found |= added
+        ids: dict[int | None, str] = {position: brief.id for position, brief in found.items()}
+        neighbours = {ids[p]: (ids.get(back), ids.get(on)) for p, (back, on) in beside.items() if p in ids}
+        return found, candidates, neighbours
 
-        def id_at(position: int | None) -> str | None:
-            entry = positions.get(position) if position is not None else None
-            return entry.id if entry else None
-
-        neighbours = {
-            positions[position].id: (id_at(back), id_at(on))
-            for position, (back, on) in beside.items()
-            if position in positions
-        }
-        return entries, candidates, neighbours
-
-    def _score(self, tx: ReadTx, entries: Sequence[Entry], vector: bytes | None, dense: dict[str, float]) -> None:
-        """Cosines of entries that the search by meaning did not return."""
-        if vector is None or not entries:
-            return
-        stored = tx.vectors([entry.position for entry in entries])
-        scored = [entry for entry in entries if len(stored.get(entry.position, b"")) == len(vector)]
-        joined = b"".join([stored[entry.position] for entry in scored])
-        rows = np.frombuffer(joined, dtype=np.int8).reshape(-1, len(vector)).astype(np.float32)
-        products = rows @ np.frombuffer(vector, dtype=np.int8).astype(np.float32)
-        for entry, product in zip(scored, products.tolist(), strict=True):
-            dense[entry.id] = product / _UNIT
-
-    def _allowed(self, tx: ReadTx, where: Filter, entries: Sequence[Entry]) -> set[str]:
-        """Neighbours widen the view; only those the filter admits may be hits."""
+    def _allowed(self, tx: ReadTx, where: Filter, found: Mapping[int, Brief], matched: set[int]) -> dict[str, int]:
+        """What may be a hit, by id. Neighbours widen the view; of them, only those the filter admits."""
         if where == Filter():
-            return {entry.id for entry in entries}
-        return {entry.id for entry in entries if tx.get(entry.id, where=where) is not None}
+            return {brief.id: position for position, brief in found.items()}
+        admitted = matched | tx.briefs([position for position in found if position not in matched], where).keys()
+        return {brief.id: position for position, brief in found.items() if position in admitted}
 
 
-def _candidate(entry: Entry, lexical: Mapping[str, float], dense: Mapping[str, float]) -> Candidate:
-    return Candidate(
-        id=entry.id,
-        position=entry.position,
-        created_at=entry.created_at,
-        content=entry.content,
-        lexical=lexical.get(entry.id),
-        dense=dense.get(entry.id),
-        speaker=speaker(entry.source),
-        session=entry.source.session,
-    )
+def _candidate(brief: Brief, lexical: Mapping[int, float], dense: Mapping[int, float]) -> Candidate:
+    position, content = brief.position, brief.content
+    scores = lexical.get(position), dense.get(position)
+    return Candidate(brief.id, position, brief.created_at, content, *scores, named(brief.actor), brief.session)

@@ -16,7 +16,7 @@ from reverie.core.clock import SystemClock, to_iso
 from reverie.core.entry import Entry, Scope
 from reverie.core.errors import ReverieError
 from reverie.core.event import Event
-from reverie.core.query import Filter, Head
+from reverie.core.query import Brief, Filter, Head
 from reverie.host import Host
 from reverie.host.read import ANYTHING
 from reverie.ops.backup import free_bytes
@@ -128,11 +128,11 @@ def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:
 def _views(host: Host, other: str, entry: Entry) -> Iterator[set[int]]:
     """Every way in which `other` might come upon an entry that is not its own, as the positions it then sees."""
     words = terms(entry.content)[:8]
-    looks: list[Callable[[ReadTx], Iterable[Entry | None]]] = [
+    looks: list[Callable[[ReadTx], Iterable[Entry | Brief | None]]] = [
         lambda tx: tx.scan(ANYTHING, limit=50).items,
         lambda tx: [tx.get(entry.id, where=ANYTHING)],
         lambda tx: [match.entry for match in tx.match(words, Filter(), limit=50)] if words else [],
-        lambda tx: tx.at([entry.position]).values(),
+        lambda tx: tx.at([entry.position], ANYTHING).values(),
     ]
     for scope in (Scope(other, entry.ref), Scope(other)):
         for look in looks if scope.ref else looks[:1]:

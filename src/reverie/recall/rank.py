@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from msgspec import Struct
+
 from reverie.recall.lexical import query_terms, terms
 from reverie.recall.when import periods
 
@@ -52,10 +54,10 @@ class Weights:
 
 
 WEIGHTS = Weights()
+_LENGTHS = tuple(sqrt(length / 240) for length in range(241))
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """An entry that may answer. `lexical` and `dense` are None where the store did not find it that way."""
 
     id: str
@@ -68,8 +70,7 @@ class Candidate:
     session: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """A candidate in its place. `score` is the sum of `signals`, rounded to six places."""
 
     id: str
@@ -94,31 +95,31 @@ def rank(
     chosen = list({candidate.id: candidate for candidate in candidates}.values())
     words, meaning = _own_signals(chosen, weights)
     own = [a + b for a, b in zip(words, meaning, strict=True)]
-    before = _beside(chosen, neighbours, 0)
-    after = _beside(chosen, neighbours, 1)
+    before, after = _beside(chosen, neighbours)
     speaker = _named(query, chosen, weights)
     time = _timely(query, chosen, now_ms, weights)
-
-    def signals(at: int) -> tuple[float, ...]:
+    substance = _substance(chosen, weights)
+    previous, following, answering = weights.previous, weights.following, weights.answers
+    found: list[tuple[float, ...]] = []
+    order: list[tuple[float, int, str, int]] = []
+    for at, candidate in enumerate(chosen):
         context = answers = 0.0
         back, on = before[at], after[at]
         if back is not None:
-            context += weights.previous * own[back]
+            context = previous * own[back]
             if "?" in chosen[back].content:
-                answers = weights.answers * own[back]
+                answers = answering * own[back]
             if (further := before[back]) is not None:
                 context += weights.before_previous * own[further]
         if on is not None:
-            context += weights.following * own[on]
+            context += following * own[on]
             if (further := after[on]) is not None:
                 context += weights.after_following * own[further]
-        substance = _substance(chosen[at].content, weights)
-        return words[at], meaning[at], context, answers, speaker[at], time[at], substance
-
-    found = [signals(at) for at in range(len(chosen))]
-    scores = [round(sum(values), 6) for values in found]
-    order = sorted(range(len(chosen)), key=lambda at: (-scores[at], chosen[at].position, chosen[at].id))
-    return [Ranked(chosen[at].id, scores[at], dict(zip(SIGNALS, found[at], strict=True))) for at in order[:limit]]
+        values = (words[at], meaning[at], context, answers, speaker[at], time[at], substance[at])
+        found.append(values)
+        order.append((-round(sum(values), 6), candidate.position, candidate.id, at))
+    order.sort()
+    return [Ranked(name, -score, dict(zip(SIGNALS, found[at], strict=True))) for score, _, name, at in order[:limit]]
 
 
 def worth_widening(candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS) -> list[str]:
@@ -133,20 +134,26 @@ def worth_widening(candidates: Sequence[Candidate], limit: int = 50, *, weights:
 
 def _own_signals(candidates: Sequence[Candidate], weights: Weights) -> tuple[list[float], list[float]]:
     """Words and meaning of each candidate, by its place in the list."""
-    best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0)
-    words = [(max(0.0, candidate.lexical or 0.0) / best) ** 2 if best > 0 else 0.0 for candidate in candidates]
-    meaning = [weights.meaning * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
+    scores = [candidate.lexical or 0.0 for candidate in candidates]
+    best = max(scores, default=0.0)
+    words = [(score / best) ** 2 if score > 0 else 0.0 for score in scores]
+    cosines = [candidate.dense or 0.0 for candidate in candidates]
+    meaning = [weights.meaning * min(1.0, cosine) if cosine > 0 else 0.0 for cosine in cosines]
     return words, meaning
 
 
-def _beside(candidates: Sequence[Candidate], neighbours: Neighbours, side: int) -> list[int | None]:
-    """For each candidate the place of its neighbour on one side, if a candidate of the same session."""
+def _beside(candidates: Sequence[Candidate], neighbours: Neighbours) -> tuple[list[int | None], list[int | None]]:
+    """For each candidate the place of its neighbour before and after, if a candidate of the same session."""
     places = {candidate.id: at for at, candidate in enumerate(candidates)}
-    found: list[int | None] = []
-    for candidate in candidates:
-        beside = neighbours.get(candidate.id, (None, None))[side]
-        at = places.get(beside) if beside is not None else None
-        found.append(at if at is not None and _one_session(candidate, candidates[at]) else None)
+    found: tuple[list[int | None], list[int | None]] = ([None] * len(candidates), [None] * len(candidates))
+    for name, pair in neighbours.items():
+        at = places.get(name)
+        if at is None:
+            continue
+        for side, other in zip(found, pair, strict=True):
+            beside = places.get(other) if other is not None else None
+            if beside is not None and _one_session(candidates[at], candidates[beside]):
+                side[at] = beside
     return found
 
 
@@ -176,7 +183,16 @@ def _timely(query: str, candidates: Sequence[Candidate], now_ms: int, weights: W
     return [covered[candidate.created_at] for candidate in candidates]
 
 
-def _substance(content: str, weights: Weights) -> float:
+def _substance(candidates: Sequence[Candidate], weights: Weights) -> list[float]:
     """Grows with length up to 240 characters, so that a long document gains nothing over a paragraph."""
-    length = sqrt(min(len(content), 240) / 240)
-    return weights.substance * length - (weights.asking if content.rstrip().endswith("?") else 0.0)
+    by_length = [weights.substance * length for length in _LENGTHS]
+    contents = [candidate.content for candidate in candidates]
+    ends = [content[-1:] for content in contents]
+    asks = [
+        end == "?" or (end.isspace() and content.rstrip().endswith("?"))
+        for end, content in zip(ends, contents, strict=True)
+    ]
+    return [
+        by_length[min(len(content), 240)] - (weights.asking if ask else 0.0)
+        for content, ask in zip(contents, asks, strict=True)
+    ]

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Filter, Head, Key, Match, Page
+from reverie.core.query import Brief, Filter, Head, Key, Match, Page
 
 T = TypeVar("T")
 
@@ -72,14 +72,20 @@ class ReadTx(Protocol):
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         """The best entries by cosine with an int8 vector; exact. Only vectors of `vector`'s length take part."""
 
-    def around(self, positions: Sequence[int]) -> Mapping[int, tuple[int | None, int | None]]:
-        """For each position the position of the readable entry of its ref before it and after it."""
+    def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
+        """For each position the position of the readable entry of its ref before it and after it.
 
-    def at(self, positions: Sequence[int]) -> Mapping[int, Entry]:
-        """The readable entries at these positions."""
+        With more steps, the same for those found; the one they were found from stands on their other side.
+        """
 
-    def vectors(self, positions: Sequence[int]) -> Mapping[int, bytes]:
-        """The vectors of the entries at these positions, where there are any."""
+    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
+        """The entries at these positions that match."""
+
+    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
+        """The same in brief."""
+
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
+        """The cosines of the entries at these positions that have a vector of `vector`'s length."""
 
     def index_state(self, model: str) -> tuple[int, int]:
         """(readable entries, those with a vector of `model`)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from reverie.recall.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, rank, worth_widening
 

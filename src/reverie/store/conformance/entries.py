@@ -142,6 +142,11 @@ def neighbours_stand_beside_each_other(lab: Lab) -> None:
     assert beside[first.position] == (None, early.position)
     assert beside[early.position] == (first.position, late.position)
     assert beside[late.position] == (early.position, None)
-    found = lab.read(lambda tx: tx.at([first.position, drafted.position, gone.position]))
+    assert lab.read(lambda tx: tx.around([first.position], steps=2)) == {
+        first.position: (None, early.position),
+        early.position: (first.position, late.position),
+    }
+    assert lab.read(lambda tx: tx.around([first.position, late.position, early.position], steps=2)) == beside
+    found = lab.read(lambda tx: tx.at([first.position, drafted.position, gone.position], Filter()))
     assert list(found) == [first.position]
-    assert lab.read(lambda tx: tx.at([first.position]), ref="elsewhere") == {}
+    assert lab.read(lambda tx: tx.at([first.position], Filter()), ref="elsewhere") == {}

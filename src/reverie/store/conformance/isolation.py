@@ -48,8 +48,9 @@ def _everything(tx: ReadTx) -> list[object]:
         tx.match(["kettle"], where, limit=100),
         tx.nearest(_V, where, limit=100),
         tx.around(positions),
-        tx.at(positions),
-        tx.vectors(positions),
+        tx.at(positions, where),
+        tx.briefs(positions, where),
+        tx.cosines(_V, positions),
         tx.index_state("m"),
         tx.unembedded("other", limit=100),
         tx.links("0"),
@@ -90,10 +91,11 @@ def positions_of_another_tenant_lead_nowhere(lab: Lab) -> None:
     lab.write(_fill("rival", 1), tenant="rival")
 
     def body(tx: ReadTx) -> tuple[object, ...]:
-        return (tx.at(foreign), tx.around(foreign), tx.vectors(foreign))
+        where = Filter()
+        return (tx.at(foreign, where), tx.briefs(foreign, where), tx.around(foreign), tx.cosines(_V, foreign))
 
-    assert lab.read(body, tenant="rival") == ({}, {}, {})
-    assert lab.read(body, ref="other")[:2] == ({}, {})
+    assert lab.read(body, tenant="rival") == ({}, {}, {}, {})
+    assert lab.read(body, ref="other") == ({}, {}, {}, {})
 
 
 def writes_reach_their_own_tenant_only(lab: Lab) -> None:

@@ -77,7 +77,7 @@ def stay_in_scope(lab: Lab) -> None:
 
 
 def missing_vectors_are_known(lab: Lab) -> None:
-    """`index_state` counts, `unembedded` lists, `vectors` reads."""
+    """`index_state` counts, `unembedded` lists, `cosines` leaves out."""
     with_vector = lab.put(id="a", vector=(_MODEL, _vector(1, 2)))
     without = lab.put(id="b")
     lab.put(id="c", ref="other")
@@ -88,8 +88,32 @@ def missing_vectors_are_known(lab: Lab) -> None:
     assert lab.read(lambda tx: tx.index_state("unknown")) == (2, 0)
     assert [e.id for e in lab.read(lambda tx: tx.unembedded(_MODEL, limit=10), ref=None)] == ["b", "c"]
     positions = [with_vector.position, without.position]
-    assert lab.read(lambda tx: tx.vectors(positions)) == {with_vector.position: _vector(1, 2)}
-    assert lab.read(lambda tx: tx.vectors(positions), tenant="rival") == {}
+    assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions)) == {with_vector.position: 11 / 127**2}
+    assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions), tenant="rival") == {}
+
+
+def cosines_follow_every_change(lab: Lab) -> None:
+    """The same as a search by meaning would give: of the present vector, if there is one of that length."""
+    query = _vector(127, 0)
+    entry = lab.put(id="a", vector=(_MODEL, _vector(127, 0)))
+
+    def scores() -> list[tuple[dict[int, float], bool]]:
+        return [
+            (dict(lab.read(lambda tx, q=q: tx.cosines(q, [entry.position]))), bool(_near(lab, q)))  # type: ignore[misc]
+            for q in (query, _vector(127, 0, 0))
+        ]
+
+    assert scores() == [({entry.position: 1.0}, True), ({}, False)]
+    for vector, expected in (
+        (_vector(-127, 0), [({entry.position: -1.0}, True), ({}, False)]),
+        (_vector(127, 0, 0), [({}, False), ({entry.position: 1.0}, True)]),
+        (_vector(127, 0), [({entry.position: 1.0}, True), ({}, False)]),
+    ):
+        lab.write(lambda tx, v=vector: tx.index("a", seq=tx.append(make_event()), terms=None, vector=(_MODEL, v)))  # type: ignore[misc]
+        assert scores() == expected
+    lab.change("a", archived=True)
+    lab.change("a", archived=False)
+    assert scores() == [({}, False), ({}, False)]
 
 
 def are_seen_inside_their_transaction(lab: Lab) -> None:

@@ -1,10 +1,14 @@
--- Every query of the SQLite store. {columns} and {filter} stand for the fragments at the top.
+-- Every query of the SQLite store. {columns}, {brief} and {filter} stand for the fragments at the top.
 
 -- name: columns
 -- An entry, in the order rows.py reads it.
 e.n, e.ref, e.id, e.kind, e.content, e.tags, e.subject, e.attributes, e.actor, e.role, e.door, e.session, e.run,
 e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.held,
 e.version, e.born_seq, e.epoch, e.gone_seq
+
+-- name: brief
+-- As much of an entry as a ranking needs, in the order of Brief.
+e.n, e.id, e.created_at, e.content, e.actor, e.session
 
 -- name: filter
 -- What a Filter asks of an entry. Absent parts are NULL.
@@ -129,26 +133,44 @@ OR EXISTS (SELECT 1 FROM entry WHERE tenant = ?1 AND ref > ?2)
 -- The best positions of a tenant's word index, whatever their entries are now.
 SELECT rowid, rank FROM {words} WHERE {words} MATCH :query ORDER BY rank, rowid LIMIT :limit
 
+-- name: more_words
+-- Whether more than so many entries have a word.
+SELECT 1 FROM {words} WHERE {words} MATCH ? LIMIT 1 OFFSET ?
+
+-- name: any_words
+-- The positions that match, as JSON, and their number. Nothing is ranked, which is most of the work.
+SELECT json_group_array(rowid), count(*) FROM {words} WHERE {words} MATCH ?
+
+-- name: best_words_of
+-- The best of the given positions. The plus keeps the index from being asked once for each.
+SELECT rowid, rank FROM {words} WHERE {words} MATCH :query AND +rowid IN (SELECT value FROM json_each(:positions))
+ORDER BY rank, rowid LIMIT :limit
+
 -- name: match
 -- Candidates by words: the FTS table of the tenant gives BM25 (lower is better there), the join keeps what may be seen.
-SELECT {columns}, w.rank FROM {words} AS w JOIN entry AS e ON e.n = w.rowid
+SELECT {brief}, w.rank FROM {words} AS w JOIN entry AS e ON e.n = w.rowid
 WHERE w.{words} MATCH :query AND e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 ORDER BY w.rank, e.n LIMIT :limit
 
 -- name: pick
--- Readable entries at the given positions that match a filter.
+-- Entries at the given positions that match.
 SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 
--- name: pick_near
--- The same, and still with a vector of the given length: a held matrix may know vectors that are gone.
-SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
-WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL
-AND EXISTS (SELECT 1 FROM vector AS v WHERE v.n = e.n AND length(v.data) = :length) AND {filter}
+-- name: pick_briefs
+-- The same in brief.
+SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 
--- name: around
--- The readable neighbours of positions inside their ref, by time and then by insertion. Each side asks first for the
--- same instant and then for another: one comparison of (created_at, n) would walk all entries of the instant.
+-- name: pick_near
+-- The same, and still with a vector: a held matrix may know vectors that are gone.
+SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL
+AND EXISTS (SELECT 1 FROM vector AS v WHERE v.n = e.n) AND {filter}
+
+-- name: before
+-- The readable entry before each position in its ref, by time and then by insertion. First the same instant is asked for
+-- and then another: one comparison of (created_at, n) would walk all entries of the instant.
 SELECT p.value,
   coalesce(
     (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
@@ -156,7 +178,13 @@ SELECT p.value,
      AND (b.expires_at IS NULL OR b.expires_at > :now) ORDER BY b.n DESC LIMIT 1),
     (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
      AND b.created_at < e.created_at AND b.state <> 'draft'
-     AND (b.expires_at IS NULL OR b.expires_at > :now) ORDER BY b.created_at DESC, b.n DESC LIMIT 1)),
+     AND (b.expires_at IS NULL OR b.expires_at > :now) ORDER BY b.created_at DESC, b.n DESC LIMIT 1))
+FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref
+
+-- name: after
+-- The one after it.
+SELECT p.value,
   coalesce(
     (SELECT a.n FROM entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
      AND a.created_at = e.created_at AND a.n > e.n AND a.state <> 'draft'
@@ -171,9 +199,10 @@ WHERE e.tenant = :tenant AND e.ref = :ref
 -- Vectors of a memory indexed after a log position.
 SELECT seq, n, data FROM vector WHERE tenant = ? AND ref = ? AND seq > ? ORDER BY seq, n
 
--- name: vectors_at
--- Vectors of the entries at the given positions.
-SELECT v.n, v.data FROM json_each(?) AS p CROSS JOIN vector AS v ON v.n = p.value WHERE v.tenant = ?
+-- name: with_vector
+-- Which of the given positions have a vector. The index alone tells.
+SELECT v.n FROM json_each(?) AS p CROSS JOIN vector AS v INDEXED BY vector_entry ON v.n = p.value
+WHERE v.tenant = ? AND v.ref = ?
 
 -- name: index_state
 -- Readable entries, and those of them with a vector of a model.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import Any
 
 import apsw
@@ -12,7 +13,7 @@ import orjson
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.errors import Invalid
 from reverie.core.event import Event, genesis
-from reverie.core.query import Filter, Head, Match, Page
+from reverie.core.query import Brief, Filter, Head, Match, Page
 from reverie.store.sql import load_queries
 from reverie.store.sqlite.rows import (
     FIRST,
@@ -28,11 +29,14 @@ from reverie.store.sqlite.rows import (
 from reverie.store.sqlite.vectors import VectorCache
 
 _RAW = load_queries("reverie.store.sqlite")
-_FRAGMENTS = ("columns", "filter", "readable")
+_FRAGMENTS = ("columns", "brief", "filter", "readable")
+_UNIT = 127.0 * 127.0
+"""The product of a vector with itself: vectors rest with this length."""
 
 
 def _assembled(condition: str) -> dict[str, str]:
-    fragments = {"columns": _RAW["columns"], "filter": _RAW[condition], "words": "{words}"}
+    fragments = {part: _RAW[part] for part in ("columns", "brief")}
+    fragments |= {"filter": _RAW[condition], "words": "{words}"}
     return {name: sql.format(**fragments) for name, sql in _RAW.items() if name not in _FRAGMENTS}
 
 
@@ -41,6 +45,14 @@ QUERIES = _assembled("filter")
 # because a row is judged by three conditions and not by thirteen.
 PLAIN_QUERIES = _assembled("readable")
 READABLE = Filter()
+_MANY = 20_000
+"""Entries from which on word search first looks for those with two of the words."""
+_RARE = 50
+"""A word in less than one of so many entries is rare."""
+_FEWEST_WORDS, _MOST_WORDS = 3, 12
+_MOST_OF_ONE = 1.6
+"""What one word gives an entry, in units of its weight (inverse document frequency). By BM25 it is 1 for a word that
+occurs once in an entry of usual length, and 1.6 if three times, or twice in half the length."""
 _AS_OF_STATES = frozenset(state for state in type(next(iter(READABLE.states))) if state not in ("draft", "erased"))
 
 
@@ -137,58 +149,107 @@ class SqliteReadTx:
     def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:
             return []
-        words = " OR ".join('"' + term.replace('"', "") + '"' for term in terms)
-        query = f"body : ({words})"
+        phrases = ['"' + term.replace('"', "") + '"' for term in terms]
+        scope, query = "", f"body : ({' OR '.join(phrases)})"
         if self._db.execute(QUERIES["other_ref"], (self._tenant, self._ref)).get:
-            query = f"scope : {scope_token(self._ref)} AND {query}"  # half as much work again, so only where needed
+            scope = f"scope : {scope_token(self._ref)} AND "  # half as much work again, so only where needed
         table = f"words_{self._tenant}"
         if where != READABLE:
-            bound = {"tenant": self._tenant, "ref": self._ref, "query": query, "limit": limit}
+            bound = {"tenant": self._tenant, "ref": self._ref, "query": scope + query, "limit": limit}
             rows = self._db.execute(QUERIES["match"].format(words=table), filter_parameters(where, self.now) | bound)
-            return [Match(to_entry(row), -row[-1]) for row in rows]
+            return [Match(Brief(*row[:-1]), -row[-1]) for row in rows]
         # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up: at
-        # 100,000 entries 14 ms instead of 34 for joining every entry that has one of the words.
+        # 100,000 entries 14 ms instead of 34 for joining every entry that has one of the words, and 9 where
+        # `_best_words` can tell.
         sql = QUERIES["best_words"].format(words=table)
         wanted = limit
+        best = self._best_words(phrases, scope, limit)
         while True:
-            found: list[Any] = self._db.execute(sql, {"query": query, "limit": wanted}).fetchall()
-            entries = self.at([n for n, _ in found])
+            found: list[Any] = best or self._db.execute(sql, {"query": scope + query, "limit": wanted}).fetchall()
+            entries = self.briefs([n for n, _ in found], where)
             kept = [Match(entries[n], -rank) for n, rank in found if n in entries]
             if len(kept) >= limit or len(found) < wanted:
                 return kept[:limit]
             wanted *= 4
+            best = None
+
+    def _best_words(self, phrases: Sequence[str], scope: str, limit: int) -> list[Any] | None:
+        """The best positions of a large index, if they can be told from what has two of the words or a rare one.
+
+        Ranking an entry takes ten times as long as finding it, and most have one of the words only, and a common one.
+        None when such an entry might be among the best after all: then every entry has to be ranked.
+        """
+        total = self.head().entries
+        if total < _MANY or not _FEWEST_WORDS <= len(phrases) <= _MOST_WORDS:
+            return None
+        table, rare = f"words_{self._tenant}", total // _RARE
+        more, positions_of_any = (QUERIES[name].format(words=table) for name in ("more_words", "any_words"))
+        whole = [phrase for phrase in phrases if not self._db.execute(more, (f"body : {phrase}", rare)).get]
+        asked = " OR ".join(filter(None, [*whole, _two_of([phrase for phrase in phrases if phrase not in whole])]))
+        row: Any = self._db.execute(positions_of_any, (f"{scope}body : ({asked})",)).fetchone()
+        if row[1] < limit:
+            return None
+        bound = {"query": f"body : ({' OR '.join(phrases)})", "positions": row[0], "limit": limit}
+        found: list[Any] = self._db.execute(QUERIES["best_words_of"].format(words=table), bound).fetchall()
+        one_common = _MOST_OF_ONE * log((total - rare + 0.5) / (rare + 0.5))
+        return found if -found[-1][1] >= one_common else None
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not any(vector):
             return []
         tenant, ref, wanted = self._tenant, self._ref, limit
 
-        def since(seq: int) -> Any:
-            return self._db.execute(QUERIES["vectors_since"], (tenant, ref, seq))
-
+        head, since = self.head().seq, self._vectors_since
         while True:
-            found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=self.head().seq, since=since)
-            positions = encode([p for p, _ in found])
-            rows = self._filtered("pick_near", where, ref=ref, positions=positions, length=len(vector))
-            entries = {row[0]: to_entry(row) for row in rows}
-            kept = [Match(entries[p], score / 16129.0) for p, score in found if p in entries]
+            found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=head, since=since)
+            rows = self._filtered("pick_near", where, ref=ref, positions=encode([p for p, _ in found]))
+            entries = {row[0]: Brief(*row) for row in rows}
+            kept = [Match(entries[p], score / _UNIT) for p, score in found if p in entries]
             if len(kept) >= limit or len(found) < wanted:
                 if len(kept) * 4 < len(found) and where == READABLE:
                     self._cache.forget(tenant, ref)  # mostly rows that are gone: read anew next time
                 return kept[:limit]
             wanted *= 4
 
-    def around(self, positions: Sequence[int]) -> Mapping[int, tuple[int | None, int | None]]:
-        bound = {"tenant": self._tenant, "ref": self._ref, "positions": encode(list(positions)), "now": self.now}
-        return {row[0]: (row[1], row[2]) for row in self._db.execute(QUERIES["around"], bound)}
+    def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
+        before, after = self._walk("before", positions, steps), self._walk("after", positions, steps)
+        # what a walk came upon has the one it came from on its other side
+        back = {there: here for here, there in after.items() if there is not None} | before
+        on = {there: here for here, there in before.items() if there is not None} | after
+        return {position: (back.get(position), on.get(position)) for position in before.keys() | after.keys()}
 
-    def at(self, positions: Sequence[int]) -> Mapping[int, Entry]:
-        rows = self._filtered("pick", READABLE, ref=self._ref, positions=encode(list(positions)))
+    def _walk(self, name: str, positions: Sequence[int], steps: int) -> dict[int, int | None]:
+        """Each position passed, and the next one on that side."""
+        passed: dict[int, int | None] = {}
+        edge = list(positions)
+        for _ in range(steps):
+            bound = {"tenant": self._tenant, "ref": self._ref, "positions": encode(edge), "now": self.now}
+            rows: Any = self._db.execute(QUERIES[name], bound)
+            found: dict[int, int | None] = dict(rows)
+            passed |= found
+            edge = [p for p in found.values() if p is not None and p not in passed]
+        return passed
+
+    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
+        rows = self._filtered("pick_briefs", where, ref=self._ref, positions=encode(list(positions)))
+        return {row[0]: Brief(*row) for row in rows}
+
+    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
+        rows = self._filtered("pick", where, ref=self._ref, positions=encode(list(positions)))
         return {row[0]: to_entry(row) for row in rows}
 
-    def vectors(self, positions: Sequence[int]) -> Mapping[int, bytes]:
-        rows = self._db.execute(QUERIES["vectors_at"], (encode(list(positions)), self._tenant))
-        return {row[0]: row[1] for row in rows}
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
+        if self._tenant is None or not positions:
+            return {}
+        bound = (encode(list(positions)), self._tenant, self._ref)
+        known = [row[0] for row in self._db.execute(QUERIES["with_vector"], bound)]
+        found = self._cache.products(
+            self._tenant, self._ref, vector, known, head=self.head().seq, since=self._vectors_since
+        )
+        return {position: product / _UNIT for position, product in found.items()}
+
+    def _vectors_since(self, seq: int) -> Any:
+        return self._db.execute(QUERIES["vectors_since"], (self._tenant, self._ref, seq))
 
     def index_state(self, model: str) -> tuple[int, int]:
         bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
@@ -234,6 +295,16 @@ class SqliteReadTx:
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         row = self._db.execute(QUERIES["answer"], (self._tenant, key, self.now)).fetchone()
         return (row[0], row[1]) if row else None
+
+
+def _two_of(phrases: Sequence[str]) -> str:
+    """An expression for at least two: two of one half, or two of the other, or one of each. Empty if there is one."""
+    if len(phrases) < 2:
+        return ""
+    middle = len(phrases) // 2
+    halves = phrases[:middle], phrases[middle:]
+    one_of_each = " AND ".join(f"({' OR '.join(half)})" for half in halves)
+    return " OR ".join(part for part in (*map(_two_of, halves), f"({one_of_each})") if part)
 
 
 def _as_of(where: Filter) -> Filter:

@@ -32,14 +32,17 @@ FOUND_BY = {
     "match": ["INTEGER PRIMARY KEY (rowid=?)"],
     "pick": ["INTEGER PRIMARY KEY (rowid=?)"],
     "pick_near": ["INTEGER PRIMARY KEY (rowid=?)", "vector_entry (n=?)"],
-    "around": [
+    "pick_briefs": ["INTEGER PRIMARY KEY (rowid=?)"],
+    "before": [
         "entry_live (tenant=? AND ref=? AND created_at=? AND n<?)",
         "entry_live (tenant=? AND ref=? AND created_at<?)",
+    ],
+    "after": [
         "entry_live (tenant=? AND ref=? AND created_at=? AND n>?)",
         "entry_live (tenant=? AND ref=? AND created_at>?)",
     ],
     "vectors_since": ["PRIMARY KEY (tenant=? AND ref=? AND seq>?)"],
-    "vectors_at": ["vector_entry (n=?"],
+    "with_vector": ["vector_entry (n=?"],
     "links_from": ["PRIMARY KEY (tenant=? AND ref=? AND from_id=?)"],
     "links_to": ["link_to (tenant=? AND ref=? AND to_id=?)"],
     "read_log": ["PRIMARY KEY (tenant=? AND seq>?)"],
