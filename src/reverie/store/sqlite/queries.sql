@@ -138,8 +138,8 @@ SELECT rowid, rank FROM {words} WHERE {words} MATCH :query ORDER BY rank, rowid 
 SELECT 1 FROM {words} WHERE {words} MATCH ? LIMIT 1 OFFSET ?
 
 -- name: any_words
--- The positions that match, as JSON, and their number. Nothing is ranked, which is most of the work.
-SELECT json_group_array(rowid), count(*) FROM {words} WHERE {words} MATCH ?
+-- The positions that match, in order. Nothing is ranked, which is most of the work.
+SELECT rowid FROM {words} WHERE {words} MATCH ? LIMIT ?
 
 -- name: best_words_of
 -- The best of the given positions. The plus keeps the index from being asked once for each.

@@ -40,6 +40,7 @@ def test_the_same_as_ranking_everything(store, monkeypatch, asked):
     told = []
     monkeypatch.setattr(read, "_MANY", 1)
     monkeypatch.setattr(read, "_RARE", 12)
+    monkeypatch.setattr(read, "_FEW", 2)
     best = read.SqliteReadTx._best_words
     monkeypatch.setattr(
         read.SqliteReadTx, "_best_words", lambda self, *given: told.append(best(self, *given)) or told[-1]
