@@ -133,19 +133,6 @@ OR EXISTS (SELECT 1 FROM entry WHERE tenant = ?1 AND ref > ?2)
 -- The best positions of a tenant's word index, whatever their entries are now.
 SELECT rowid, rank FROM {words} WHERE {words} MATCH :query ORDER BY rank, rowid LIMIT :limit
 
--- name: more_words
--- Whether more than so many entries have a word.
-SELECT 1 FROM {words} WHERE {words} MATCH ? LIMIT 1 OFFSET ?
-
--- name: any_words
--- The positions that match, in order. Nothing is ranked, which is most of the work.
-SELECT rowid FROM {words} WHERE {words} MATCH ? LIMIT ?
-
--- name: best_words_of
--- The best of the given positions. The plus keeps the index from being asked once for each.
-SELECT rowid, rank FROM {words} WHERE {words} MATCH :query AND +rowid IN (SELECT value FROM json_each(:positions))
-ORDER BY rank, rowid LIMIT :limit
-
 -- name: match
 -- Candidates by words: the FTS table of the tenant gives BM25 (lower is better there), the join keeps what may be seen.
 SELECT {brief}, w.rank FROM {words} AS w JOIN entry AS e ON e.n = w.rowid

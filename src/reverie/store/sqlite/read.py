@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log
 from typing import Any
 
 import apsw
@@ -45,15 +44,6 @@ QUERIES = _assembled("filter")
 # because a row is judged by three conditions and not by thirteen.
 PLAIN_QUERIES = _assembled("readable")
 READABLE = Filter()
-_MANY = 20_000
-"""Entries from which on word search first looks for those with two of the words."""
-_RARE = 50
-"""A word in less than one of so many entries is rare."""
-_FEW = 40
-"""If more than one of so many entries has two of the words, or a rare one, ranking all is no slower."""
-_FEWEST_WORDS, _MOST_WORDS = 3, 12
-_MOST_OF_ONE = 2.2
-"""The most one word can give an entry, in units of its weight (inverse document frequency): k1 + 1, by BM25."""
 _AS_OF_STATES = frozenset(state for state in type(next(iter(READABLE.states))) if state not in ("draft", "erased"))
 
 
@@ -163,38 +153,13 @@ class SqliteReadTx:
         # 100,000 entries 14 ms instead of 34 for joining every entry that has one of the words.
         sql = QUERIES["best_words"].format(words=table)
         wanted = limit
-        best = self._best_words(phrases, scope, limit)
         while True:
-            found: list[Any] = best or self._db.execute(sql, {"query": scope + query, "limit": wanted}).fetchall()
+            found: list[Any] = self._db.execute(sql, {"query": scope + query, "limit": wanted}).fetchall()
             entries = self.briefs([n for n, _ in found], where)
             kept = [Match(entries[n], -rank) for n, rank in found if n in entries]
             if len(kept) >= limit or len(found) < wanted:
                 return kept[:limit]
             wanted *= 4
-            best = None
-
-    def _best_words(self, phrases: Sequence[str], scope: str, limit: int) -> list[Any] | None:
-        """The best positions of a large index, if they can be told from what has two of the words or a rare one.
-
-        Ranking an entry takes ten times as long as finding it, and most have one of the words only, and a common one.
-        None when such an entry might be among the best after all, or too many are left: then every entry has to be
-        ranked.
-        """
-        total = self.head().entries
-        if total < _MANY or not _FEWEST_WORDS <= len(phrases) <= _MOST_WORDS:
-            return None
-        table, rare = f"words_{self._tenant}", total // _RARE
-        more, some = (QUERIES[name].format(words=table) for name in ("more_words", "any_words"))
-        whole = [phrase for phrase in phrases if not self._db.execute(more, (f"body : {phrase}", rare)).get]
-        asked = " OR ".join(filter(None, [*whole, _two_of([phrase for phrase in phrases if phrase not in whole])]))
-        most = total // _FEW
-        positions = [row[0] for row in self._db.execute(some, (f"{scope}body : ({asked})", most))]
-        if not limit <= len(positions) < most:
-            return None
-        bound = {"query": f"body : ({' OR '.join(phrases)})", "positions": encode(positions), "limit": limit}
-        found: list[Any] = self._db.execute(QUERIES["best_words_of"].format(words=table), bound).fetchall()
-        one_common = _MOST_OF_ONE * log((total - rare + 0.5) / (rare + 0.5))
-        return found if -found[-1][1] >= one_common else None
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not any(vector):
@@ -297,16 +262,6 @@ class SqliteReadTx:
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         row = self._db.execute(QUERIES["answer"], (self._tenant, key, self.now)).fetchone()
         return (row[0], row[1]) if row else None
-
-
-def _two_of(phrases: Sequence[str]) -> str:
-    """An expression for at least two: two of one half, or two of the other, or one of each. Empty if there is one."""
-    if len(phrases) < 2:
-        return ""
-    middle = len(phrases) // 2
-    halves = phrases[:middle], phrases[middle:]
-    one_of_each = " AND ".join(f"({' OR '.join(half)})" for half in halves)
-    return " OR ".join(part for part in (*map(_two_of, halves), f"({one_of_each})") if part)
 
 
 def _as_of(where: Filter) -> Filter:
