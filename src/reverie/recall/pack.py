@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import NamedTuple
 
 OPEN = "<memory>"
 CLOSE = "</memory>"
@@ -50,7 +49,8 @@ class PackItem:
     position: int = 0
 
 
-class LeftOut(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LeftOut:
     """A memory that is not in the block, and why: `over budget`, `repeats ID` or `empty`."""
 
     id: str

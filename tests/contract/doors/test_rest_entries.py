@@ -226,6 +226,14 @@ class TestRecall:
         found = acme.post("memory/notes/search", {"query": "red kite", "mode": mode, "limit": 1}).json()
         assert (found["mode"], len(found["hits"])) == (mode, 1)
 
+    def test_context_names_what_it_left_out_and_why(self, acme: Any) -> None:
+        for _ in range(2):
+            acme.post("memory/twice/entries", {"content": "Kites fly best in the afternoon wind by the sea."})
+        packed = acme.post("memory/twice/context", {"purpose": "kites", "budget": 300}).json()
+        (left,) = packed["left_out"]
+        assert set(left) == {"id", "reason"}
+        assert left["reason"] == f"repeats {packed['included'][0]}"
+
     def test_context_keeps_to_its_budget(self, acme: Any) -> None:
         acme.post("memory/notes/entries", {"entries": [{"content": f"Fact {n} about kites. " * 10} for n in range(20)]})
         packed = acme.post("memory/notes/context", {"purpose": "kites", "budget": 300}).json()
