@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
@@ -16,6 +18,10 @@ from reverie.store.conformance import HandClock, make_entry
 from reverie.store.sqlite import SqliteStore
 
 REDACTOR = Redactor()
+
+# `make test` tries the same examples every time, `make soak` new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.load_profile("default" if os.environ.get("REVERIE_SOAK") else "same")
 
 
 @pytest.fixture(name="make_entry")
