@@ -176,15 +176,15 @@ def test_a_secret_registered_late_is_not_sent_to_the_model(
 def test_an_invented_number_is_repaired_once(open_host: OpenHost, endpoint: Endpoint, ada: Actor) -> None:
     host = open_host()
     host.writing.put(ada, "bot", corpus(30))
-    endpoint.script = [lambda asked: statements(("Tom: The invoice of customer 0 cost 98765 euros.", [1]))]
+    endpoint.script = [lambda asked: statements(("Tom: The invoice of customer 0 cost 9876543210987 euros.", [1]))]
     report = dream(host, ada)
     assert report.fell_back is None
     assert [asked.refused for asked in endpoint.asked] == [False, True]
-    assert "98765" not in text_of(host, ada, report)
+    assert "9876543210987" not in text_of(host, ada, report)
 
 
 BAD: dict[str, tuple[Callable[[Asked], str], str]] = {
-    "number": (lambda asked: statements(("Tom: customer 0 paid 98765 euros.", [1])), "gates: invented"),
+    "number": (lambda asked: statements(("Tom: customer 0 paid 9876543210987 euros.", [1])), "gates: invented"),
     "name": (lambda asked: statements(("Tom met Zacharias about the invoice.", [1])), "gates: invented"),
     "negation": (
         lambda asked: statements(("Tom: The invoice of customer 0 never cost 11 euros and arrived in box 5.", [1])),
@@ -230,7 +230,7 @@ def test_a_bad_answer_never_reaches_the_store(
     assert endpoint.calls == 2
     host.close()
     stored = stored_bytes(tmp_path)
-    for leak in (SECRET, "Kx81-private-Quokka", "7741-velvet", "ghp_1AbC", "98765", "Zacharias"):
+    for leak in (SECRET, "Kx81-private-Quokka", "7741-velvet", "ghp_1AbC", "9876543210987", "Zacharias"):
         assert leak.encode() not in stored
     assert base64.b64encode(SECRET.encode()) not in stored
 
