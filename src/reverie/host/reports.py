@@ -89,11 +89,15 @@ def source_traces(entries: Sequence[Entry], statements: Sequence[StatementTrace]
 
 
 def gate_document(gates: GateReport) -> dict[str, Any]:
-    """The gates as stored: counts and verdicts, no text."""
+    """The gates as stored: verdicts, counts, and each must-keep item by its source and reason; no text."""
     states = [kept.state for kept in gates.must_keep]
     return {
         "passed": gates.passed,
         "must_keep": {name: states.count(name) for name in ("kept", "quoted", "missing")},
+        "items": [
+            {"source": kept.item.source_id, "why": kept.item.why, "required": kept.item.declared, "state": kept.state}
+            for kept in gates.must_keep
+        ],
         "invented": len(gates.invented),
         "negations_flipped": len(gates.flipped),
         "smaller": gates.smaller,

@@ -146,9 +146,10 @@ def test_fewer_than_two_entries_are_nothing_to_do(host: Host, ada: Actor) -> Non
 def test_what_must_be_kept_is_kept_word_for_word(host: Host, ada: Actor) -> None:
     put(host, ada, notes(30))
     rule = "Never deploy on Fridays without the release manager."
-    put(host, ada, [Draft(content=rule, kind="constraint")])
+    (ruled,) = put(host, ada, [Draft(content=rule, kind="constraint")])
     report = host.dreaming.run(ada, DreamPlan("bot"))
     assert report is not None
+    assert {"source": ruled, "why": "kind", "required": True, "state": "quoted"} in report.gates["items"]
     assert rule.rstrip(".") in texts(host, ada)[0]
     assert report.gates["must_keep"]["missing"] == 0
 
