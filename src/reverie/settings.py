@@ -62,6 +62,14 @@ class Settings:
     model_context: int = _setting(32_000, "REVERIE_MODEL_CONTEXT", "tokens the model takes, input and output together")
     model_price_in: int = _setting(0, "REVERIE_MODEL_PRICE_IN", "cents per million input tokens; 0: not counted")
     model_price_out: int = _setting(0, "REVERIE_MODEL_PRICE_OUT", "cents per million output tokens; 0: not counted")
+    production: bool = _setting(False, "REVERIE_PRODUCTION", "refuse to start while a test seam is switched on")
+    openwop_compaction: bool = _setting(
+        False, "OPENWOP_MEMORY_COMPACTION", "with OPENWOP_TEST_TRIGGER_COMPACTION: test seams of compaction; tests only"
+    )
+    openwop_trigger_compaction: bool = _setting(
+        False, "OPENWOP_TEST_TRIGGER_COMPACTION", "with OPENWOP_MEMORY_COMPACTION: test seams of compaction; tests only"
+    )
+    openwop_seams: bool = _setting(False, "OPENWOP_TEST_SEAM_ENABLED", "the other OpenWOP test seams; tests only")
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
 
@@ -96,11 +104,27 @@ class Settings:
                 raise Invalid(f"{variable(name)} is one of {', '.join(allowed)}.")
         if not 0 <= self.port <= 65535:
             raise Invalid("REVERIE_PORT is 0 to 65535.")
+        if self.production and (on := self.seams):
+            raise Invalid(
+                f"REVERIE_PRODUCTION is set and so are test seams ({', '.join(on)}). Unset one or the other.",
+                details={"seams": list(on)},
+            )
         if self.model_provider != "none":
             if not self.model:
                 raise Invalid("REVERIE_MODEL names the model to use with REVERIE_MODEL_PROVIDER.")
             if not self.model_api_key and not self.model_base_url:
                 raise Invalid(f"Set REVERIE_MODEL_API_KEY to use {self.model_provider}.")
+
+    @property
+    def compaction_seams(self) -> bool:
+        """Whether the test seams of compaction exist: two switches, both of them."""
+        return self.openwop_compaction and self.openwop_trigger_compaction
+
+    @property
+    def seams(self) -> tuple[str, ...]:
+        """The test seams that are switched on, by group: for the start log, and for production to refuse."""
+        groups = (("openwop-compaction", self.compaction_seams), ("openwop", self.openwop_seams))
+        return tuple(name for name, on in groups if on)
 
     @property
     def data_folder(self) -> Path:

@@ -20,6 +20,7 @@ class Action(StrEnum):
     """Everything the process says it did."""
 
     STARTED = "serve.started"
+    SEAMS_ON = "serve.seams"
     STOPPING = "serve.stopping"
     STOPPED = "serve.stopped"
     REQUEST = "request.done"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import socket
 import threading
@@ -51,6 +52,8 @@ def run(settings: Settings) -> None:
                 print(banner(url, key), flush=True)
             tracing = traces.configured()
             app = build_app(settings, host, traces=tracing)
+            if settings.seams:
+                log(Action.SEAMS_ON, level=logging.WARNING, seams=",".join(settings.seams))
             worker = Worker(
                 host,
                 every_seconds=settings.sweep_seconds,
