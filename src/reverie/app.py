@@ -72,7 +72,8 @@ def open_store(path: str) -> Store:
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:
     """The HTTP application: every door that speaks HTTP, on one host."""
     from reverie import __version__
-    from reverie.doors import rest
+    from reverie.doors import openwop, rest
     from reverie.serve.application import make_application
 
-    return make_application(settings, host, doors=[rest.door()], version=__version__, traces=traces)
+    doors = [rest.door(), openwop.door(settings)]
+    return make_application(settings, host, doors=doors, version=__version__, traces=traces)

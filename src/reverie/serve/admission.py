@@ -41,7 +41,7 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         door = door_of(self._doors, scope["path"]) if scope["type"] == "http" else None
-        if door is not None:
+        if door is not None and scope["path"] not in door.public:
             try:
                 scope["state"]["actor"] = await self._admit(scope, door)
             except ReverieError as error:
@@ -61,7 +61,7 @@ class Admission:
         except RateLimited:
             self._metrics.refused.labels("rate_limited").inc()
             raise
-        door.admit(actor, scope["path"])
+        door.admit(actor, scope["method"], scope["path"])
         return actor
 
 

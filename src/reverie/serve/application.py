@@ -104,6 +104,7 @@ class Refusal:
             answer,
             error,
             door.status_of(error) if door else 500,
+            code=door.code_of(error) if door and door.code_of else error.reason,
             redactor=self._host.parts.redactor,
             known=await self._known(request),
             correlation=request.scope["state"].get("request_id"),

@@ -13,7 +13,7 @@ from reverie.core.errors import Forbidden, ReverieError
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A protocol served over HTTP. Everything under `prefix` needs a key; there is no list of exceptions."""
+    """A protocol served over HTTP. Everything under `prefix` needs a key, but for the exact paths in `public`."""
 
     name: str
     prefix: str
@@ -21,16 +21,27 @@ class Door:
     status_of: Callable[[ReverieError], int]
     scopes: Mapping[str, str] = field(default_factory=dict)
     """Path prefix: the scope it needs. A key without a list of scopes is not limited by scopes."""
+    scope_of: Callable[[str, str], str | None] | None = None
+    """The scope that a method on a raw path needs, for protocols whose scopes differ by method."""
+    code_of: Callable[[ReverieError], str] | None = None
+    """The protocol's word for an error; the core's own without it."""
+    public: frozenset[str] = frozenset()
+    """Paths under the prefix that anyone may read."""
 
     def covers(self, path: str) -> bool:
         """Whether a raw path belongs to this door."""
         return path == self.prefix or path.startswith(self.prefix + "/")
 
-    def admit(self, actor: Actor, path: str) -> None:
-        """Raise Forbidden when the key has scopes, and not the one this path needs."""
-        for prefix, scope in self.scopes.items():
-            if actor.scopes and scope not in actor.scopes and (path == prefix or path.startswith(prefix + "/")):
-                raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope})
+    def admit(self, actor: Actor, method: str, path: str) -> None:
+        """Raise Forbidden when the key has scopes, and not one that this path needs."""
+        if not actor.scopes:
+            return
+        needed = [scope for prefix, scope in self.scopes.items() if path == prefix or path.startswith(prefix + "/")]
+        if self.scope_of is not None and (scope := self.scope_of(method, path)) is not None:
+            needed.append(scope)
+        for scope in needed:
+            if scope not in actor.scopes:
+                raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope, "scopeRequired": scope})
 
 
 def door_of(doors: Sequence[Door], path: str) -> Door | None:

@@ -44,12 +44,14 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
+                headers = [
                     *message.get("headers", ()),
                     (b"x-request-id", request_id.encode()),
                     (b"x-content-type-options", b"nosniff"),
-                    (b"cache-control", b"no-store"),
                 ]
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-store"))
+                message["headers"] = headers
             await send(message)
 
         self._metrics.in_flight.inc()

@@ -50,6 +50,7 @@ def answer(
     status: int,
     *,
     redactor: Redactor,
+    code: str | None = None,
     known: KnownSecrets = KnownSecrets.EMPTY,
     correlation: str | None = None,
     quota_seconds: int = 60,
@@ -69,4 +70,4 @@ def answer(
     if status == 503:
         headers["Retry-After"] = "5"
     message = redactor.text(error.message, known).text
-    return problem(status, error.reason, message, details=details, headers=headers)
+    return problem(status, code or error.reason, message, details=details, headers=headers)

@@ -155,7 +155,8 @@ class TestRefusals:
     def test_unknown_paths_and_methods(self, acme: Any, server: Any) -> None:
         assert is_problem(acme.get("nope"), 404, "not_found")
         assert is_problem(server.stranger().get("/nope"), 404, "not_found")
-        assert is_problem(server.stranger().get("/v1/memory"), 404, "not_found")
+        assert is_problem(acme.get("/v1/memory"), 404, "not_found")
+        assert is_problem(server.stranger().get("/v1/memory"), 401, "unauthenticated")
         assert is_problem(acme.get("memory/"), 404, "not_found")
         wrong = acme.send("PUT", "memory/notes/entries")
         assert is_problem(wrong, 405, "method_not_allowed")
