@@ -99,6 +99,9 @@ class ReadTx(Protocol):
     def read_log(self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None) -> list[Event]:
         """Events after a position, in order."""
 
+    def read_run(self, run: str, *, skip: int = 0, limit: int = 1000) -> list[Event]:
+        """Events whose data names this run (`data["run"]`), in order, without the first `skip`. Indexed: no scan."""
+
     def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
         """A document, newest version by default; None when absent or dropped."""
 

@@ -129,3 +129,19 @@ def is_in_the_order_of_commits(lab: Lab) -> None:
     entry = lab.put(id="a")
     gone = lab.change("a", state=EntryState.RETRACTED)
     assert (entry.born_seq, gone.born_seq, gone.gone_seq) == (1, 1, 2)
+
+
+def can_be_read_by_run(lab: Lab) -> None:
+    """Events that name a run, in order and by parts; other runs, other tenants and other values stay out."""
+    for n in range(5):
+        lab.write(lambda tx, n=n: tx.append(make_event(data={"run": "r1", "n": n})))
+        lab.write(lambda tx: tx.append(make_event(data={"run": "r2"})))
+        lab.write(lambda tx: tx.append(make_event(data={"ref": "r1", "of": {"run": "r1"}})))
+        lab.write(lambda tx: tx.append(make_event(data={"run": "r1"})), tenant="rival")
+    found = lab.read(lambda tx: tx.read_run("r1"))
+    assert [(e.seq, e.data["n"]) for e in found] == [(1 + 3 * n, n) for n in range(5)]
+    assert lab.read(lambda tx: tx.read_run("r1", skip=1, limit=2)) == found[1:3]
+    assert lab.read(lambda tx: tx.read_run("r1", skip=5)) == []
+    assert lab.read(lambda tx: tx.read_run("nobody")) == []
+    assert len(lab.read(lambda tx: tx.read_run("r2"), ref=None)) == 5
+    assert len(lab.read(lambda tx: tx.read_run("r1"), tenant="rival")) == 5

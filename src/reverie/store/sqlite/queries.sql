@@ -330,6 +330,13 @@ SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, t
 FROM event WHERE tenant = :tenant AND seq > :after AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
 ORDER BY seq LIMIT :limit
 
+-- name: read_run
+-- Events that name a run. The index holds those events only.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM event INDEXED BY event_run
+WHERE tenant = :tenant AND json_extract(data, '$.run') = :run AND json_extract(data, '$.run') IS NOT NULL
+ORDER BY seq LIMIT :limit OFFSET :skip
+
 -- name: load
 -- A version of a document, the newest by default.
 SELECT space, key, version, body, meta, updated_at, seq FROM document

@@ -241,6 +241,10 @@ class SqliteReadTx:
         }
         return [to_event(row) for row in self._db.execute(QUERIES["read_log"], bound)]
 
+    def read_run(self, run: str, *, skip: int = 0, limit: int = 1000) -> list[Event]:
+        bound = {"tenant": self._tenant, "run": run, "skip": skip, "limit": limit}
+        return [to_event(row) for row in self._db.execute(QUERIES["read_run"], bound)]
+
     def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
         document = self._document(space, key, version)
         return None if document is None or document.body is None else document

@@ -46,6 +46,7 @@ FOUND_BY = {
     "links_from": ["PRIMARY KEY (tenant=? AND ref=? AND from_id=?)"],
     "links_to": ["link_to (tenant=? AND ref=? AND to_id=?)"],
     "read_log": ["PRIMARY KEY (tenant=? AND seq>?)"],
+    "read_run": ["event_run (tenant=? AND <expr>=?)"],
     "load": ["(tenant=? AND space=? AND key=?"],
     "documents": ["(tenant=? AND space=? AND key>?)"],
     "answer": ["PRIMARY KEY (tenant=? AND key=?)"],
