@@ -31,6 +31,8 @@ class Actor:
     scopes: frozenset[str] = frozenset()
     door: str = "library"
     key_id: str | None = None
+    run: str | None = None
+    """The run that acts; its events name it. Only the host sets this, never a caller."""
 
     def require(self, right: Right) -> None:
         """Raise Forbidden unless the caller has `right`."""

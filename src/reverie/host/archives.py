@@ -82,6 +82,7 @@ class Archives:
         add: Iterable[Mapping[str, Any]] = (),
         remove: Sequence[str] = (),
         keep: int = 20,
+        run: str | None = None,
     ) -> None:
         """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
         gone = set(remove)
@@ -89,6 +90,8 @@ class Archives:
         document = index_document([*kept, *add])
         current = tx.load(WORKSPACE, INDEX_PATH)
         data = {"path": INDEX_PATH, "version": (current.version if current else 0) + 1, "dream": dream_id}
+        if run:
+            data["run"] = run
         seq = tx.append(NewEvent("workspace.updated", "DREAM", "host:reverie", data=data), tick=False)
         meta = {"contentType": "application/json"}
         tx.save(WORKSPACE, INDEX_PATH, orjson.dumps(document), seq=seq, meta=meta, keep=keep)

@@ -93,6 +93,8 @@ class Consolidating:
                     "merged_ids": merged[:100],
                     "trigger": trigger,
                 }
+                if actor.run:
+                    data["run"] = actor.run
                 event = NewEvent("agent.memory.consolidated", "CONSOLIDATE", actor.id, data=data)
                 seq = tx.append(event)
                 for merge in merges:

@@ -199,7 +199,7 @@ class Dreaming:
                     reclaimed_bytes=reclaimed,
                     spend=guard.document(),
                 )
-                self._keep(tx, plan, report, archive, work, budget, done, snapshot.sources, text)
+                self._keep(tx, actor, plan, report, archive, work, budget, done, snapshot.sources, text)
                 tx.release(f"dream/{plan.ref}", dream_id)
                 return report
 
@@ -245,6 +245,8 @@ class Dreaming:
         }
         if len(snapshot.sources) <= MOST_NAMED:
             data["source_ids"] = [source.id for source in snapshot.sources]
+        if actor.run:
+            data["run"] = actor.run
         event = NewEvent("memory.compacted", plan.operation, actor.id, entry_id=entry.id, data=data)
         return tx.append(event)
 
@@ -306,6 +308,7 @@ class Dreaming:
     def _keep(
         self,
         tx: WriteTx,
+        actor: Actor,
         plan: DreamPlan,
         report: DreamReport,
         archive: bytes,
@@ -338,7 +341,7 @@ class Dreaming:
                 output_tokens=report.output_tokens,
                 created_at=report.created_at,
             )
-            self._archives.reindex(tx, report.id, add=[added], remove=report.superseded)
+            self._archives.reindex(tx, report.id, add=[added], remove=report.superseded, run=actor.run)
 
     def _tokenizer(self) -> str:
         return self._parts.tokens.name if self._parts.tokens else ""

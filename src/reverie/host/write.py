@@ -252,6 +252,8 @@ def insert(
     }
     if item.findings:
         data["redacted"] = dict(item.findings)
+    if actor.run:
+        data |= {"run": actor.run} | ({"node": entry.source.node} if entry.source.node else {})
     event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
     seq = tx.append(event)
     tx.insert(entry, seq=seq, terms=item.terms, vector=item.vector, minted=item.minted)

@@ -102,8 +102,11 @@ class ReadTx(Protocol):
     def read_run(self, run: str, *, skip: int = 0, limit: int = 1000) -> list[Event]:
         """Events whose data names this run (`data["run"]`), in order, without the first `skip`. Indexed: no scan."""
 
-    def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
-        """A document, newest version by default; None when absent or dropped."""
+    def load(self, space: str, key: str, *, version: int | None = None, dropped: bool = False) -> Document | None:
+        """A document, newest version by default; None when absent or dropped.
+
+        With `dropped` a tombstone is shown too (its body is None): its version is where the count goes on.
+        """
 
     def documents(
         self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None

@@ -95,3 +95,18 @@ def are_not_memory(lab: Lab) -> None:
     assert lab.ids(ref=None) == []
     assert lab.read(lambda tx: tx.match(["kettle"], Filter(), limit=5)) == []
     assert lab.read(lambda tx: tx.refs(), ref=None) == []
+
+
+def show_their_tombstones_when_asked(lab: Lab) -> None:
+    """A dropped document has a version of its own, and the next save goes on from it."""
+    assert lab.read(lambda tx: tx.load("files", "k", dropped=True), ref=None) is None
+    _save(lab, "k", b"1")
+    alive = lab.read(lambda tx: tx.load("files", "k", dropped=True), ref=None)
+    assert alive is not None
+    assert (alive.version, alive.body) == (1, b"1")
+    assert _drop(lab, "k")
+    stone = lab.read(lambda tx: tx.load("files", "k", dropped=True), ref=None)
+    assert stone is not None
+    assert (stone.version, stone.body) == (2, None)
+    assert _load(lab, "k") is None
+    assert _save(lab, "k", b"3").version == 3

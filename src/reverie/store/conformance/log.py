@@ -134,7 +134,8 @@ def is_in_the_order_of_commits(lab: Lab) -> None:
 def can_be_read_by_run(lab: Lab) -> None:
     """Events that name a run, in order and by parts; other runs, other tenants and other values stay out."""
     for n in range(5):
-        lab.write(lambda tx, n=n: tx.append(make_event(data={"run": "r1", "n": n})))
+        numbered = make_event(data={"run": "r1", "n": n})
+        lab.write(lambda tx, event=numbered: tx.append(event))  # type: ignore[misc]
         lab.write(lambda tx: tx.append(make_event(data={"run": "r2"})))
         lab.write(lambda tx: tx.append(make_event(data={"ref": "r1", "of": {"run": "r1"}})))
         lab.write(lambda tx: tx.append(make_event(data={"run": "r1"})), tenant="rival")

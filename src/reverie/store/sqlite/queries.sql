@@ -334,7 +334,8 @@ ORDER BY seq LIMIT :limit
 -- Events that name a run. The index holds those events only.
 SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
 FROM event INDEXED BY event_run
-WHERE tenant = :tenant AND json_extract(data, '$.run') = :run AND json_extract(data, '$.run') IS NOT NULL
+WHERE tenant = :tenant AND iif(json_valid(data), json_extract(data, '$.run'), NULL) = :run
+  AND iif(json_valid(data), json_extract(data, '$.run'), NULL) IS NOT NULL
 ORDER BY seq LIMIT :limit OFFSET :skip
 
 -- name: load

@@ -245,9 +245,9 @@ class SqliteReadTx:
         bound = {"tenant": self._tenant, "run": run, "skip": skip, "limit": limit}
         return [to_event(row) for row in self._db.execute(QUERIES["read_run"], bound)]
 
-    def load(self, space: str, key: str, *, version: int | None = None) -> Document | None:
+    def load(self, space: str, key: str, *, version: int | None = None, dropped: bool = False) -> Document | None:
         document = self._document(space, key, version)
-        return None if document is None or document.body is None else document
+        return None if document is None or (document.body is None and not dropped) else document
 
     def _document(self, space: str, key: str, version: int | None = None) -> Document | None:
         bound = {"tenant": self._tenant, "space": space, "key": key, "version": version}
