@@ -1,4 +1,5 @@
-"""The composition root: settings become a store, a host, and an ASGI application. Only this file names SQLite."""
+"""The composition root: settings become a store, a host, and an ASGI application. Only this file names SQLite
+and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reverie.core.errors import Invalid
 from reverie.host import Host, Parts
 from reverie.models.cipher import FileCipher
 from reverie.models.ledger import FileLedger
@@ -25,12 +27,9 @@ if TYPE_CHECKING:
 
 def build_host(settings: Settings, *, create: bool = True) -> Host:
     """A host over the configured store. `create=False` refuses to make a new database."""
-    if create and settings.database != ":memory:":
-        with suppress(OSError):  # the store says what is wrong with the folder
-            Path(settings.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Host(
         Parts(
-            store=SqliteStore(settings.database, create=create),
+            store=build_store(settings, create=create),
             embedder=StaticEmbedder() if settings.embedder == "static" else None,
             tokens=TokenCounter(settings.tokenizer) if settings.tokenizer != "none" else None,
             cipher=FileCipher(settings.key_path) if settings.database != ":memory:" or settings.key_file else None,
@@ -40,6 +39,20 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             read_only=settings.read_only,
         )
     )
+
+
+def build_store(settings: Settings, *, create: bool = True) -> Store:
+    """The configured store. Raises Invalid when the driver for it is not installed."""
+    if settings.postgres:
+        try:
+            from reverie.store.postgres import PostgresStore
+        except ImportError:
+            raise Invalid("PostgreSQL needs its driver: pip install 'reverie[postgres]'") from None
+        return PostgresStore(settings.postgres, create=create, pool_size=settings.database_pool)
+    if create and settings.database != ":memory:":
+        with suppress(OSError):  # the store says what is wrong with the folder
+            Path(settings.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return SqliteStore(settings.database, create=create)
 
 
 def build_distiller(settings: Settings) -> Distiller | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -30,6 +31,20 @@ class Hidden(str):
         return self._value
 
 
+_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*@")
+_QUERY_PASSWORD = re.compile(r"(?<=password=)[^&]*")
+
+
+class DatabaseUrl(Hidden):
+    """Where the database is. Shown without its password."""
+
+    def __new__(cls, value: str = "") -> DatabaseUrl:
+        shown = value if value.startswith("sqlite:") else _QUERY_PASSWORD.sub("***", _PASSWORD.sub(r"\1:***@", value))
+        made = str.__new__(cls, shown)
+        made._value = value
+        return made
+
+
 def default_data() -> str:
     """Where memory lives when nobody says: `$XDG_DATA_HOME/reverie`, else `~/.local/share/reverie`."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -41,7 +56,12 @@ class Settings:
     """How this process runs. What differs between tenants is policy, not a setting."""
 
     data: str = _setting("", "REVERIE_DATA", "folder of the database, its key file and its backups")
-    database_url: str = _setting("", "REVERIE_DATABASE_URL", "sqlite:///PATH; empty: reverie.db in the data folder")
+    database_url: DatabaseUrl = _setting(  # noqa: RUF009
+        DatabaseUrl(),
+        "REVERIE_DATABASE_URL",
+        "postgresql://... or sqlite:///PATH; empty: reverie.db in the data folder; never shown with its password",
+    )
+    database_pool: int = _setting(16, "REVERIE_DATABASE_POOL", "connections to PostgreSQL this process may hold")
     host: str = _setting("127.0.0.1", "REVERIE_HOST", "address to listen on")
     port: int = _setting(8484, "REVERIE_PORT", "port to listen on; 0 picks a free one")
     key_file: str = _setting("", "REVERIE_KEY_FILE", "seals registered secrets; empty: reverie.key in the data folder")
@@ -132,9 +152,17 @@ class Settings:
         return Path(self.data or default_data()).expanduser()
 
     @property
+    def postgres(self) -> str | None:
+        """The URL of the PostgreSQL database, password and all; None when memory lives in SQLite."""
+        url = _revealed(self.database_url)
+        return url if url.startswith(("postgresql://", "postgres://")) else None
+
+    @property
     def database(self) -> str:
-        """The path of the SQLite file, or `:memory:`."""
-        url = self.database_url
+        """The path of the SQLite file, or `:memory:`; on PostgreSQL the URL as it may be shown."""
+        url = _revealed(self.database_url)
+        if self.postgres:
+            return str(DatabaseUrl(url))
         if not url:
             return str(self.data_folder / "reverie.db")
         if url in ("sqlite://", "sqlite:///:memory:"):
@@ -142,7 +170,8 @@ class Settings:
         if url.startswith("sqlite:///"):
             return url.removeprefix("sqlite:///")
         raise Invalid(
-            "REVERIE_DATABASE_URL is sqlite:///PATH (three slashes, then the path; four for an absolute one)."
+            "REVERIE_DATABASE_URL is postgresql://USER@HOST/NAME, or sqlite:///PATH (three slashes, then the path; "
+            "four for an absolute one)."
         )
 
     @property
@@ -150,7 +179,7 @@ class Settings:
         """The key file."""
         if self.key_file:
             return Path(self.key_file).expanduser()
-        if self.database_url and self.database != ":memory:":
+        if self.database_url and self.database != ":memory:" and not self.postgres:
             return Path(self.database).with_name("reverie.key")
         return self.data_folder / "reverie.key"
 
@@ -158,6 +187,10 @@ class Settings:
     def ledger_path(self) -> Path:
         """What was forgotten, as keyed hashes, beside the database and outside its backups."""
         return self.key_path.with_name("forgotten.jsonl")
+
+
+def _revealed(url: str) -> str:
+    return url.reveal() if isinstance(url, Hidden) else url
 
 
 def variable(name: str) -> str:
@@ -176,7 +209,7 @@ def _typed(name: str, value: Any, default: Any) -> Any:
             return False
         raise Invalid(f"{variable(name)} is true or false.")
     if isinstance(default, Hidden):
-        return value if isinstance(value, Hidden) else Hidden(str(value))
+        return value if isinstance(value, Hidden) else type(default)(str(value))
     if isinstance(default, int):
         try:
             number = int(value)

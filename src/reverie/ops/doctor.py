@@ -198,7 +198,7 @@ def _key_file(host: Host, settings: Settings) -> Iterator[Check]:
 
 
 def _permissions(_host: Host, settings: Settings) -> Iterator[Check]:
-    if settings.database == ":memory:":
+    if settings.database == ":memory:" or settings.postgres:
         return
     path = Path(settings.database)
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -226,4 +226,6 @@ def _vectors(host: Host, _settings: Settings) -> Iterator[Check]:
 
 
 def _folder(settings: Settings) -> Path | None:
+    if settings.postgres:
+        return settings.data_folder if settings.data_folder.is_dir() else Path.home()
     return None if settings.database == ":memory:" else Path(settings.database).resolve().parent

@@ -91,6 +91,8 @@ class Health:
     def _disk(self) -> Check:
         if not self._host.parts.store.durable:
             return Check("degraded", "in memory: nothing survives this process")
+        if self._settings.postgres:
+            return Check("ok", "the database server's")
         try:
             free = shutil.disk_usage(Path(self._settings.database).expanduser().resolve().parent).free
         except OSError:

@@ -16,7 +16,7 @@ def main() -> int:
     parser.add_argument("--host", help="address to listen on")
     parser.add_argument("--port", type=int, help="port to listen on; 0 picks a free one")
     parser.add_argument("--data", help="folder of the database")
-    parser.add_argument("--database-url", help="sqlite:///PATH")
+    parser.add_argument("--database-url", help="postgresql://... or sqlite:///PATH")
     given = parser.parse_args()
     try:
         run(Settings.load(host=given.host, port=given.port, data=given.data, database_url=given.database_url))

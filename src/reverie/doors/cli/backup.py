@@ -117,9 +117,11 @@ def _forget_again(database: Path, ledger: Path, *, live: Settings) -> int:
     from reverie.app import build_host
     from reverie.host import Host
     from reverie.models.ledger import FileLedger
+    from reverie.settings import DatabaseUrl as Url
 
     key = database.with_name("reverie.key")
-    chosen = replace(live, database_url=f"sqlite:///{database.absolute()}", key_file=str(_first(key, live.key_path)))
+    url = Url(f"sqlite:///{database.absolute()}")
+    chosen = replace(live, database_url=url, key_file=str(_first(key, live.key_path)))
     opened = build_host(chosen, create=False)
     try:
         host = Host(replace(opened.parts, ledger=FileLedger(ledger), read_only=False))

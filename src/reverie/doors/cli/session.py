@@ -18,7 +18,9 @@ Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose mem
 Data = Annotated[str | None, typer.Option("--data", metavar="DIR", help="Data folder; else REVERIE_DATA.")]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option("--database-url", metavar="URL", help="sqlite:///PATH; else REVERIE_DATABASE_URL."),
+    typer.Option(
+        "--database-url", metavar="URL", help="postgresql://... or sqlite:///PATH; else REVERIE_DATABASE_URL."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 Ref = Annotated[str, typer.Option("--ref", "-r", metavar="REF", help="Which memory of the tenant.")]

@@ -6,26 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
-import msgspec
-import orjson
 
 from reverie.core.entry import Document, Entry, Link, Scope
-from reverie.core.errors import Invalid
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
-from reverie.store.sql import load_queries
-from reverie.store.sqlite.rows import (
+from reverie.store.rows import (
     FIRST,
     LAST,
+    as_of_filter,
     encode,
-    filter_parameters,
+    open_cursor,
     positions_of,
-    scope_token,
     to_document,
     to_entry,
     to_event,
 )
-from reverie.store.sqlite.vectors import VectorCache
+from reverie.store.sql import load_queries
+from reverie.store.sqlite.rows import filter_parameters, scope_token
+from reverie.store.vectors import VectorCache
 
 _RAW = load_queries("reverie.store.sqlite")
 _FRAGMENTS = ("columns", "brief", "filter", "readable")
@@ -44,7 +42,6 @@ QUERIES = _assembled("filter")
 # because a row is judged by three conditions and not by thirteen.
 PLAIN_QUERIES = _assembled("readable")
 READABLE = Filter()
-_AS_OF_STATES = frozenset(state for state in type(next(iter(READABLE.states))) if state not in ("draft", "erased"))
 
 
 class SqliteReadTx:
@@ -91,7 +88,7 @@ class SqliteReadTx:
         if as_of is None:
             found = self._filtered("get", where, ref=self._ref, id=entry_id, gone=int(where.gone))
         else:
-            found = self._filtered("get_as_of", _as_of(where), ref=self._ref, id=entry_id, as_of=as_of)
+            found = self._filtered("get_as_of", as_of_filter(where), ref=self._ref, id=entry_id, as_of=as_of)
         row = found.fetchone()
         return to_entry(row) if row else None
 
@@ -105,11 +102,11 @@ class SqliteReadTx:
         oldest_first: bool = False,
     ) -> Page[Entry]:
         base = positions_of(self._tenant)[0] if self._tenant is not None else 0
-        at, n = _open_cursor(cursor)
+        at, n = open_cursor(cursor)
         everywhere = self.scope.ref is None or where.gone or where.expired is not False
         bound: dict[str, Any] = {"ref": self.scope.ref if everywhere and as_of is None else self._ref}
         if as_of is not None:
-            name, where = "scan_as_of", _as_of(where)
+            name, where = "scan_as_of", as_of_filter(where)
             bound["as_of"] = as_of
         elif everywhere:
             name = "scan_subject" if where.subject else "scan_expired" if where.expired else "scan_all"
@@ -266,20 +263,3 @@ class SqliteReadTx:
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         row = self._db.execute(QUERIES["answer"], (self._tenant, key, self.now)).fetchone()
         return (row[0], row[1]) if row else None
-
-
-def _as_of(where: Filter) -> Filter:
-    """States and flags are today's; a read in the past goes by born and gone alone."""
-    return msgspec.structs.replace(where, states=_AS_OF_STATES, archived=None)
-
-
-def _open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
-    if cursor is None:
-        return None, None
-    try:
-        at, n = orjson.loads(cursor)
-        if type(at) is int and type(n) is int and abs(at) < LAST and 0 < n < LAST:
-            return at, n
-    except (ValueError, TypeError):
-        pass
-    raise Invalid("The cursor is not one this memory gave out. Start again without it.", pointer="/cursor")

@@ -18,13 +18,13 @@ from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.core.query import Key
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
+from reverie.store.rows import encode, to_key
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
-from reverie.store.sqlite.rows import encode, to_key
-from reverie.store.sqlite.vectors import VectorCache
 from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.writer import BUSY_MS, Writer
+from reverie.store.vectors import VectorCache
 
 T = TypeVar("T")
 APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is

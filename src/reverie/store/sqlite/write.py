@@ -20,9 +20,10 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data, genesis
 from reverie.core.query import Head
+from reverie.store.rows import encode, positions_of, to_document, to_entry, to_row
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
-from reverie.store.sqlite.rows import encode, positions_of, scope_token, to_document, to_entry, to_row
-from reverie.store.sqlite.vectors import VectorCache
+from reverie.store.sqlite.rows import scope_token
+from reverie.store.vectors import VectorCache
 
 Vector = tuple[str, bytes]
 

@@ -1,0 +1,49 @@
+"""Connections: few, shared, with limits.
+
+Every connection commits by itself until a transaction is begun in so many words, so that beginning one and its first
+query are one round trip. Integers are always sent as bigint: one statement is then planned once and not once per size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool
+
+MOST_WAITING = 1024
+"""Callers that may wait for a connection; the next one is told to come back."""
+CONNECT_SECONDS = 5
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def open_pool(url: str, *, size: int, wait_seconds: float) -> ConnectionPool[Connection]:
+    """Up to `size` connections; who waits longer than `wait_seconds` for one gets PoolTimeout."""
+    return ConnectionPool(
+        url,
+        kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, "application_name": "reverie"},
+        configure=_configure,
+        min_size=0,
+        max_size=size,
+        timeout=wait_seconds,
+        max_waiting=MOST_WAITING,
+        max_idle=60,
+        max_lifetime=3600,
+        reconnect_timeout=wait_seconds,
+        num_workers=2,
+        name="reverie",
+        open=True,
+    )
+
+
+def connect(url: str) -> Connection:
+    """A connection outside the pool."""
+    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="reverie")
+    _configure(connection)
+    return connection
+
+
+def _configure(connection: Connection) -> None:
+    connection.adapters.register_dumper(int, Int8BinaryDumper)

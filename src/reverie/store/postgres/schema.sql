@@ -1,0 +1,223 @@
+-- Every tenant in one schema. `tenant` leads every primary key, so that tables can be partitioned or distributed by it;
+-- row security shows a transaction the rows of the tenant it named and no others, not even to the owner.
+-- Text is compared by its bytes (COLLATE "C"): the order is the same on every machine and on SQLite.
+
+CREATE SCHEMA IF NOT EXISTS reverie;
+
+-- Above tenants.
+CREATE TABLE reverie.setting (
+  name text COLLATE "C" PRIMARY KEY,
+  value bytea NOT NULL
+);
+
+CREATE TABLE reverie.api_key (
+  id text COLLATE "C" PRIMARY KEY,
+  tenant text COLLATE "C" NOT NULL,
+  digest bytea NOT NULL,
+  name text NOT NULL,
+  rights text NOT NULL,
+  authority integer NOT NULL,
+  scopes text NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint,
+  revoked_at bigint
+);
+
+-- The head of a tenant's log. A write locks its row first, so commits are in the order of the log and tenants never
+-- wait for each other. indexed, tokens: how many entries the word index has, and how many words.
+CREATE TABLE reverie.tenant (
+  n integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text COLLATE "C" NOT NULL UNIQUE,
+  log_key bytea NOT NULL,
+  seq bigint NOT NULL,
+  epoch bigint NOT NULL,
+  hash bytea NOT NULL,
+  entries bigint NOT NULL,
+  bytes bigint NOT NULL,
+  rules_seq bigint NOT NULL,
+  position bigint NOT NULL,
+  indexed bigint NOT NULL,
+  tokens bigint NOT NULL,
+  created_at bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- n is the position: order of insertion, never used twice, since rows are never deleted. Every tenant counts in a range
+-- of its own, so that no position tells how much another tenant writes. gone_seq: the entry left readable memory there.
+-- An id too long for an index is kept in long_id, and id holds its digest.
+CREATE TABLE reverie.entry (
+  tenant integer NOT NULL,
+  n bigint NOT NULL,
+  ref text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  long_id text,
+  kind text COLLATE "C" NOT NULL,
+  content text NOT NULL,
+  tags text NOT NULL,
+  subject text COLLATE "C",
+  attributes text NOT NULL,
+  actor text COLLATE "C" NOT NULL,
+  role text,
+  door text NOT NULL,
+  session text COLLATE "C",
+  run text COLLATE "C",
+  node text,
+  trust integer NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint,
+  pinned boolean NOT NULL,
+  archived boolean NOT NULL,
+  held boolean NOT NULL,
+  version bigint NOT NULL,
+  born_seq bigint NOT NULL,
+  epoch bigint NOT NULL,
+  gone_seq bigint,
+  gone_at bigint,
+  PRIMARY KEY (tenant, n)
+);
+CREATE UNIQUE INDEX entry_id ON reverie.entry (tenant, ref, id);
+CREATE INDEX entry_live ON reverie.entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
+CREATE INDEX entry_gone ON reverie.entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
+CREATE INDEX entry_subject ON reverie.entry (tenant, subject, n) WHERE subject IS NOT NULL;
+CREATE INDEX entry_expiry ON reverie.entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
+
+-- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
+CREATE TABLE reverie.absence (
+  tenant integer NOT NULL,
+  n bigint NOT NULL,
+  gone_seq bigint NOT NULL,
+  back_seq bigint NOT NULL,
+  PRIMARY KEY (tenant, n, gone_seq)
+);
+
+CREATE TABLE reverie.tag (
+  tenant integer NOT NULL,
+  ref text COLLATE "C" NOT NULL,
+  tag text COLLATE "C" NOT NULL,
+  n bigint NOT NULL,
+  PRIMARY KEY (tenant, ref, tag, n)
+);
+
+-- Ends too long for an index: as for entries.
+CREATE TABLE reverie.link (
+  tenant integer NOT NULL,
+  ref text COLLATE "C" NOT NULL,
+  from_id text COLLATE "C" NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  to_id text COLLATE "C" NOT NULL,
+  long_from text,
+  long_to text,
+  note text,
+  n bigint NOT NULL,
+  PRIMARY KEY (tenant, ref, from_id, type, to_id)
+);
+CREATE INDEX link_to ON reverie.link (tenant, ref, to_id);
+
+-- Append-only, hash-chained, without text. The trigger stops accidents; the chain shows the rest.
+CREATE TABLE reverie.event (
+  tenant integer NOT NULL,
+  seq bigint NOT NULL,
+  epoch bigint NOT NULL,
+  at bigint NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  operation text NOT NULL,
+  actor text NOT NULL,
+  session text,
+  entry_id text,
+  conflict_id text,
+  task_id text,
+  data text NOT NULL,
+  prev_hash bytea NOT NULL,
+  hash bytea NOT NULL,
+  PRIMARY KEY (tenant, seq)
+);
+CREATE FUNCTION reverie.event_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the event log is append-only';
+END
+$$;
+CREATE TRIGGER event_is_final BEFORE UPDATE OR DELETE ON reverie.event
+FOR EACH ROW EXECUTE FUNCTION reverie.event_is_final();
+
+-- The word index: which entries have a word, and how often. A word is a keyed hash, so the index holds no text. `memory`
+-- is a hash of the ref. All of it is in the primary key's index, which is read without the table.
+CREATE TABLE reverie.posting (
+  tenant integer NOT NULL,
+  memory integer NOT NULL,
+  word bigint NOT NULL,
+  n bigint NOT NULL,
+  times integer NOT NULL,
+  length integer NOT NULL,
+  PRIMARY KEY (tenant, word, n) INCLUDE (memory, times, length)
+);
+
+-- The words of each indexed entry, so that they can be taken out again.
+CREATE TABLE reverie.words (
+  tenant integer NOT NULL,
+  n bigint NOT NULL,
+  length integer NOT NULL,
+  words bigint[] NOT NULL,
+  PRIMARY KEY (tenant, n)
+);
+
+-- int8 vectors; seq: when it was indexed.
+CREATE TABLE reverie.vector (
+  tenant integer NOT NULL,
+  ref text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  n bigint NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  data bytea NOT NULL,
+  PRIMARY KEY (tenant, n)
+);
+CREATE INDEX vector_since ON reverie.vector (tenant, ref, seq);
+
+-- Versioned state that is not memory. body is NULL in a tombstone.
+CREATE TABLE reverie.document (
+  tenant integer NOT NULL,
+  space text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  version bigint NOT NULL,
+  body bytea,
+  meta text NOT NULL,
+  updated_at bigint NOT NULL,
+  seq bigint NOT NULL,
+  PRIMARY KEY (tenant, space, key, version)
+);
+
+CREATE TABLE reverie.answer (
+  tenant integer NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  digest text NOT NULL,
+  answer bytea NOT NULL,
+  until bigint NOT NULL,
+  PRIMARY KEY (tenant, key)
+);
+CREATE INDEX answer_until ON reverie.answer (tenant, until);
+
+CREATE TABLE reverie.lease (
+  tenant integer NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  holder text NOT NULL,
+  until bigint NOT NULL,
+  PRIMARY KEY (tenant, name)
+);
+
+-- The second wall. A transaction names its tenant (reverie.name); the head it finds names the number (reverie.tenant).
+-- Without either nothing is seen and nothing can be stored. Control sees the list of tenants and nothing of theirs.
+ALTER TABLE reverie.tenant ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON reverie.tenant USING (name = current_setting('reverie.name', true));
+CREATE POLICY list ON reverie.tenant FOR SELECT USING (current_setting('reverie.control', true) = 'on');
+DO $$
+DECLARE
+  part text;
+BEGIN
+  FOREACH part IN ARRAY ARRAY['entry', 'absence', 'tag', 'link', 'event', 'posting', 'words', 'vector', 'document',
+    'answer', 'lease']
+  LOOP
+    EXECUTE format('ALTER TABLE reverie.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', part);
+    EXECUTE format('CREATE POLICY own ON reverie.%I USING '
+      '(tenant = nullif(current_setting(''reverie.tenant'', true), '''')::integer)', part);
+  END LOOP;
+END
+$$;

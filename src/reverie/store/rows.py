@@ -1,0 +1,152 @@
+"""Rows in, core types out, and back: the same for every store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import orjson
+
+from reverie.core.entry import Document, Entry, EntryState, Source
+from reverie.core.errors import Invalid
+from reverie.core.event import Event
+from reverie.core.query import Filter, Key
+
+_STATES = {state.value: state for state in EntryState}
+FIRST = -(2**62)
+LAST = 2**62
+_RANGE = 2**40
+_AS_OF_STATES = frozenset(state for state in EntryState if state not in (EntryState.DRAFT, EntryState.ERASED))
+
+
+def positions_of(tenant: int) -> tuple[int, int]:
+    """The range in which a tenant's positions are: above the first, up to the second."""
+    return (tenant - 1) * _RANGE, tenant * _RANGE
+
+
+def to_entry(row: Sequence[Any]) -> Entry:
+    """An entry from the fragment `columns`."""
+    return Entry(
+        position=row[0],
+        ref=row[1],
+        id=row[2],
+        kind=row[3],
+        content=row[4],
+        tags=() if row[5] == "[]" else tuple(orjson.loads(row[5])),
+        subject=row[6],
+        attributes={} if row[7] == "{}" else orjson.loads(row[7]),
+        source=Source(row[8], row[9], row[10], row[11], row[12], row[13], row[14]),
+        state=_STATES[row[15]],
+        created_at=row[16],
+        expires_at=row[17],
+        pinned=bool(row[18]),
+        archived=bool(row[19]),
+        held=bool(row[20]),
+        version=row[21],
+        born_seq=row[22],
+        epoch=row[23],
+        gone_seq=row[24],
+    )
+
+
+def to_row(entry: Entry, tenant: int) -> tuple[Any, ...]:
+    """The bindings of `add_entry`."""
+    source = entry.source
+    return (
+        entry.position,
+        tenant,
+        entry.ref,
+        entry.id,
+        entry.kind,
+        entry.content,
+        encode(list(entry.tags)) if entry.tags else "[]",
+        entry.subject,
+        encode(entry.attributes) if entry.attributes else "{}",
+        source.actor,
+        source.role,
+        source.door,
+        source.session,
+        source.run,
+        source.node,
+        source.trust,
+        entry.state.value,
+        entry.created_at,
+        entry.expires_at,
+        int(entry.pinned),
+        int(entry.archived),
+        int(entry.held),
+        entry.version,
+        entry.born_seq,
+        entry.epoch,
+    )
+
+
+def to_event(row: Sequence[Any]) -> Event:
+    """An event from `read_log`. A row that someone damaged becomes an event without a hash, which is never sound."""
+    try:
+        data = orjson.loads(row[10])
+        prev_hash, own_hash = row[11].hex(), row[12].hex()
+        if not isinstance(data, dict):
+            raise TypeError
+    except (ValueError, TypeError, AttributeError):
+        data, prev_hash, own_hash = {}, "", ""
+    return Event(
+        seq=row[0],
+        epoch=row[1],
+        at=row[2],
+        type=row[3],
+        operation=row[4],
+        actor=row[5],
+        session=row[6],
+        entry_id=row[7],
+        conflict_id=row[8],
+        task_id=row[9],
+        data=data,
+        prev_hash=prev_hash,
+        hash=own_hash,
+    )
+
+
+def to_document(row: Sequence[Any]) -> Document:
+    """A document from `load` or `documents`."""
+    return Document(row[0], row[1], row[2], row[3], orjson.loads(row[4]), row[5], row[6])
+
+
+def to_key(row: Sequence[Any]) -> Key:
+    """An API key."""
+    return Key(
+        id=row[0],
+        tenant=row[1],
+        digest=row[2],
+        name=row[3],
+        rights=tuple(orjson.loads(row[4])),
+        authority=row[5],
+        scopes=tuple(orjson.loads(row[6])),
+        created_at=row[7],
+        expires_at=row[8],
+        revoked_at=row[9],
+    )
+
+
+def encode(value: Any) -> str:
+    """Compact JSON text."""
+    return orjson.dumps(value).decode()
+
+
+def as_of_filter(where: Filter) -> Filter:
+    """States and flags are today's; a read in the past goes by born and gone alone."""
+    return msgspec.structs.replace(where, states=_AS_OF_STATES, archived=None)
+
+
+def open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
+    """(created_at, position inside the tenant) of a cursor; Invalid when no store gave it out."""
+    if cursor is None:
+        return None, None
+    try:
+        at, n = orjson.loads(cursor)
+        if type(at) is int and type(n) is int and abs(at) < LAST and 0 < n < LAST:
+            return at, n
+    except (ValueError, TypeError):
+        pass
+    raise Invalid("The cursor is not one this memory gave out. Start again without it.", pointer="/cursor")

