@@ -62,6 +62,16 @@ class DreamPlan(Struct, frozen=True):
     index: bool = True
     """Whether MEMORY-INDEX.json is written."""
     reason: str | None = None
+    most_entries: int | None = None
+    """Take at most this many, the oldest first."""
+    most_bytes: int | None = None
+    """Compaction: no token budget and no archive, the sources as one text of at most this many bytes."""
+    originals: bool = True
+    """Whether an earlier dream is distilled from its originals; without, from its own text."""
+    strict: bool = True
+    """Whether the model-free distiller must pass the gates too, and make the memory smaller. A model always must."""
+    as_of: int | None = None
+    """Only entries born at or before this log position."""
 
 
 class Estimate(Struct, frozen=True):
@@ -145,6 +155,8 @@ class DreamReport(Struct, frozen=True):
     """Entries that changed while the dream was on its way and were left alone."""
     left_for_later: int = 0
     reclaimed_bytes: int = 0
+    given: int = 0
+    """How many texts that are no entries were distilled."""
     state: str = "done"
     """`done`, `undone`, `superseded` by a later dream, or `redone` after a forget."""
 
@@ -152,6 +164,13 @@ class DreamReport(Struct, frozen=True):
     def tokens_used(self) -> int:
         """Input plus output: what the budget counts."""
         return self.input_tokens + self.output_tokens
+
+
+class GivenText(Struct, frozen=True):
+    """A text to distil that is not a stored entry."""
+
+    content: str
+    id: str
 
 
 class TokenBudgetExceeded(Unprocessable):

@@ -16,6 +16,9 @@ INDEX_SCHEMA = "reverie.memory-index/1"
 INDEX_PATH = "MEMORY-INDEX.json"
 INDEX_PAGE = "MEMORY-INDEX.md"
 MAX_TOPICS = 8
+INDEX_NAMES = ("memoryRef", "outputId", "archiveChecksum", "createdAt")
+INDEX_FIELDS = (*INDEX_NAMES[:3], "sourceCount", "byteSize", "tokenBudget", "tokensUsed", "createdAt")
+"""What the index file says of an archive: no text, no words of it."""
 
 
 def archive_document(sources: Sequence[Source], text: str, *, budget: int, tokenizer: str) -> dict[str, Any]:
@@ -92,6 +95,24 @@ def index_document(archives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"schema": INDEX_SCHEMA, "archives": [dict(item) for item in ordered]}
 
 
+def told_apart(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The index file itself, which has no word of any entry, and by output what is kept beside it for people."""
+    items = [{name: item[name] for name in INDEX_FIELDS} for item in document["archives"]]
+    more = {
+        item["outputId"]: {name: value for name, value in item.items() if name not in INDEX_FIELDS}
+        for item in document["archives"]
+    }
+    return {"schema": INDEX_SCHEMA, "archives": items}, more
+
+
+def checked_item(item: Any) -> dict[str, Any]:
+    """One archive of an index file; raises ValueError when it is not one."""
+    wanted = {name: str if name in INDEX_NAMES else int for name in INDEX_FIELDS}
+    if not isinstance(item, dict) or any(not isinstance(item.get(name), kind) for name, kind in wanted.items()):
+        raise ValueError("not an index of archives")
+    return dict(item)
+
+
 def index_page(document: Mapping[str, Any]) -> str:
     """The same index for people."""
     lines = ["# Memory index", ""]
@@ -102,7 +123,8 @@ def index_page(document: Mapping[str, Any]) -> str:
             lines += [f"## {ref}", ""]
         about = ", ".join(item.get("topics", ())) or "no recurring topic"
         lines.append(
-            f"- {item['from'][:10]} to {item['to'][:10]}: {item['sourceCount']} memories in {item['tokens']} tokens "
+            f"- {item.get('from', '')[:10]} to {item.get('to', item['createdAt'])[:10]}: "
+            f"{item['sourceCount']} memories in {item.get('tokens', item['tokensUsed'])} tokens "
             f"({about}); entry `{item['outputId']}`, archive `{item['archiveChecksum'][:12]}`"
         )
     return "\n".join(lines) + "\n"

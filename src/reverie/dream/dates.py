@@ -42,6 +42,10 @@ _HINTS = ("yesterday", "tomorrow", "last ", "past ", "next ", " ago")
 _EARLIEST, _LATEST = date(1, 1, 10).toordinal(), date(9999, 12, 20).toordinal()
 
 
+UNKNOWN_DAY = date(1970, 1, 1)
+"""The day of a text that has no time: not written as a heading, and nothing is anchored to it."""
+
+
 def day_of(created_at: int) -> date:
     """The UTC day of a time in milliseconds; times no calendar holds count as its first or last days."""
     ordinal = date(1970, 1, 1).toordinal() + created_at // 86_400_000
@@ -55,7 +59,7 @@ def spell(day: date) -> str:
 def anchor(text: str, day: date) -> str:
     """`text` with its relative dates spelled out as seen from `day`."""
     low = text.lower()
-    if not any(hint in low for hint in _HINTS):
+    if day == UNKNOWN_DAY or not any(hint in low for hint in _HINTS):
         return text
 
     def near(shift: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reverie.dream.dates import spell
+from reverie.dream.dates import UNKNOWN_DAY, spell
 from reverie.dream.statements import Candidate
 
 LONGEST_LINE = 56  # words and marks
@@ -31,7 +31,8 @@ def render(items: Iterable[Candidate]) -> str:
                 lines.append("; ".join(line))
             line, last = [], None
             day = item.day
-            lines.append(heading(item))
+            if day != UNKNOWN_DAY:
+                lines.append(heading(item))
         text = shown(item)
         joins = (
             last is not None

@@ -42,16 +42,17 @@ class Work:
         """Whether the least meaningful distillate is smaller than its input."""
         return 0 < self.least_output < self.input_tokens
 
-    def output_limit(self, budget: int, percent: int) -> int:
+    def output_limit(self, budget: int, percent: int, *, shrink: bool = True) -> int:
         """The most tokens the output may have: the tenant's share of the input, never below what must be kept."""
         wanted = max(self.least_output, self.input_tokens * percent // 100, SMALL)
-        return min(wanted, budget - self.input_tokens, self.input_tokens - 1)
+        room = min(wanted, budget - self.input_tokens)
+        return min(room, self.input_tokens - 1) if shrink else room
 
 
 def line(source: Source) -> str:
     """A source as it is handed to a distiller: when, who, what."""
     said = f"{source.speaker}: {source.content}" if source.speaker else source.content
-    return f"[{spell(day_of(source.created_at))}] {said}\n"
+    return f"[{spell(day_of(source.created_at))}] {said}\n" if source.created_at else f"{said}\n"
 
 
 def to_source(entry: Entry) -> Source:

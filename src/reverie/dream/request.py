@@ -72,3 +72,16 @@ class Extractive:
     def distil(self, request: Request) -> Answer:
         done = self.engine.distil(request.work.prepared, output_tokens=request.output_tokens, count=request.count)
         return Answer(done.text, done.statements)
+
+
+class Told:
+    """Answers with a text it was given, whatever the sources: somebody else did the summing up."""
+
+    name = "told"
+
+    def __init__(self, text: str, *, work: str) -> None:
+        self._text = text
+        self.fingerprint = f"told/{work}"  # never the same work twice: nothing of it is used again
+
+    def distil(self, request: Request) -> Answer:  # noqa: ARG002
+        return Answer(self._text)

@@ -13,7 +13,7 @@ from reverie.core.dream import DreamReport
 from reverie.core.entry import Scope
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
-from reverie.dream.archive import INDEX_PATH, index_document, index_page
+from reverie.dream.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
 from reverie.dream.request import Answer
 from reverie.dream.source import Statement
 from reverie.host.parts import Parts
@@ -87,14 +87,19 @@ class Archives:
         """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
         gone = set(remove)
         kept = [item for item in load_index(tx)["archives"] if item["outputId"] not in gone]
-        document = index_document([*kept, *add])
+        document, more = told_apart(index_document([*kept, *add]))
         current = tx.load(WORKSPACE, INDEX_PATH)
         data = {"path": INDEX_PATH, "version": (current.version if current else 0) + 1, "dream": dream_id}
         if run:
             data["run"] = run
         seq = tx.append(NewEvent("workspace.updated", "DREAM", "host:reverie", data=data), tick=False)
-        meta = {"contentType": "application/json"}
+        meta = {"contentType": "application/json", "more": more}
         tx.save(WORKSPACE, INDEX_PATH, orjson.dumps(document), seq=seq, meta=meta, keep=keep)
+
+    def lists(self, tx: ReadTx, output_ids: Sequence[str]) -> bool:
+        """Whether the index names any of these outputs."""
+        wanted = set(output_ids)
+        return bool(wanted) and any(item["outputId"] in wanted for item in load_index(tx)["archives"])
 
     def collect(self, actor: Actor) -> int:
         """Drop archives that outlived the tenant's retention, with an event each. The dreams themselves stay."""
@@ -141,8 +146,14 @@ def _older(tx: ReadTx, oldest: int) -> list[str]:
 
 
 def load_index(tx: ReadTx) -> dict[str, Any]:
-    """The index as it stands."""
+    """The index as it stands, with what people see beside it. A file that somebody made unreadable is an empty one."""
     document = tx.load(WORKSPACE, INDEX_PATH)
     if document is None or document.body is None:
         return index_document([])
-    return dict(orjson.loads(document.body))
+    more = document.meta.get("more")
+    try:
+        items = [checked_item(item) for item in orjson.loads(document.body)["archives"]]
+        seen = [{**item, **dict(more.get(item["outputId"], {}))} for item in items] if more else items
+        return index_document(seen)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return index_document([])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -50,8 +51,14 @@ class Consolidating:
         self._parts = parts
         self._distiller = ExtractiveDistiller()
 
-    def run(self, actor: Actor, ref: str, *, trigger: str = "on-demand") -> Consolidated:
-        """Reconcile the standing entries of a ref in one transaction. Superseded entries rest with a link."""
+    def run(
+        self, actor: Actor, ref: str, *, trigger: str = "on-demand", as_of: int | None = None
+    ) -> Consolidated:
+        """Reconcile the standing entries of a ref in one transaction. Superseded entries rest with a link.
+
+        A pass that is a run leaves its event even when nothing changed. `as_of`: only entries born at or before this
+        log position.
+        """
         actor.require(Right.DREAM)
         check_ref(ref)
         if self._parts.read_only:
@@ -62,7 +69,7 @@ class Consolidating:
             raise Busy("This memory is being dreamt or consolidated right now.")
         try:
             for _ in range(_TRIES):
-                entries = self._parts.store.read(scope, _standing)
+                entries = self._parts.store.read(scope, lambda tx: _standing(tx, as_of))
                 merges = reconcile([to_source(entry) for entry in entries], self._distiller)
                 try:
                     return self._commit(actor, ref, entries, merges, trigger)
@@ -73,7 +80,12 @@ class Consolidating:
             self._parts.store.write(scope, lambda tx: tx.release(lease, holder))
 
     def _commit(
-        self, actor: Actor, ref: str, entries: Sequence[Entry], merges: Sequence[Merge], trigger: str
+        self,
+        actor: Actor,
+        ref: str,
+        entries: Sequence[Entry],
+        merges: Sequence[Merge],
+        trigger: str,
     ) -> Consolidated:
         by_id = {entry.id: entry for entry in entries}
         merged = sorted(entry_id for merge in merges for entry_id in merge.merged)
@@ -85,8 +97,8 @@ class Consolidating:
                 if current is None or current.version != by_id[entry_id].version:
                     raise Moved
             seq = None
-            if merged:
-                data = {
+            if merged or actor.run:
+                data: dict[str, Any] = {
                     "ref": ref,
                     "input_count": len(entries),
                     "output_count": len(entries) - len(merged),
@@ -130,12 +142,13 @@ def _apply(tx: WriteTx, actor: Actor, merge: Merge, by_id: dict[str, Entry], seq
             tx.append(NewEvent("memory.corroborated", "CONSOLIDATE", actor.id, entry_id=kept.id, data=data), tick=False)
 
 
-def _standing(tx: ReadTx) -> list[Entry]:
+def _standing(tx: ReadTx, as_of: int | None) -> list[Entry]:
     found: list[Entry] = []
     cursor: str | None = None
     while True:
         page = tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True)
         found += [entry for entry in page.items if entry.kind != DREAM_KIND and not entry.held]
+        found = found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]
         cursor = page.cursor
         if cursor is None:
             return found

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFailed, SourceTrace
+from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFailed, GivenText, SourceTrace
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, Invalid, ReadOnly
 from reverie.core.event import NewEvent
@@ -35,6 +35,9 @@ from reverie.host.write import Prepared, Writing, check_ref, entry_hash
 from reverie.store.contract import WriteTx
 
 LEASE_MS = 15 * 60_000
+QUICK_LEASE_MS = 15_000
+"""Without a model nobody waits long for one that was killed. A lease only spares work: who may retire an entry is
+settled by its version, in the transaction."""
 MOST_NAMED = 100
 """Up to this many sources are named in the event; the links name them all."""
 _TRIES = 5
@@ -58,7 +61,7 @@ class Dreaming:
         self._writing = writing
         self._archives = archives
         self._extractive = Extractive()
-        self._snapshots = Snapshots(parts, self._extractive)
+        self._snapshots = Snapshots(parts, rules, self._extractive)
         self._gating = Gating(parts, rules, archives, self._extractive, self._snapshots.count)
         self._spending = Spending(parts)
 
@@ -69,7 +72,7 @@ class Dreaming:
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
         snapshot, work = self._snapshots.weighed(actor, plan, budget, policy)
-        limit = work.output_limit(budget, policy.dream_percent)
+        limit = work.output_limit(budget, policy.dream_percent, shrink=plan.strict)
         return Estimate(
             ref=plan.ref,
             position=snapshot.position,
@@ -83,7 +86,7 @@ class Dreaming:
             left_for_later=snapshot.later,
             distiller=self._gating.choose(plan, policy).name if plan.distiller != "none" else "none",
             feasible=len(snapshot.entries) >= plan.least_entries
-            and (plan.distiller == "none" or (work.minimum_required <= budget and work.shrinks)),
+            and (plan.distiller == "none" or (work.minimum_required <= budget and (work.shrinks or not plan.strict))),
         )
 
     def run(
@@ -94,11 +97,13 @@ class Dreaming:
         progress: Progress | None = None,
         distiller: Distiller | None = None,
         dream_id: str | None = None,
+        given: Sequence[GivenText] | None = None,
     ) -> DreamReport | None:
         """Dream. None when there is nothing to do (fewer entries than the plan's least).
 
         All of it happens, or nothing. Raises Busy when the ref is being dreamt already, TokenBudgetExceeded,
-        GateFailed or RedactionFailed with nothing written.
+        GateFailed or RedactionFailed with nothing written. `given`: these texts instead of the ref's entries, which
+        stay as they are.
         """
         actor.require(Right.DREAM)
         check_ref(plan.ref)
@@ -108,7 +113,9 @@ class Dreaming:
         lease = f"dream/{plan.ref}"
         policy = self._rules.current(actor.tenant).policy
         guard = self._spending.guard(actor, dream_id, policy)
-        until = self._parts.clock.now() + LEASE_MS + policy.model_seconds_per_dream * 1000
+        quick = plan.most_bytes is not None or self._gating.is_model_free(plan, policy, distiller)
+        lasting = QUICK_LEASE_MS if quick else LEASE_MS + policy.model_seconds_per_dream * 1000
+        until = self._parts.clock.now() + lasting
         scope = Scope(actor.tenant, plan.ref)
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, dream_id, until=until)):
             raise Busy("This memory is being dreamt right now. Its report will show the result.")
@@ -116,7 +123,7 @@ class Dreaming:
             changed = 0
             for _ in range(_TRIES):
                 try:
-                    return self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller, guard)
+                    return self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller, guard, given)
                 except Replan as moved:
                     changed += moved.changed
             raise Busy("This memory changes faster than it can be dreamt. Try again later.")
@@ -132,18 +139,27 @@ class Dreaming:
         progress: Progress,
         distiller: Distiller | None,
         guard: SpendGuard,
+        given: Sequence[GivenText] | None,
     ) -> DreamReport | None:
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
         progress("snapshot", 0, 1)
-        if plan.distiller == "none":
+        if plan.distiller == "none" or plan.most_bytes is not None:
             snapshot = self._snapshots.take(actor, plan, policy, expand=False)
-            return self._shelve(actor, plan, dream_id, snapshot) if snapshot.entries else None
-        snapshot, work = self._snapshots.weighed(actor, plan, budget, policy)
-        if len(snapshot.entries) < plan.least_entries:
+            if plan.distiller == "none":
+                return self._shelve(actor, plan, dream_id, snapshot) if snapshot.entries else None
+            if len(snapshot.entries) < plan.least_entries:
+                return None
+            work, done = self._gating.compact(actor, plan, snapshot.sources, distiller, guard)
+            return self._commit(actor, plan, dream_id, snapshot, work, 0, done, changed, guard)
+        if given is not None:
+            snapshot, work = self._snapshots.given(actor, plan, given)
+        else:
+            snapshot, work = self._snapshots.weighed(actor, plan, budget, policy)
+        if len(snapshot.sources if given is not None else snapshot.entries) < plan.least_entries:
             return None
         require(work, budget)
-        if not work.shrinks:
+        if plan.strict and not work.shrinks:
             raise GateFailed(
                 "This memory cannot be made smaller without losing what must be kept.", details={"gates": ["smaller"]}
             )
@@ -168,22 +184,19 @@ class Dreaming:
         guard: SpendGuard,
     ) -> DreamReport:
         def prepare(rules: Rules) -> Callable[[WriteTx], DreamReport]:
-            text = self._gating.clean(actor, done.text, plan.run, rules)
-            gates = done.gates
-            if text != done.text:  # the rules know more than when the text was checked
-                gates = self._gating.verify(work, text, budget, lambda t: self._gating.clean(actor, t, plan.run, rules))
-                if not gates.passed:
-                    raise GateFailed(details={"gates": list(gates.failures)})
-            document = archive_document(work.sources, text, budget=budget, tokenizer=self._tokenizer())
-            archive, checksum = archive_bytes(document)
-            draft = output_draft(text, snapshot.sources, dream_id=dream_id, checksum=checksum)
+            text, gates = self._gating.final(actor, plan, work, budget, done, rules)
+            archive, checksum = b"", None
+            if plan.most_bytes is None:
+                document = archive_document(work.sources, text, budget=budget, tokenizer=self._tokenizer())
+                archive, checksum = archive_bytes(document)
+            draft = output_draft(text, snapshot.sources, dream_id=dream_id, checksum=checksum, run=plan.run)
             output = self._writing.prepare(actor, plan.ref, [draft], roomy(rules))[0]
 
             def body(tx: WriteTx) -> DreamReport:
                 self._unchanged(tx, snapshot.entries)
                 seq = self._append(tx, actor, plan, dream_id, snapshot, output, budget, gates, checksum)
                 tx.insert(output.entry, seq=seq, terms=output.terms, vector=output.vector, minted=True)
-                for entry in snapshot.sources:
+                for entry in snapshot.sources if snapshot.entries else ():
                     tx.link(Link(output.entry.id, entry.id, DISTILLED_FROM))
                 earlier = [entry for entry in snapshot.entries if entry.kind == DREAM_KIND]
                 for entry in earlier:
@@ -227,7 +240,7 @@ class Dreaming:
         output: Prepared,
         budget: int,
         gates: GateReport,
-        checksum: str,
+        checksum: str | None,
     ) -> int:
         entry = output.entry
         data: dict[str, Any] = {
@@ -237,12 +250,11 @@ class Dreaming:
             "bytes": entry.byte_size,
             "sources": len(snapshot.sources),
             "trigger": plan.trigger,
-            "budget": budget,
-            "tokens": gates.input_tokens + gates.tokens,
-            "checksum": checksum,
-            "index": plan.index,
             "after": plan.after.value,
         }
+        if checksum is not None:
+            data |= {"budget": budget, "tokens": gates.input_tokens + gates.tokens, "checksum": checksum}
+            data["index"] = plan.index
         if len(snapshot.sources) <= MOST_NAMED:
             data["source_ids"] = [source.id for source in snapshot.sources]
         if actor.run:
@@ -273,7 +285,7 @@ class Dreaming:
         gates: GateReport,
         text: str,
         output: Prepared,
-        checksum: str,
+        checksum: str | None,
         seq: int,
     ) -> DreamReport:
         statements = trace(text, done.answer)
@@ -303,6 +315,7 @@ class Dreaming:
             fell_back=done.fell_back,
             reused=done.reused,
             left_for_later=snapshot.later,
+            given=0 if snapshot.entries else len(snapshot.sources),
         )
 
     def _keep(
@@ -319,29 +332,33 @@ class Dreaming:
         text: str,
     ) -> None:
         """Archive, report and index, in the transaction of the dream."""
-        seq, checksum = report.seq, str(report.checksum)
-        if tx.load(ARCHIVE_SPACE, checksum) is None:
-            tx.save(ARCHIVE_SPACE, checksum, archive, seq=seq, meta={"dream": report.id, "ref": plan.ref})
-        if done.distiller is not self._extractive:
-            body = orjson.dumps({"checksum": checksum, "dream": report.id})
-            tx.save(WORK_SPACE, self._gating.work_key(work, budget, done.distiller), body, seq=seq)
+        seq, checksum = report.seq, report.checksum
         save_report(tx, report, seq=seq)
         for earlier in report.superseded:
             mark(tx, earlier, "superseded", seq=seq)
-        if plan.index:
-            added = index_entry(
-                ref=plan.ref,
-                output_id=str(report.output_id),
-                checksum=checksum,
-                sources=[to_source(entry) for entry in sources],
-                text=text,
-                byte_size=report.byte_size,
-                budget=report.budget,
-                tokens_used=report.tokens_used,
-                output_tokens=report.output_tokens,
-                created_at=report.created_at,
-            )
-            self._archives.reindex(tx, report.id, add=[added], remove=report.superseded, run=actor.run)
+        if checksum is not None and tx.load(ARCHIVE_SPACE, checksum) is None:
+            tx.save(ARCHIVE_SPACE, checksum, archive, seq=seq, meta={"dream": report.id, "ref": plan.ref})
+        if checksum is not None and done.distiller is not self._extractive:
+            body = orjson.dumps({"checksum": checksum, "dream": report.id})
+            tx.save(WORK_SPACE, self._gating.work_key(work, budget, done.distiller), body, seq=seq)
+        added = []
+        if checksum is not None and plan.index:
+            added = [
+                index_entry(
+                    ref=plan.ref,
+                    output_id=str(report.output_id),
+                    checksum=checksum,
+                    sources=[to_source(entry) for entry in sources],
+                    text=text,
+                    byte_size=report.byte_size,
+                    budget=report.budget,
+                    tokens_used=report.tokens_used,
+                    output_tokens=report.output_tokens,
+                    created_at=report.created_at,
+                )
+            ]
+        if added or self._archives.lists(tx, report.superseded):
+            self._archives.reindex(tx, report.id, add=added, remove=report.superseded, run=actor.run)
 
     def _tokenizer(self) -> str:
         return self._parts.tokens.name if self._parts.tokens else ""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, GateFailed, ModelFailed, RedactionFailed, SpendExceeded
+from reverie.core.entry import Entry
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.dream.archive import work_key
+from reverie.dream.compaction import ELLIPSIS, compacted, cut, joined, size, unweighed
 from reverie.dream.leaks import clean
 from reverie.dream.mustkeep import find
-from reverie.dream.plan import Work
+from reverie.dream.plan import Work, to_source
 from reverie.dream.request import Answer, Distiller, Extractive, Request
 from reverie.dream.source import Source as Told
 from reverie.dream.source import Statement
@@ -109,6 +111,8 @@ class Gating:
         def cleaned(text: str) -> str:
             return self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
 
+        if not plan.strict and distiller.name not in self._model_names:
+            return self._ungated(work, budget, policy, distiller, guard, cleaned)
         must_keep = find(work.prepared.sources)
         limit = work.output_limit(budget, policy.dream_percent)
         earlier = self._earlier(actor, work, budget, distiller)
@@ -133,6 +137,29 @@ class Gating:
             f"The distilled text did not pass: {', '.join(complaints)}. Nothing was stored.", details=details
         )
 
+    def _ungated(
+        self,
+        work: Work,
+        budget: int,
+        policy: TenantPolicy,
+        distiller: Distiller,
+        guard: SpendGuard,
+        cleaned: Callable[[str], str],
+    ) -> Distilled:
+        """Redacted and within the budget: all that is asked of a text when the plan is not strict."""
+        limit = work.output_limit(budget, policy.dream_percent, shrink=False)
+        must_keep = find(work.prepared.sources)
+        answer = honest(distiller.distil(Request(work, limit, self._count, must_keep, (), cleaned, guard)), work)
+        text = cleaned(answer.text)
+        if not text.strip():
+            text = cleaned(joined(work.sources)) if any(s.content.strip() for s in work.sources) else ELLIPSIS
+        text = cut(text, budget - work.input_tokens, self._count)
+        return Distilled(answer, text, self.unasked(work, text, budget), distiller)
+
+    def unasked(self, work: Work, text: str, budget: int) -> GateReport:
+        """The report of gates that were not asked: only the tokens."""
+        return GateReport(self._count(text), work.input_tokens, budget, (), (), ())
+
     def verify(self, work: Work, text: str, budget: int, cleaned: Callable[[str], str] | None) -> GateReport:
         """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
 
@@ -147,6 +174,47 @@ class Gating:
         return verify(
             sources, text, must_keep=find(kept), budget=budget, input_tokens=work.input_tokens, count=self._count
         )
+
+    def final(
+        self, actor: Actor, plan: DreamPlan, work: Work, budget: int, done: Distilled, rules: Rules
+    ) -> tuple[str, GateReport]:
+        """The text under the rules of the moment it is stored. If they know more than before, it is checked again."""
+        text = self.clean(actor, done.text, plan.run, rules)
+        if text == done.text:
+            return text, done.gates
+        if plan.most_bytes is not None:
+            return cut(text, plan.most_bytes, size), done.gates
+        if not plan.strict and done.distiller.name not in self._model_names:
+            text = cut(text, budget - work.input_tokens, self._count)
+            return text, self.unasked(work, text, budget)
+        gates = self.verify(work, text, budget, lambda t: self.clean(actor, t, plan.run, rules))
+        if not gates.passed:
+            raise GateFailed(details={"gates": list(gates.failures)})
+        return text, gates
+
+    def compact(
+        self, actor: Actor, plan: DreamPlan, entries: Sequence[Entry], distiller: Distiller | None, guard: SpendGuard
+    ) -> tuple[Work, Distilled]:
+        """The entries as one redacted text within the plan's bytes, or a distiller's text in its place."""
+        most = plan.most_bytes or 0
+        work = unweighed([to_source(entry) for entry in entries])
+
+        def cleaned(text: str) -> str:
+            return self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
+
+        if distiller is None:
+            text = compacted(work.sources, cleaned, most=most)
+        else:
+            answer = distiller.distil(Request(work, most, size, (), (), cleaned, guard))
+            text = cut(cleaned(storable(answer.text)) or ELLIPSIS, most, size)
+        gates = GateReport(0, 0, 0, (), (), ())
+        return work, Distilled(Answer(text), text, gates, distiller or self._extractive)
+
+    def is_model_free(self, plan: DreamPlan, policy: TenantPolicy, distiller: Distiller | None) -> bool:
+        """Whether no model will be waited for."""
+        if distiller is not None:
+            return distiller.name not in self._model_names
+        return plan.distiller == "none" or self.choose(plan, policy) is self._extractive
 
     def clean(self, actor: Actor, text: str, run: str | None, rules: Rules) -> str:
         """The same redactor as a fresh write, over the whole text; never skipped because the sources were clean."""

@@ -15,6 +15,7 @@ from reverie.host.leases import Leases
 from reverie.host.lifecycle import Lifecycle
 from reverie.host.lineage import Lineage
 from reverie.host.parts import Parts
+from reverie.host.passes import Passes
 from reverie.host.read import Reading
 from reverie.host.recall import Recall
 from reverie.host.reindex import Reindexing
@@ -47,6 +48,7 @@ class Host:
         self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
         self.forgetting = Forgetting(parts, self.rules, self.writing, self.archives)
         self.consolidating = Consolidating(parts)
+        self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
         self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating)
         self.lineage = Lineage(parts, self.rules, self.archives)
         self.spending = Spending(parts)

@@ -28,7 +28,9 @@ def roomy(rules: Rules) -> Rules:
     return replace(rules, policy=rules.policy.changed({"max_entry_bytes": 16 * 2**20, "max_tags": 100_000}))
 
 
-def output_draft(text: str, sources: Sequence[Entry], *, dream_id: str, checksum: str) -> Draft:
+def output_draft(
+    text: str, sources: Sequence[Entry], *, dream_id: str, checksum: str | None, run: str | None = None
+) -> Draft:
     """The entry a dream becomes: no more trusted than its weakest source, about everyone its sources are about."""
     subjects = {entry.subject for entry in sources}
     about = sorted({tag for entry in sources for tag in entry.tags if tag.startswith(SUBJECT_TAG)})
@@ -40,11 +42,12 @@ def output_draft(text: str, sources: Sequence[Entry], *, dream_id: str, checksum
     return Draft(
         content=text,
         kind=DREAM_KIND,
-        tags=(*about, f"compacted-from:{dream_id}", f"archive:{checksum}"),
+        tags=(*about, f"compacted-from:{dream_id}", *([f"archive:{checksum}"] if checksum else ())),
         subject=next(iter(subjects)) if len(subjects) == 1 else None,
         attributes={"dream": dream_id, "sources": len(sources)},
         source=Source(
             session=next(iter(sessions)) if len(sessions) == 1 else None,
+            run=run,
             trust=min(entry.source.trust for entry in sources),
         ),
         expires_at=max(e for e in expiries if e is not None) if all(e is not None for e in expiries) else None,

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.dream import DreamPlan
-from reverie.core.entry import READABLE, Entry, EntryState, Scope
+from reverie.core.dream import DreamPlan, GivenText
+from reverie.core.entry import READABLE, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
+from reverie.dream.compaction import ELLIPSIS
 from reverie.dream.plan import DREAM_KIND, Work, admit, oldest_that_fit, to_source, weigh
 from reverie.dream.request import Extractive
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
+from reverie.host.rules import RuleBook
 from reverie.store.contract import ReadTx
 
 DISTILLED_FROM = "distilled-from"
@@ -39,22 +41,46 @@ class Snapshot:
 class Snapshots:
     """Takes snapshots. Reads only."""
 
-    def __init__(self, parts: Parts, extractive: Extractive) -> None:
+    def __init__(self, parts: Parts, rules: RuleBook, extractive: Extractive) -> None:
         self._parts = parts
+        self._rules = rules
         self._extractive = extractive
 
     def weighed(self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
         """A snapshot and what distilling it takes: from originals if they fit, else from earlier dreams' own text."""
-        snapshot = self.take(actor, plan, policy, expand=not plan.fit)
+        snapshot = self.take(actor, plan, policy, expand=plan.originals and not plan.fit)
         if plan.fit:
             return self._fitted(snapshot, plan, budget, policy)
         work = self._weigh(snapshot.sources)
+        if not plan.strict:
+            return snapshot, self.speaking(work)
         if work.minimum_required > budget and len(snapshot.sources) != len(snapshot.entries):
             again = self.take(actor, plan, policy, expand=False)
             lighter = self._weigh(again.sources)
             if lighter.minimum_required < work.minimum_required:
                 return again, lighter
         return snapshot, work
+
+    def given(self, actor: Actor, plan: DreamPlan, texts: Sequence[GivenText]) -> tuple[Snapshot, Work]:
+        """The same for texts that are not stored entries: nothing of the ref is taken, and they have no time."""
+        position = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
+        ordered = sorted(texts, key=lambda text: (text.id, text.content))
+        entries = self._cleaned(actor, plan, [_stand_in(plan.ref, text) for text in ordered])
+        return Snapshot(position, (), entries, {}), self.speaking(self._weigh(entries))
+
+    def speaking(self, work: Work) -> Work:
+        """Work that has something to say even when its sources have no statement in them."""
+        return work if work.least_output else replace(work, least_output=self.count(ELLIPSIS))
+
+    def _cleaned(self, actor: Actor, plan: DreamPlan, entries: Sequence[Entry]) -> list[Entry]:
+        """Entries as the redactor would store them today: a source may be older than a secret's registration."""
+        rules = self._rules.current(actor.tenant)
+        known = self._rules.known(actor.tenant, plan.run, rules)
+        found = self._parts.redactor.many([entry.content for entry in entries], known)
+        return [
+            entry if redacted.text == entry.content else msgspec.structs.replace(entry, content=redacted.text)
+            for entry, redacted in zip(entries, found, strict=True)
+        ]
 
     def _weigh(self, entries: Sequence[Entry]) -> Work:
         return weigh([to_source(entry) for entry in entries], self._extractive.engine, self.count)
@@ -80,13 +106,19 @@ class Snapshots:
                 cursor = page.cursor
                 if cursor is None:
                     break
+            if plan.as_of is not None:
+                found = [entry for entry in found if entry.born_seq <= plan.as_of]
             taken, left_out = admit(found, plan.selector, now=tx.now, epoch=head.epoch + 1)
             trusted = [entry for entry in taken if entry.source.trust >= policy.dream_trust]
             if len(trusted) < len(taken):
                 left_out["trust"] += len(taken) - len(trusted)
+            if plan.most_entries is not None:
+                trusted = trusted[: plan.most_entries]
             return Snapshot(head.seq, trusted, _originals(tx, trusted) if expand else trusted, left_out)
 
-        return self._parts.store.read(Scope(actor.tenant, plan.ref), body)
+        snapshot = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
+        sources = self._cleaned(actor, plan, snapshot.sources)
+        return replace(snapshot, sources=sources, entries=snapshot.entries if expand else sources)
 
     def _fitted(self, snapshot: Snapshot, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
         """The oldest part that fits the budget and can be made smaller; parts that cannot are passed over.
@@ -125,6 +157,24 @@ def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
     if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
         raise Invalid("A token budget is a whole number of at least 1.", pointer="/budget")
     return min(asked, policy.dream_budget)
+
+
+def _stand_in(ref: str, text: GivenText) -> Entry:
+    """A given text as the engine sees sources."""
+    return Entry(
+        ref=ref,
+        id=text.id,
+        kind="note",
+        content=text.content,
+        tags=(),
+        subject=None,
+        attributes={},
+        source=Source(),
+        state=EntryState.ACTIVE,
+        created_at=0,
+        expires_at=None,
+        pinned=False,
+    )
 
 
 def _originals(tx: ReadTx, entries: Sequence[Entry]) -> list[Entry]:

@@ -134,6 +134,7 @@ class DreamOut(BaseModel):
     changed_meanwhile: int
     left_for_later: int
     reclaimed_bytes: int
+    given: int = Field(description="How many texts that are no entries were distilled.")
     state: str = Field(description="`done`, `undone`, `superseded` or `redone`.")
 
 
