@@ -51,9 +51,7 @@ class Consolidating:
         self._parts = parts
         self._distiller = ExtractiveDistiller()
 
-    def run(
-        self, actor: Actor, ref: str, *, trigger: str = "on-demand", as_of: int | None = None
-    ) -> Consolidated:
+    def run(self, actor: Actor, ref: str, *, trigger: str = "on-demand", as_of: int | None = None) -> Consolidated:
         """Reconcile the standing entries of a ref in one transaction. Superseded entries rest with a link.
 
         A pass that is a run leaves its event even when nothing changed. `as_of`: only entries born at or before this

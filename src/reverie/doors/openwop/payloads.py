@@ -1,0 +1,90 @@
+"""Rows of the one log as the memory events of OpenWOP: type and payload. No payload holds text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reverie.core.clock import to_iso
+from reverie.core.event import Event
+
+TRIGGER = "host-managed"
+"""The only trigger with defined behaviour; scheduled and asked-for passes say it too."""
+
+
+def compacted(event: Event) -> dict[str, Any]:
+    """`memory.compacted`: names every source up to a hundred, and none above."""
+    data = event.data
+    payload: dict[str, Any] = {
+        "memoryRef": data["ref"],
+        "outputId": event.entry_id,
+        "sourceCount": data["sources"],
+        "trigger": TRIGGER,
+        "byteSize": data["bytes"],
+    }
+    if data.get("source_ids"):
+        payload["sourceIds"] = list(data["source_ids"])
+    if data.get("checksum"):
+        payload["distillation"] = {
+            "tokenBudget": data["budget"],
+            "tokensUsed": data["tokens"],
+            "indexUpdated": bool(data.get("index")),
+        }
+    return payload
+
+
+def written(event: Event) -> dict[str, Any]:
+    """`memory.written`: which entry, and which node wrote it, when one did."""
+    data = event.data
+    payload = {"memoryRef": data["ref"], "memoryId": event.entry_id}
+    return payload | {wire: data[name] for wire, name in (("nodeId", "node"), ("agentId", "agent")) if data.get(name)}
+
+
+def consolidated(event: Event) -> dict[str, Any]:
+    """`agent.memory.consolidated`."""
+    data = event.data
+    payload: dict[str, Any] = {
+        "memoryRef": data["ref"],
+        "inputCount": data["input_count"],
+        "outputCount": data["output_count"],
+    }
+    if data.get("merged_ids") and len(data["merged_ids"]) == data["input_count"] - data["output_count"]:
+        payload["mergedIds"] = list(data["merged_ids"])
+    if data.get("trigger") in ("host-managed", "scheduled", "on-demand"):
+        payload["trigger"] = data["trigger"]
+    return payload
+
+
+def fired(event: Event) -> dict[str, Any]:
+    """`commitment.fired`: without the intention."""
+    data = event.data
+    payload = {"commitmentId": data["commitment"], "memoryRef": data["ref"], "condition": data["condition"]}
+    optional = (("memoryId", event.entry_id), ("enqueuedRunId", data.get("enqueued")))
+    return payload | {name: value for name, value in optional if value}
+
+
+def updated(event: Event) -> dict[str, Any]:
+    """`workspace.updated`: closed to path and version."""
+    return {"path": event.data["path"], "version": event.data["version"]}
+
+
+PAYLOADS = {
+    "memory.compacted": compacted,
+    "memory.written": written,
+    "agent.memory.consolidated": consolidated,
+    "commitment.fired": fired,
+    "workspace.updated": updated,
+}
+"""How each memory event of the protocol is read from the log."""
+
+
+def payload_of(event: Event) -> dict[str, Any] | None:
+    """The payload of a memory event; None for a row that is none of them."""
+    project = PAYLOADS.get(event.type)
+    return project(event) if project else None
+
+
+def flat(event: Event) -> dict[str, Any]:
+    """An event as a seam shows it: flat with its time, and its payload once more."""
+    payload: Mapping[str, Any] = payload_of(event) or {}
+    return {"type": event.type, "ts": to_iso(event.at), **payload, "payload": dict(payload)}
