@@ -19,6 +19,7 @@ LAYERS = {
     "dream": 1,
     "models": 1,
     "store": 1,
+    "window": 1,
     "settings": 1,
     "host": 2,
     "serve": 3,

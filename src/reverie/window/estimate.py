@@ -1,0 +1,48 @@
+"""How many tokens items take, without a tokenizer: quick, deterministic, a little too high."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reverie.window.items import COMPACTIONS, Item, compact, encode, item_type, payload_hash, plain
+
+PAYLOAD_TOKENS = 2_000
+"""What a compaction payload counts when nobody told."""
+UNKNOWN_WINDOW_TRIGGER = 80_000
+DEFAULT_OUTPUT_TOKENS = 32_000
+_RESERVE = 16_000
+_NOT_COUNTED = frozenset({"id", "status", "encrypted_content"})
+
+
+def estimate(items: Iterable[Any] | Mapping[str, Any], *, payload_tokens: Mapping[str, int] | None = None) -> int:
+    """Estimated tokens of items, or of a request shape. `payload_tokens`: by the hash of a compaction payload, the
+    output tokens of the pass that made it."""
+    if isinstance(items, Mapping):
+        return _quarter(compact(plain(items)))
+    return sum(item_tokens(item, payload_tokens or {}) for item in items)
+
+
+def item_tokens(given: Any, payload_tokens: Mapping[str, int]) -> int:
+    """Estimated tokens of one item."""
+    item = given.value if isinstance(given, Item) else plain(given)
+    if not isinstance(item, dict):
+        return _quarter(compact(item))
+    total = _quarter(compact({key: value for key, value in item.items() if key not in _NOT_COUNTED}))
+    payload = item.get("encrypted_content")
+    if item_type(item) in COMPACTIONS:
+        known = payload_tokens.get(payload_hash(payload)) if isinstance(payload, str) else None
+        return total + (PAYLOAD_TOKENS if known is None else known)
+    return total + (-(-len(encode(payload)) // 8) if isinstance(payload, str) else 0)
+
+
+def _quarter(text: str) -> int:
+    return -(-len(encode(text)) // 4)
+
+
+def default_trigger(context_window: int | None, max_output_tokens: int | None = None) -> int:
+    """Where to compact when nobody said: 70 % of the window, or what leaves room for the answer."""
+    if context_window is None:
+        return UNKNOWN_WINDOW_TRIGGER
+    room = context_window - (max_output_tokens or DEFAULT_OUTPUT_TOKENS) - _RESERVE
+    return max(1, min(context_window * 7 // 10, room))

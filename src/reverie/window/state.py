@@ -1,0 +1,524 @@
+"""One provider window: what is sent next, what came back, and what a compaction makes of it. No I/O.
+
+state = WindowState("agent-1/task-7")
+body, diagnostics = state.plan(history, model="gpt-5.6-sol", tools=[...])
+state.accept(post("/responses", body))                       # the response as JSON text
+request = state.compaction_request()                         # None: nothing to do
+if request is not None:
+    diagnostics = state.accept_compaction(post(state.attempt.path, request))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reverie.window import passes
+from reverie.window.cache import LastTurn, attribute, provider_word, supports_comparison
+from reverie.window.continuation import Match, align, at_end, matches, mismatch
+from reverie.window.estimate import estimate
+from reverie.window.items import Item, Json, compact, input_items, output_items, payload_hash, payloads
+from reverie.window.pairing import boundaries
+from reverie.window.passes import Attempt, max_output
+from reverie.window.policy import Base, NegativeCache, WindowPolicy
+from reverie.window.prune import adjusted_cut
+from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
+from reverie.window.strip import strip_for_compact, unresolved, without_message_ids
+
+InputIs = Literal["history", "items"]
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that was planned and is not answered yet."""
+
+    increment: list[Item]
+    """What the window grows by when the answer comes."""
+    repeats: list[Match]
+    """What the caller will repeat of it."""
+    body: Json
+    shape: Json
+    shape_hash: str
+    store: bool
+    chained: bool
+    history: bool
+    diagnostics: dict[str, Any]
+    changed_keys: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """That the window was dropped, and why."""
+
+    reason: str
+    generation_before: int
+    generation_after: int
+    compaction_items_dropped: int
+    covered_first: int
+    covered_last: int
+
+
+@dataclass(slots=True)
+class Turn:
+    """What an answer did to the window."""
+
+    completed: bool
+    stored: bool
+    """Whether items were appended."""
+    appended: list[Item] = field(default_factory=list)
+    first_position: int = 0
+    server_items: int = 0
+    usage: Mapping[str, Any] | None = None
+    cache: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class WindowState:
+    """The window of one scope. `items` is always the complete replayable window, whatever was sent."""
+
+    scope_id: str | None = None
+    base: Base = field(default_factory=lambda: Base.of("https://api.openai.com/v1"))
+    policy: WindowPolicy = field(default_factory=WindowPolicy)
+    provider: str = "openai"
+    account_fingerprint: str = ""
+    negative: NegativeCache = field(default_factory=NegativeCache, repr=False)
+    mode: str = ""
+    """The mode in force; server-side may be switched off after faults."""
+    model: str | None = None
+    generation: int = 0
+    epoch: int = 0
+    """How often the window was dropped: what began before a drop never ends after it."""
+    items: list[Item] = field(default_factory=list)
+    match: list[Match] = field(default_factory=list)
+    prune_from: int | None = None
+    response_id: str | None = None
+    last_response_id: str | None = None
+    shape: Json = field(default_factory=dict)
+    request_shape_hash: str | None = None
+    reported_input_tokens: int | None = None
+    reported_at_items: int = 0
+    replay_loss_reason: str | None = None
+    cooldown_until_tokens: int | None = None
+    cooldown_until_ms: int | None = None
+    failures: int = 0
+    awaiting_usage: bool = False
+    replaced: int = 0
+    """How many items at the front are what the last pass produced."""
+    payload_tokens: dict[str, int] = field(default_factory=dict)
+    next_position: int = 0
+    epoch_position: int = 0
+    last: LastTurn | None = None
+    compacted_since: bool = False
+    reset_since: bool = False
+    suspected_loss: bool = False
+    server_faults: int = 0
+    pending: Pending | None = None
+    attempt: Attempt | None = None
+    resets: list[Reset] = field(default_factory=list)
+    """Drops that nobody has recorded yet."""
+    redact: Callable[[str], str] = field(default=lambda _: "", repr=False)
+    """Takes secrets out of previews; without one there are none."""
+    round: int = 0
+    local_ranges: list[tuple[int, int]] = field(default_factory=list)
+    passed_round: int | None = None
+    remote_compaction: dict[str, Any] | None = None
+    """The diagnostics of the last pass considered in this round."""
+
+    def __post_init__(self) -> None:
+        self.mode = self.mode or self.policy.mode_for(self.base.kind)
+
+    @property
+    def match_items(self) -> list[Any]:
+        """What the caller is expected to repeat, in match form (None where only the hash is known)."""
+        return [match.form for match in self.match if match.need != "omitted"]
+
+    @property
+    def latest_compaction_index(self) -> int | None:
+        """The index of the last compaction item, or None."""
+        return next((i for i in range(len(self.items) - 1, -1, -1) if self.items[i].is_compaction), None)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was answered yet."""
+        return not self.items and not self.match
+
+    # continuing
+
+    def plan(
+        self,
+        input: Any,  # noqa: A002
+        *,
+        input_is: InputIs = "history",
+        note: str | None = None,
+        **params: Any,
+    ) -> tuple[Json, dict[str, Any]]:
+        """The request for `input`, and how it was decided. Nothing changes until `accept`, but for a reset.
+
+        `history`: `input` is everything the caller knows, which is matched with the window; `items`: only what is
+        new. `params` is the rest of the request. `note` stands for what is left out when a history that must be sent
+        in full is larger than the window may be.
+        """
+        given = self._expanded(input_items(input))
+        form = shape(params)
+        store = bool(params.get("store", self.policy.store)) and self.base.kind != "codex"
+        digest = shape_hash(form)
+        changed = self.request_shape_hash is not None and digest != self.request_shape_hash
+        diagnostics: dict[str, Any] = {"status": "hit", "request_shape_hash": digest}
+        if self.request_shape_hash is not None:
+            diagnostics["previous_request_shape_hash"] = self.request_shape_hash
+        expected = sum(match.need != "omitted" for match in self.match)
+        increment = given
+        whole = True
+        if self.scope_id is None or self.empty:
+            reason = "missing_continuation_scope" if self.scope_id is None else "not_applicable_initial_request"
+            diagnostics |= {"status": "fallback_full_request", "fallback_reason": reason}
+            diagnostics["full_input_items"] = len(given)
+        elif input_is == "items":
+            diagnostics |= {"expected_prefix_items": expected, "full_input_items": expected + len(given)}
+            diagnostics["incremental_input_items"] = len(given)
+            whole = False
+        else:
+            diagnostics |= {"expected_prefix_items": expected, "full_input_items": len(given)}
+            found = align(self.match, given)
+            if found.whole and len(given) > found.used:
+                increment = given[found.used :]
+                diagnostics["incremental_input_items"] = len(increment)
+                whole = False
+            else:
+                diagnostics |= self._mismatch(given, found.used, found.mismatch)
+                diagnostics |= {"status": "reset", "fallback_reason": "conversation_not_strict_append_only"}
+                self.reset("not_append_only")
+        repeats = matches(increment, returned=False)
+        if whole and note is not None and input_is == "history":
+            increment = self._shortened(increment, note)
+        chained = False
+        if not whole:
+            chained = store and self.response_id is not None and not changed
+            if changed:
+                diagnostics |= {"status": "fallback_provider_window_replay"}
+                diagnostics["fallback_reason"] = "request_shape_changed"
+        if self.resets and diagnostics["status"] != "reset" and self.empty:
+            diagnostics["status"] = "reset"
+        if self.resets:
+            diagnostics["reset_reason"] = self.resets[-1].reason
+        lowering = "full_request"
+        if chained:
+            lowering = "server_side_chain" if self.mode == "server_side" else "incremental_continuation"
+        elif not whole:
+            compacted = self.latest_compaction_index is not None
+            lowering = "provider_window_compacted" if compacted else "provider_window_replay"
+            if self.replay_loss_reason is not None and store and self.response_id is not None:
+                diagnostics["server_side_context_may_be_lost"] = True
+        diagnostics["request_lowering_mode"] = lowering
+        self.pending = Pending(
+            increment=increment,
+            repeats=repeats,
+            body={},
+            shape=form,
+            shape_hash=digest,
+            store=store,
+            chained=chained,
+            history=input_is == "history",
+            diagnostics=diagnostics,
+            changed_keys=changed_keys(shape_keys(self.shape), shape_keys(form)) if changed else [],
+        )
+        self.pending.body = self._body(params)
+        return self.pending.body, diagnostics
+
+    def replan_unchained(self) -> tuple[Json, dict[str, Any]] | None:
+        """After a refused chain: the same request with the whole window in it. None when that would lose context."""
+        pending = self._answerable()
+        if not pending.chained or self.replay_loss_reason is not None:
+            return None
+        pending.chained = False
+        self.response_id = None
+        pending.diagnostics["status"] = "fallback_provider_window_replay"
+        pending.diagnostics["fallback_reason"] = "previous_response_id_rejected"
+        compacted = self.latest_compaction_index is not None
+        pending.diagnostics["request_lowering_mode"] = (
+            "provider_window_compacted" if compacted else "provider_window_replay"
+        )
+        return self.rebuild_body(), pending.diagnostics
+
+    def rebuild_body(self) -> Json:
+        """The body of the pending request made anew, after a pass changed the window under it."""
+        pending = self._answerable()
+        if pending.chained and self.response_id is None:
+            pending.chained = False
+            pending.diagnostics["request_lowering_mode"] = "provider_window_compacted"
+        elif pending.diagnostics["request_lowering_mode"] == "provider_window_replay" and (
+            self.latest_compaction_index is not None
+        ):
+            pending.diagnostics["request_lowering_mode"] = "provider_window_compacted"
+        pending.body = self._body(pending.body)
+        return pending.body
+
+    def _body(self, params: Mapping[str, Any]) -> Json:
+        pending = self._answerable()
+        added = {"input", "previous_response_id", "context_management", "prompt_cache_options"} - pending.shape.keys()
+        body = {key: value for key, value in params.items() if key not in added}
+        body["store"] = pending.store
+        if pending.chained:
+            body["previous_response_id"] = self.response_id
+            body["input"] = self.sendable(pending.increment, pending.store)
+        else:
+            body["input"] = self.sendable([*self.items, *pending.increment], pending.store, cut=True)
+        plain = all(item.type != "configuration_update" for item in [*self.items, *pending.increment])
+        if self.mode == "server_side" and "context_management" not in pending.shape and plain:
+            threshold = self.policy.server_threshold(max_output(pending.shape))
+            body["context_management"] = [{"type": "compaction", "compact_threshold": threshold}]
+        if self.suspected_loss and self.last_response_id and supports_comparison(body.get("model")):
+            options = pending.shape.get("prompt_cache_options") or {}
+            body["prompt_cache_options"] = {**options, "comparison_response_id": self.last_response_id}
+        return body
+
+    def sendable(self, items: Sequence[Item], store: bool, *, cut: bool = False) -> list[Any]:
+        """Items as they go over the wire; with `cut`, `items` is the whole window and what the server compacted away
+        itself is left out."""
+        first = adjusted_cut(items, self.prune_from) if cut and self.prune_from is not None else 0
+        sent = strip_for_compact(items[first:], store)
+        if store and first == 0 and cut and self.replaced:
+            sent = [*without_message_ids(sent[: self.replaced]), *sent[self.replaced :]]
+        return sent
+
+    def accept(self, response: str | bytes | Mapping[str, Any], *, items: Sequence[Item] | None = None) -> Turn:
+        """Take the answer to the pending request: the response as JSON text. `items`: its output, when a stream
+        brought it item by item. A failed answer changes nothing; an incomplete one is kept but is no boundary."""
+        pending = self._answerable()
+        text = response if isinstance(response, str | bytes) else compact(dict(response))
+        body, output = output_items(text)
+        output = list(items) if items else (output or [])
+        status = body.get("status", "completed") if isinstance(body, dict) else "failed"
+        if not isinstance(body, dict) or status not in ("completed", "incomplete") or body.get("error"):
+            return Turn(completed=False, stored=False)
+        completed = status == "completed"
+        if not completed:
+            output = _presentable(output)
+        sent = [item.hash for item in [*self.items, *pending.increment]]
+        usage = body.get("usage") if isinstance(body.get("usage"), dict) else None
+        cache = attribute(
+            usage,
+            self.last,
+            sent=sent,
+            compacted=self.compacted_since,
+            reset=self.reset_since,
+            changed_keys=pending.changed_keys,
+        )
+        word = provider_word(body)
+        if word is not None:
+            cache["prompt_cache_diagnostics"] = word
+        turn = Turn(completed, True, [*pending.increment, *output], self.next_position, usage=usage, cache=cache)
+        covered = len(self.items) + len(pending.increment)
+        self.append(turn.appended, [*pending.repeats, *matches(output, returned=True)])
+        turn.server_items = sum(item.is_compaction for item in output)
+        if turn.server_items and not pending.store:
+            self.prune_from = self.latest_compaction_index
+        identity = body.get("id") if isinstance(body.get("id"), str) else None
+        self.last_response_id = identity
+        self.response_id = identity if pending.store and completed else None
+        self._note_loss(pending, output)
+        self._note_usage(usage, covered)
+        self.shape = pending.shape
+        self.request_shape_hash = pending.shape_hash
+        model = pending.shape.get("model")
+        self.model = model if isinstance(model, str) else self.model
+        self.last = LastTurn([*sent, *(item.hash for item in output)], _tokens(usage), bool(turn.server_items))
+        self.suspected_loss = cache["cache_loss"] not in ("none", "unknown")
+        self.compacted_since = self.reset_since = False
+        self.server_faults = 0
+        self.pending = None
+        return turn
+
+    def append(self, items: Sequence[Item], repeats: Sequence[Match]) -> None:
+        """Grow the window."""
+        self.items = [*self.items, *items]
+        self.match = [*self.match, *repeats]
+        self.next_position += len(items)
+        self.generation += 1
+
+    def reset(self, reason: str, items: Sequence[Item] = ()) -> Reset:
+        """Drop the window and start a new generation, from `items` or from what comes next."""
+        made = Reset(
+            reason=reason,
+            generation_before=self.generation,
+            generation_after=self.generation + 1,
+            compaction_items_dropped=sum(item.is_compaction for item in self.items),
+            covered_first=self.epoch_position,
+            covered_last=self.next_position - 1,
+        )
+        self.generation += 1
+        self.epoch += 1
+        self.items = list(items)
+        self.match = []
+        self.epoch_position = self.next_position
+        self.prune_from = self.response_id = self.reported_input_tokens = self.replay_loss_reason = None
+        self.cooldown_until_tokens = self.cooldown_until_ms = None
+        self.reported_at_items = self.replaced = self.failures = 0
+        self.awaiting_usage = False
+        self.payload_tokens = {}
+        self.reset_since = True
+        self.attempt = None
+        self.resets.append(made)
+        return made
+
+    def rebind(self, *, provider: str, base: Base, account_fingerprint: str) -> bool:
+        """Use the window from here; it is dropped when it was made elsewhere. True when it was."""
+        same = (self.provider, self.base.url, self.account_fingerprint) == (provider, base.url, account_fingerprint)
+        self.provider, self.base, self.account_fingerprint = provider, base, account_fingerprint
+        if same or self.empty:
+            return False
+        self.reset("provider_changed")
+        return True
+
+    def pop(self) -> Item | None:
+        """Take the newest item back. What a pass produced cannot be popped: None, and the caller restores an earlier
+        generation first."""
+        if len(self.items) <= self.replaced:
+            return None
+        item = self.items[-1]
+        self.items = self.items[:-1]
+        if self.match:
+            self.match = self.match[:-1]
+        self.next_position -= 1
+        self.generation += 1
+        self.response_id = None
+        self.reported_at_items = min(self.reported_at_items, len(self.items))
+        if self.prune_from is not None and self.prune_from >= len(self.items):
+            self.prune_from = self.latest_compaction_index
+        return item
+
+    # compacting (passes.py)
+
+    def pressure(self) -> tuple[int, bool]:
+        """(input tokens the next request takes, whether a part of it is estimated)."""
+        return passes.pressure(self)
+
+    def due(self) -> str | None:
+        """Why a pass is due now, or None. To be asked at stable boundaries only."""
+        return passes.due(self)
+
+    def overdue(self) -> bool:
+        """Whether server-side compaction should have come and did not."""
+        return passes.overdue(self)
+
+    def begin_round(self) -> int:
+        """A round is one model request and its answer; at most one pass runs in it."""
+        return passes.begin_round(self)
+
+    def note_local(self, first: int, last: int) -> bool:
+        """Record that a local projection rewrites items `first` to `last` in this round. False: a remote pass had
+        them already, so it has to wait."""
+        return passes.note_local(self, first, last)
+
+    def compaction_request(
+        self,
+        reason: str | None = None,
+        *,
+        now: int = 0,
+        limit: int | None = None,
+        overdue: bool = False,
+        halvings: int = 0,
+    ) -> Json | None:
+        """The body of a pass, with `attempt` saying where it goes; None when there is none, and then
+        `remote_compaction` says why (None as well: no pass was considered).
+
+        `reason`: why, when the caller knows (`manual`, `context_window_error`); else the trigger policy decides.
+        `limit`: only items before it may be compacted. `overdue`: a server-side window may be compacted after all.
+        `halvings`: how often the prefix was halved because it did not fit. `now`: milliseconds, for cooldowns.
+        """
+        return passes.compaction_request(self, reason, now=now, limit=limit, overdue=overdue, halvings=halvings)
+
+    def accept_compaction(
+        self,
+        answer: str | bytes,
+        *,
+        http_status: int = 200,
+        now: int = 0,
+        note: Item | None = None,
+        duration_ms: int | None = None,
+    ) -> dict[str, Any]:
+        """Take the answer to a pass: its JSON text. The window changes only when everything about it is right.
+
+        Returns the diagnostics; `note` is appended to a window that was compacted.
+        """
+        return passes.accept_compaction(
+            self, answer, http_status=http_status, now=now, note=note, duration_ms=duration_ms
+        )
+
+    def fail_compaction(
+        self, http_status: int | None, body: Any = None, *, now: int = 0, duration_ms: int | None = None
+    ) -> dict[str, Any]:
+        """Take the refusal of a pass, or (status None) that no answer came. The window stays as it was."""
+        return passes.fail_compaction(self, http_status, body, now=now, duration_ms=duration_ms)
+
+    # inside
+
+    def _answerable(self) -> Pending:
+        if self.pending is None:
+            raise ValueError("There is no planned request. Call plan first.")
+        return self.pending
+
+    def _expanded(self, given: list[Item]) -> list[Item]:
+        if not any(item.type == "item_reference" for item in given):
+            return given
+        known = {item.value["id"]: item for item in self.items if isinstance(item.value.get("id"), str)}
+        return [known.get(str(item.value.get("id")), item) if item.type == "item_reference" else item for item in given]
+
+    def _mismatch(self, given: Sequence[Item], at: int, expected: Match | None) -> dict[str, Any]:
+        if expected is None:
+            return {"first_mismatch_index": None, "mismatch_kind": "length_mismatch"}
+        now = matches(given[at : at + 1], returned=False)
+        preview = self.redact if self.policy.previews else None
+        return mismatch(at, expected.form, now[0].form if now else at_end(), preview=preview, known=expected)
+
+    def _shortened(self, given: list[Item], note: str) -> list[Item]:
+        """The newest part of a history that fits half the trigger, at a safe boundary, behind a note for the rest."""
+        room = self.policy.trigger(None) // 2
+        cuts = [k for k in boundaries(given) if k < len(given)]
+        fitting = [k for k in cuts if estimate(given[k:]) <= room]
+        cut = fitting[0] if fitting else (cuts[-1] if cuts else 0)
+        return [developer_note(note), *given[cut:]] if cut else given
+
+    def _note_loss(self, pending: Pending, output: Sequence[Item]) -> None:
+        if unresolved(item.value for item in pending.increment):
+            self.replay_loss_reason = "item_reference"
+        elif any(item.type == "reasoning" and not item.value.get("encrypted_content") for item in output):
+            self.replay_loss_reason = "reasoning_without_payload"
+
+    def _note_usage(self, usage: Mapping[str, Any] | None, covered: int) -> None:
+        reported = usage.get("input_tokens") if usage else None
+        usable = isinstance(reported, int) and reported > 0
+        self.reported_input_tokens = reported if usable else None
+        self.reported_at_items = covered if usable else 0
+        if usable:
+            self.awaiting_usage = False
+
+
+def developer_note(text: str) -> Item:
+    """A developer message that tells the model what it no longer sees."""
+    return Item.of({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
+
+
+def hashes_of(items: Sequence[Item]) -> list[str]:
+    """The hashes of the payloads of compaction items."""
+    return [payload_hash(text) for text in payloads(items)]
+
+
+def _tokens(usage: Mapping[str, Any] | None) -> int | None:
+    if not usage or not isinstance(usage.get("input_tokens"), int):
+        return None
+    spoken = usage.get("output_tokens")
+    return int(usage["input_tokens"]) + (spoken if isinstance(spoken, int) else 0)
+
+
+def _presentable(output: Sequence[Item]) -> list[Item]:
+    """What of an incomplete answer may be sent back: no half-written call, no reasoning at its end."""
+    kept = [
+        item
+        for item in output
+        if not (item.type.endswith("_call") and item.value.get("status") in ("incomplete", "in_progress"))
+    ]
+    while kept and kept[-1].type == "reasoning":
+        kept.pop()
+    return kept

@@ -1,0 +1,82 @@
+"""Items as they are sent: without ids that a provider which keeps nothing cannot know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reverie.window.items import COMPACTIONS, Item, Json, item_type, plain
+
+_ID_JOINS = frozenset({"mcp_approval_request", "local_shell_call_output", "program", "program_output"})
+_CALL_ID = frozenset({"function_call", "custom_tool_call"})
+
+
+def strip_for_compact(items: Iterable[Any], store: bool, *, known: Mapping[str, Item] | None = None) -> list[Any]:
+    """Copies of items fit to be sent. With `store` true they go as they are.
+
+    Else top-level `id` and `status` go, except where `id` is what joins a pair; a reference becomes the item it
+    means (from `known`, or nothing when the item itself is among `items`); reasoning without its payload is left
+    out. A compaction item is never touched, but for the older name of its type.
+    """
+    values = [item.value if isinstance(item, Item) else plain(item) for item in items]
+    if store:
+        return [_renamed(value) for value in values]
+    present = {value["id"] for value in values if _is_full(value)}
+    sent: list[Any] = []
+    for value in values:
+        if not isinstance(value, dict):
+            sent.append(value)
+            continue
+        kind = item_type(value)
+        if kind == "item_reference":
+            if value.get("id") in present:
+                continue
+            meant = (known or {}).get(str(value.get("id")))
+            if meant is None:
+                sent.append(value)
+                continue
+            present.add(str(value.get("id")))
+            value, kind = meant.value, meant.type
+        if kind == "reasoning" and not value.get("encrypted_content"):
+            continue
+        sent.append(_stripped(value, kind))
+    return sent
+
+
+def unresolved(items: Iterable[Any]) -> bool:
+    """Whether items still hold a reference that only a provider could resolve."""
+    return any(item_type(item) == "item_reference" for item in items)
+
+
+def without_message_ids(items: Sequence[Any]) -> list[Any]:
+    """Compact output whose reasoning is gone: the ids of its assistant messages would name items the provider pairs
+    with that reasoning, so they go."""
+    if any(item_type(item) == "reasoning" for item in items):
+        return list(items)
+    return [
+        {key: value for key, value in item.items() if key != "id"}
+        if isinstance(item, dict) and item_type(item) == "message" and item.get("role") == "assistant"
+        else item
+        for item in items
+    ]
+
+
+def _is_full(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("id"), str) and item_type(value) != "item_reference"
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("type") == "compaction_summary":
+        return {key: part for key, part in value.items() if key != "status"} | {"type": "compaction"}
+    return value
+
+
+def _stripped(value: Json, kind: str) -> Json:
+    if kind in COMPACTIONS:
+        renamed: Json = _renamed(value)
+        return renamed
+    gone = {"status"} if kind in _ID_JOINS else {"id", "status"}
+    copy = {key: part for key, part in value.items() if key not in gone}
+    if kind in _CALL_ID and not value.get("call_id") and value.get("id"):
+        copy["call_id"] = value["id"]
+    return copy
