@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reverie.core.errors import Invalid
 from reverie.host import Host, Parts
+from reverie.host.parts import FieldOptions
 from reverie.models.cipher import FileCipher
 from reverie.models.ledger import FileLedger
 from reverie.models.static import StaticEmbedder
@@ -37,6 +38,7 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             distillers={"llm": model} if (model := build_distiller(settings)) else {},
             own_secrets={"model-api-key": settings.model_api_key.reveal()} if settings.model_api_key else {},
             read_only=settings.read_only,
+            field=FieldOptions(settings.akashik_ref, settings.akashik_level, settings.akashik_faults),
         )
     )
 
@@ -85,8 +87,8 @@ def open_store(path: str) -> Store:
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:
     """The HTTP application: every door that speaks HTTP, on one host."""
     from reverie import __version__
-    from reverie.doors import openwop, rest
+    from reverie.doors import akashik, openwop, rest
     from reverie.serve.application import make_application
 
-    doors = [rest.door(), openwop.door(settings)]
+    doors = [rest.door(), openwop.door(settings), akashik.door(settings)]
     return make_application(settings, host, doors=doors, version=__version__, traces=traces)

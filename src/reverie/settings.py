@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from reverie.core.entry import valid_ref
 from reverie.core.errors import Invalid
 
 
@@ -90,6 +91,9 @@ class Settings:
         False, "OPENWOP_TEST_TRIGGER_COMPACTION", "with OPENWOP_MEMORY_COMPACTION: test seams of compaction; tests only"
     )
     openwop_seams: bool = _setting(False, "OPENWOP_TEST_SEAM_ENABLED", "the other OpenWOP test seams; tests only")
+    akashik_ref: str = _setting("akashik", "REVERIE_AKASHIK_REF", "the memory that is each tenant's Akashik Field")
+    akashik_level: int = _setting(3, "REVERIE_AKASHIK_LEVEL", "conformance level of the Field, 0 to 3")
+    akashik_faults: bool = _setting(False, "REVERIE_AKASHIK_TEST_FAULTS", "Akashik faults on request; tests only")
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
 
@@ -124,6 +128,10 @@ class Settings:
                 raise Invalid(f"{variable(name)} is one of {', '.join(allowed)}.")
         if not 0 <= self.port <= 65535:
             raise Invalid("REVERIE_PORT is 0 to 65535.")
+        if not 0 <= self.akashik_level <= 3:
+            raise Invalid("REVERIE_AKASHIK_LEVEL is 0 to 3.")
+        if not valid_ref(self.akashik_ref):
+            raise Invalid("REVERIE_AKASHIK_REF is the name of a memory.")
         if self.production and (on := self.seams):
             raise Invalid(
                 f"REVERIE_PRODUCTION is set and so are test seams ({', '.join(on)}). Unset one or the other.",
@@ -143,7 +151,11 @@ class Settings:
     @property
     def seams(self) -> tuple[str, ...]:
         """The test seams that are switched on, by group: for the start log, and for production to refuse."""
-        groups = (("openwop-compaction", self.compaction_seams), ("openwop", self.openwop_seams))
+        groups = (
+            ("openwop-compaction", self.compaction_seams),
+            ("openwop", self.openwop_seams),
+            ("akashik-faults", self.akashik_faults),
+        )
         return tuple(name for name, on in groups if on)
 
     @property

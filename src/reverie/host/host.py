@@ -10,6 +10,7 @@ from reverie.host.cursors import Cursors
 from reverie.host.dream import Dreaming
 from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
+from reverie.host.field.field import Field
 from reverie.host.keys import Keys
 from reverie.host.leases import Leases
 from reverie.host.lifecycle import Lifecycle
@@ -47,6 +48,7 @@ class Host:
         self.archives = Archives(parts, self.rules)
         self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
         self.forgetting = Forgetting(parts, self.rules, self.writing, self.archives)
+        self.field = Field(parts, self.rules, self.writing, self.archives, self.dreaming)
         self.consolidating = Consolidating(parts)
         self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
         self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating)

@@ -14,6 +14,18 @@ from reverie.store.contract import Store
 
 
 @dataclass(frozen=True, slots=True)
+class FieldOptions:
+    """How the Akashik Field of each tenant runs."""
+
+    ref: str = "akashik"
+    """The memory that is the Field."""
+    level: int = 3
+    """Its conformance level: what a level lacks is refused."""
+    faults: bool = False
+    """Whether faults can be had on request, for tests."""
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one host."""
 
@@ -30,3 +42,4 @@ class Parts:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False
+    field: FieldOptions = field(default_factory=FieldOptions)

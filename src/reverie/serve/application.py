@@ -109,6 +109,7 @@ class Refusal:
             known=await self._known(request),
             correlation=request.scope["state"].get("request_id"),
             quota_seconds=max(self._settings.sweep_seconds, 1),
+            shape=door.shape(request.scope["path"]) if door else None,
         )
         return await to_thread.run_sync(render)
 
@@ -122,13 +123,18 @@ class Refusal:
 
     async def http(self, request: Request, fault: HTTPException) -> Response:
         """What no route answers."""
+        path = request.scope["path"]
+        door = door_of(self._doors, path)
+        shape = door.shape(path) if door else None
         if fault.status_code == 405:
             routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
             allowed = ", ".join(sorted({method for route in routes for method in getattr(route, "methods", ())}))
-            return problem(405, "method_not_allowed", f"This path answers {allowed}.", headers={"Allow": allowed})
+            said = f"This path answers {allowed}."
+            return problem(405, "method_not_allowed", said, headers={"Allow": allowed}, shape=shape)
         if fault.status_code == 404:
-            return problem(404, "not_found", "There is nothing at this path. See /v1/openapi.json.")
-        return problem(fault.status_code, "validation_error", "The request cannot be read.", headers=fault.headers)
+            return problem(404, "not_found", "There is nothing at this path. See /v1/openapi.json.", shape=shape)
+        said = "The request cannot be read."
+        return problem(fault.status_code, "validation_error", said, headers=fault.headers, shape=shape)
 
     async def _known(self, request: Request) -> KnownSecrets:
         actor: Actor | None = request.scope["state"].get("actor")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from starlette.routing import BaseRoute
 
@@ -25,8 +27,14 @@ class Door:
     """The scope that a method on a raw path needs, for protocols whose scopes differ by method."""
     code_of: Callable[[ReverieError], str] | None = None
     """The protocol's word for an error; the core's own without it."""
+    body_of: Callable[[str, str, str, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """The protocol's error body from path, code, message and details; the host's own without it."""
     public: frozenset[str] = frozenset()
     """Paths under the prefix that anyone may read."""
+
+    def shape(self, path: str) -> Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]] | None:
+        """How errors at a path look, when the protocol has a body of its own."""
+        return partial(self.body_of, path) if self.body_of is not None else None
 
     def covers(self, path: str) -> bool:
         """Whether a raw path belongs to this door."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -12,6 +12,8 @@ from reverie.core.errors import ReverieError
 from reverie.redact import KnownSecrets, Redactor
 
 _LONGEST_MESSAGE = 600
+Shape = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
+"""Code, message and details as a protocol's own error body."""
 
 NEXT = {
     "unauthenticated": "Send the header `Authorization: Bearer KEY`. `reverie keys create` makes a key.",
@@ -36,8 +38,12 @@ def problem(
     *,
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
+    shape: Shape | None = None,
 ) -> Response:
-    """An error answer. `details` is left out when there is nothing to say in it."""
+    """An error answer. `details` is left out when there is nothing to say in it. `shape` is a door's own error body."""
+    if shape is not None:
+        shaped = shape(code, message[:_LONGEST_MESSAGE], details or {})
+        return Response(orjson.dumps(shaped, default=str), status, headers, "application/json")
     body: dict[str, Any] = {"error": code, "message": message[:_LONGEST_MESSAGE]}
     shown = {"next": NEXT[code], **(details or {})} if code in NEXT else dict(details or {})
     if shown:
@@ -54,6 +60,7 @@ def answer(
     known: KnownSecrets = KnownSecrets.EMPTY,
     correlation: str | None = None,
     quota_seconds: int = 60,
+    shape: Shape | None = None,
 ) -> Response:
     """An error of the core as an answer. Its texts pass the redactor: a caller may have put a secret anywhere."""
     details: dict[str, Any] = dict(error.details)
@@ -70,4 +77,4 @@ def answer(
     if status == 503:
         headers["Retry-After"] = "5"
     message = redactor.text(error.message, known).text
-    return problem(status, code or error.reason, message, details=details, headers=headers)
+    return problem(status, code or error.reason, message, details=details, headers=headers, shape=shape)

@@ -1,0 +1,26 @@
+"""Akashik: a Field that teams of agents share, under /akashik."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reverie.serve.door import Door
+    from reverie.settings import Settings
+
+
+def door(settings: Settings) -> Door:
+    """The door, ready to be mounted."""
+    from reverie.doors.akashik.errors import body_of, code_of, status_of
+    from reverie.doors.akashik.routes import routes
+    from reverie.doors.akashik.wire import PREFIX
+    from reverie.serve.door import Door
+
+    return Door(
+        name="akashik",
+        prefix=PREFIX,
+        routes=routes(settings),
+        status_of=status_of,
+        code_of=code_of,
+        body_of=body_of,
+    )

@@ -1,0 +1,33 @@
+"""State of the Field that is not memory: agents, sessions, tasks, conflicts, handoffs. JSON documents, versioned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from reverie.store.contract import ReadTx, WriteTx
+
+
+def load(tx: ReadTx, space: str, key: str) -> tuple[dict[str, Any], int] | None:
+    """A document and its version."""
+    found = tx.load(space, key)
+    return None if found is None or found.body is None else (orjson.loads(found.body), found.version)
+
+
+def save(tx: WriteTx, space: str, key: str, body: dict[str, Any], *, seq: int, expected: int | None) -> None:
+    """The next version, if `expected` is the newest (0: there is none); else Conflict, and the Field tries again."""
+    tx.save(space, key, orjson.dumps(body), seq=seq, expected=expected)
+
+
+def each(tx: ReadTx, space: str, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], int]]:
+    """Every document of a space by key: key, body, version."""
+    cursor: str | None = None
+    while True:
+        page = tx.documents(space, prefix=prefix, cursor=cursor)
+        for found in page.items:
+            yield found.key, orjson.loads(found.body or b"{}"), found.version
+        cursor = page.cursor
+        if cursor is None:
+            return

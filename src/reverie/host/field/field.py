@@ -1,0 +1,315 @@
+"""The Field: every operation passes here, in one order of checks and one transaction.
+
+Envelope, then whether this level has the operation, then the agent and its credential, then the session, then the
+clock, then (in the operation) payload and authority, then the work. The tick of the clock, the answer remembered for
+repeats and everything the operation changes are one commit: who sees epoch E sees everything at or below E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Scope
+from reverie.core.errors import Conflict, ReverieError, StoreBusy
+from reverie.core.event import keyed_hash
+from reverie.host.field import conflicts
+from reverie.host.field.agents import Agent, each_agent, load_agent
+from reverie.host.field.call import Again, Call, Operation, Ready, Services
+from reverie.host.field.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, read_envelope
+from reverie.host.field.errors import FieldError, translated
+from reverie.host.field.faults import Faults
+from reverie.host.field.operations import TABLE
+from reverie.host.field.sessions import check_session, enter, load_session
+from reverie.host.field.units import ARCHIVED, HOT, PURGED, find_unit, shown_unit
+from reverie.host.field.visibility import CredentialView, View
+from reverie.host.rules import Rules
+from reverie.store.contract import ReadTx, WriteTx
+
+if TYPE_CHECKING:
+    from reverie.host.archives import Archives
+    from reverie.host.dream import Dreaming
+    from reverie.host.parts import Parts
+    from reverie.host.rules import RuleBook
+    from reverie.host.write import Writing
+
+REMEMBERED_MS = 24 * 3_600_000
+_TRIES = 50
+MAX_LOG_PAGE = 10_000
+
+
+class _Repeated(Exception):
+    """The message was answered before."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+
+
+class Field:
+    """A memory that a team of agents shares."""
+
+    def __init__(
+        self, parts: Parts, rulebook: RuleBook, writing: Writing, archives: Archives, dreaming: Dreaming
+    ) -> None:
+        self.services = Services(
+            parts=parts,
+            rulebook=rulebook,
+            writing=writing,
+            archives=archives,
+            dreaming=dreaming,
+            faults=Faults(enabled=parts.field.faults),
+            ref=parts.field.ref,
+            level=parts.field.level,
+        )
+
+    def perform(self, actor: Actor, document: Any, *, operation: str | None = None) -> dict[str, Any]:
+        """Carry out one message. `operation` is what the address is for. Raises FieldError, and nothing else.
+
+        A repeat of a message (same agent, operation and id) is answered as the first was and does nothing.
+        """
+        named: str | None = operation
+        try:
+            envelope = read_envelope(document, operation)
+            named = envelope.operation
+            row = TABLE[envelope.operation]
+            if row.level > self.services.level:
+                raise FieldError(
+                    "UNSUPPORTED_OPERATION",
+                    f"{row.name} is of Level {row.level}; this Field is of Level {self.services.level}.",
+                )
+            actor.require(row.right)
+            return self._perform(actor, envelope, row)
+        except ReverieError as error:
+            made = translated(error, named)
+            if made is error:
+                raise
+            raise made from error
+
+    def _perform(self, actor: Actor, envelope: Envelope, row: Operation) -> dict[str, Any]:
+        scope = Scope(actor.tenant, self.services.ref)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], dict[str, Any]]:
+            ready = self._ready(actor, envelope, rules)
+            prepared: Any = None
+            if row.prepare is not None:
+                look = self.services.parts.store.read(scope, lambda tx: self._look(tx, ready, envelope, row))
+                prepared = row.prepare(look)
+            return lambda tx: self._execute(tx, ready, envelope, row, prepared)
+
+        for _ in range(_TRIES):
+            try:
+                return self.services.rulebook.guarded(actor.tenant, prepare, scope)
+            except _Repeated as repeated:
+                return repeated.answer
+            except Again:
+                continue
+            except Conflict as fault:
+                if fault.reason != Conflict.code:
+                    raise
+        raise StoreBusy()
+
+    def _ready(self, actor: Actor, envelope: Envelope, rules: Rules) -> Ready:
+        """The message without secrets: whatever an operation stores was redacted here."""
+        services, known = self.services, rules.known
+        redactor = services.parts.redactor
+        payload, findings = redactor.value(dict(envelope.payload), known)
+        session = envelope.session_id
+        return Ready(
+            services=services,
+            rules=rules,
+            actor=actor,
+            operation=envelope.operation,
+            agent_id=redactor.text(envelope.agent_id, known).text,
+            session_id=redactor.text(session, known).text if session is not None else None,
+            payload=cast("dict[str, Any]", payload),
+            findings=findings,
+        )
+
+    def _look(self, tx: ReadTx, ready: Ready, envelope: Envelope, row: Operation) -> Ready:
+        """The checks before slow work, on a snapshot; they are made again inside the transaction."""
+        self._repeat(tx, ready, envelope, row)
+        checked = replace(ready)
+        self._admit(tx, checked, row)
+        _tick(tx, envelope.epoch, ready)
+        return checked
+
+    def _execute(self, tx: WriteTx, ready: Ready, envelope: Envelope, row: Operation, prepared: Any) -> dict[str, Any]:
+        key, digest = self._repeat(tx, ready, envelope, row)
+        call = self._call(tx, ready)
+        self._admit(tx, call, row)
+        call.prepared = prepared
+        call.clock, call.received = tx.head().epoch, envelope.epoch
+        call.epoch = _tick(tx, envelope.epoch, ready)
+        if row.in_session:
+            enter(call)
+        result = row.execute(call)
+        if not call.logged:
+            call.append(row.event)
+        kept = orjson.dumps({"epoch": call.epoch, "result": result})
+        tx.remember_answer(key, digest, kept, until=tx.now + REMEMBERED_MS)
+        shown = row.show(call, result) if row.show else result
+        return {**shown, "epoch": call.epoch}
+
+    def _repeat(self, tx: ReadTx, ready: Ready, envelope: Envelope, row: Operation) -> tuple[str, str]:
+        """Raise what was answered before, if anything was; else the key and digest to remember the answer by."""
+        secret = tx.log_key()
+        name = orjson.dumps([ready.actor.id, envelope.agent_id, envelope.operation, envelope.id]).decode()
+        key, digest = f"akashik/{keyed_hash(secret, name)}", keyed_hash(secret, envelope.fingerprint())
+        stored = tx.recall_answer(key)
+        if stored is None:
+            return key, digest
+        if stored[0] != digest:
+            raise FieldError("DUPLICATE_MESSAGE", "A message of this id was sent before, with another body.")
+        before = orjson.loads(stored[1])
+        shown = before["result"]
+        if row.show is not None:
+            call = self._call(cast("WriteTx", tx), ready)
+            call.agent = load_agent(tx, ready.agent_id)
+            call.session = load_session(tx, ready.session_id) if ready.session_id else None
+            call.epoch = before["epoch"]
+            shown = row.show(call, shown)
+        raise _Repeated({**shown, "epoch": before["epoch"]})
+
+    def _call(self, tx: WriteTx, ready: Ready) -> Call:
+        return Call(
+            services=ready.services,
+            rules=ready.rules,
+            actor=ready.actor,
+            operation=ready.operation,
+            agent_id=ready.agent_id,
+            session_id=ready.session_id,
+            payload=ready.payload,
+            findings=ready.findings,
+            agent=ready.agent,
+            session=ready.session,
+            tx=tx,
+        )
+
+    def _admit(self, tx: ReadTx, ready: Ready, row: Operation) -> None:
+        """The agent, bound to this credential, and the session it names."""
+        if row.name != "REGISTER":
+            agent = load_agent(tx, ready.agent_id)
+            if agent is None:
+                raise FieldError("AGENT_NOT_REGISTERED", "No agent of this id is registered.")
+            if agent.credential != ready.actor.id:
+                raise FieldError("AGENT_NOT_REGISTERED", "This agent was registered by another credential.")
+            ready.agent = agent
+        if ready.session_id is not None:
+            ready.session = load_session(tx, ready.session_id)
+            if row.in_session:
+                check_session(ready, ready.session)
+
+    # what is read without a message
+
+    def status(self, actor: Actor) -> dict[str, Any]:
+        """The Field in numbers."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            head = tx.head()
+            return {
+                "status": "ok",
+                "protocol": PROTOCOL,
+                "protocol_version": VERSION,
+                "conformance_level": self.services.level,
+                "epoch": head.epoch,
+                "units": {"hot": tx.count(HOT), "archived": tx.count(ARCHIVED), "purged": tx.count(PURGED)},
+                "agents": sum(1 for _ in each_agent(tx)),
+                "conflicts_open": conflicts.open_count(tx),
+                "log": {"events": head.seq, "head_hash": head.hash},
+            }
+
+        return self._read(actor, body)
+
+    def agents(self, actor: Actor) -> dict[str, Any]:
+        """Every registered agent."""
+        return self._read(actor, lambda tx: {"agents": [agent.document() for agent in each_agent(tx)]})
+
+    def conflicts(self, actor: Actor, *, agent_id: str | None = None, session_id: str | None = None) -> dict[str, Any]:
+        """Unresolved conflicts that the credential may see."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            view = self._credential_view(tx, actor)
+            found = conflicts.unresolved_for(tx, view, agent_id=agent_id, session_id=session_id)
+            return {"conflicts": found}
+
+        return self._read(actor, body)
+
+    def unit(self, actor: Actor, unit_id: str) -> dict[str, Any]:
+        """One unit, hot or archived, under the rules of visibility."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            entry = find_unit(tx, unit_id)
+            if entry is None or not self._credential_view(tx, actor).reaches(entry):
+                raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
+            return shown_unit(tx, entry)
+
+        return self._read(actor, body)
+
+    def log(
+        self,
+        actor: Actor,
+        *,
+        after_seq: int = 0,
+        limit: int = 1000,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> dict[str, Any]:
+        """The event log after a position: every event the credential may know of."""
+        if after_seq < 0 or not 1 <= limit <= MAX_LOG_PAGE:
+            raise FieldError("INVALID_REQUEST", f"after_seq is 0 or more, limit is 1 to {MAX_LOG_PAGE}.")
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            view, head = self._credential_view(tx, actor), tx.head()
+            found: list[Mapping[str, Any]] = []
+            at = after_seq
+            while len(found) < limit:
+                page = tx.read_log(after=at, limit=1000)
+                for event in page:
+                    at = event.seq
+                    if session_id is not None and event.session != session_id:
+                        continue
+                    if agent_id is not None and event.actor != agent_id:
+                        continue
+                    if view.enters(event.session):
+                        found.append(event.document())
+                        if len(found) == limit:
+                            break
+                if len(page) < 1000:
+                    break
+            return {"events": found, "head_seq": head.seq, "head_hash": head.hash}
+
+        return self._read(actor, body)
+
+    def _credential_view(self, tx: ReadTx, actor: Actor) -> CredentialView:
+        level = self.services.level
+        views = [
+            View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
+            for agent in each_agent(tx)
+            if agent.credential == actor.id
+        ]
+        return CredentialView(views, View(tx, level=level, agent=None, authority=actor.authority))
+
+    def _read(self, actor: Actor, body: Callable[[ReadTx], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            actor.require(Right.READ)
+            return self.services.parts.store.read(Scope(actor.tenant, self.services.ref), body)
+        except ReverieError as error:
+            made = translated(error)
+            if made is error:
+                raise
+            raise made from error
+
+
+def _tick(tx: ReadTx, received: int, ready: Ready) -> int:
+    """The epoch of this operation: past the Field's clock and the sender's."""
+    clock = tx.head().epoch
+    if received >= LIMIT_EPOCH and received > clock:
+        raise FieldError("EPOCH_OVERFLOW", "An epoch is below 2^53.", operation=ready.operation)
+    return max(clock, received) + 1
+
+
+__all__ = ["Agent", "Field"]

@@ -1,0 +1,15 @@
+"""HANDOFF."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reverie.core.actor import Right
+from reverie.host.field.call import Call, Operation
+
+
+def _execute(call: Call) -> dict[str, Any]:
+    raise call.error("UNSUPPORTED_OPERATION", "Not yet.")
+
+
+HANDOFF = Operation("HANDOFF", level=2, execute=_execute, right=Right.WRITE)

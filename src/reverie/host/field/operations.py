@@ -1,0 +1,39 @@
+"""The table of operations: each with the level that has it. What is not here, the Field does not do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reverie.host.field import (
+    agents,
+    attune,
+    compact,
+    conflicts,
+    handoff,
+    record,
+    replay,
+    sessions,
+    subscriptions,
+    tasks,
+)
+from reverie.host.field.call import Operation
+
+TABLE: Mapping[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        agents.REGISTER,
+        agents.DEREGISTER,
+        record.RECORD,
+        attune.ATTUNE,
+        conflicts.DETECT,
+        conflicts.MERGE,
+        subscriptions.SUBSCRIBE,
+        replay.REPLAY,
+        compact.COMPACT,
+        tasks.COORDINATE,
+        handoff.HANDOFF,
+        sessions.SESSION,
+    )
+}
+STRATEGIES: Mapping[str, int] = conflicts.STRATEGIES
+"""Strategies of MERGE, each with the level that has it."""

@@ -1,0 +1,148 @@
+"""A MemoryUnit is an Entry: kind is its type, state its status, links its relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reverie.core.clock import to_iso
+from reverie.core.entry import Draft, Entry, EntryState, Link, Source
+from reverie.core.query import Filter
+from reverie.store.contract import ReadTx
+
+TYPES = (
+    "finding",
+    "decision",
+    "observation",
+    "intention",
+    "assumption",
+    "constraint",
+    "question",
+    "contradiction",
+    "synthesis",
+    "correction",
+    "human_directive",
+)
+RELATIONS = (
+    "supports",
+    "contradicts",
+    "depends_on",
+    "supersedes",
+    "caused_by",
+    "elaborates",
+    "answers",
+    "blocks",
+    "informs",
+)
+STATUSES = ("active", "draft", "superseded", "retracted", "contested", "pending_enrichment")
+UNIT_STATES = frozenset(EntryState(status) for status in STATUSES)
+"""The states in which an entry is a unit; the others are how other doors let entries go."""
+ANY_UNIT = Filter(states=UNIT_STATES, archived=None, gone=True, expired=None)
+"""Every unit that still has text, hot or archived."""
+HOT = Filter(states=UNIT_STATES, archived=False, gone=True, expired=None)
+ARCHIVED = Filter(states=UNIT_STATES, archived=True, gone=True, expired=None)
+PURGED = Filter(states=frozenset({EntryState.ERASED}), archived=None, gone=True, expired=None)
+
+
+def type_of(entry: Entry) -> str:
+    """The unit's type. What another door wrote is an observation."""
+    return entry.kind if entry.kind in TYPES else "observation"
+
+
+def status_of(entry: Entry) -> str:
+    """The unit's status."""
+    return entry.state.value if entry.state in UNIT_STATES else EntryState.RETRACTED.value
+
+
+def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> dict[str, Any]:
+    """The unit on the wire. `content` stands in for the entry's own when it was shortened."""
+    attributes = entry.attributes
+    intent = attributes.get("intent")
+    confidence = attributes.get("confidence")
+    shown: dict[str, Any] = {
+        "id": entry.id,
+        "mode": "draft" if entry.state is EntryState.DRAFT else str(attributes.get("mode", "committed")),
+        "type": type_of(entry),
+        "content": entry.content if content is None else content,
+        "intent": {
+            "purpose": f"written through {entry.source.door or 'reverie'}",
+            "task_id": None,
+            "question": None,
+            **(intent if isinstance(intent, dict) else {}),
+        },
+        "confidence": confidence if isinstance(confidence, dict) else None,
+        "source": {
+            "agent_id": entry.source.actor,
+            "agent_role": entry.source.role or entry.source.door or "unknown",
+            "session_id": entry.source.session,
+            "timestamp": to_iso(entry.created_at),
+        },
+        "relations": [
+            {"type": link.type, "target_id": link.to_id, "description": link.note}
+            for link in links
+            if link.type in RELATIONS
+        ],
+        "status": status_of(entry),
+        "epoch": entry.epoch,
+    }
+    if entry.archived:
+        shown["archived"] = True
+        shown["archived_epoch"] = attributes.get("archived_epoch")
+    if "derived_from_types" in attributes:
+        shown["derived_from_types"] = attributes["derived_from_types"]
+    return shown
+
+
+def shown_unit(tx: ReadTx, entry: Entry) -> dict[str, Any]:
+    """The unit on the wire, with its relations."""
+    return unit(entry, tx.links(entry.id))
+
+
+def find_unit(tx: ReadTx, unit_id: str) -> Entry | None:
+    """A unit that still has text, hot or archived, whoever may see it."""
+    return tx.get(unit_id, where=ANY_UNIT)
+
+
+def intent_of(entry: Entry) -> Mapping[str, Any]:
+    """Why it was recorded."""
+    intent = entry.attributes.get("intent")
+    return intent if isinstance(intent, dict) else {}
+
+
+def task_of(entry: Entry) -> str | None:
+    """The task it belongs to."""
+    task = intent_of(entry).get("task_id")
+    return task if isinstance(task, str) else None
+
+
+def score_of(entry: Entry) -> float | None:
+    """How sure its author is."""
+    confidence = entry.attributes.get("confidence")
+    score = confidence.get("score") if isinstance(confidence, dict) else None
+    return float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None
+
+
+def draft(
+    *,
+    kind: str,
+    content: str,
+    mode: str,
+    intent: Mapping[str, Any],
+    confidence: Mapping[str, Any] | None,
+    author: str,
+    role: str,
+    session: str | None,
+    state: EntryState,
+    more: Mapping[str, Any] | None = None,
+) -> Draft:
+    """A unit as a draft of an entry, for `writing.prepare`."""
+    attributes: dict[str, Any] = {"mode": mode, "intent": dict(intent), **(more or {})}
+    if confidence is not None:
+        attributes["confidence"] = dict(confidence)
+    return Draft(
+        content=content,
+        kind=kind,
+        attributes=attributes,
+        source=Source(actor=author, role=role, session=session),
+        state=state,
+    )
