@@ -93,8 +93,30 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-class Server(uvicorn.Server):
-    """uvicorn, with our line on stdout, streams that end at a signal, and exit status 0 after a clean stop."""
+class Drained(uvicorn.Server):
+    """uvicorn that finishes the work at hand at a signal, and then leaves with exit status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again afterwards: a drained stop is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.should_exit and number == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+
+class Server(Drained):
+    """The host's server, with our line on stdout and streams that end at a signal."""
 
     def __init__(self, app: FastAPI, url: str) -> None:
         config = uvicorn.Config(
@@ -123,24 +145,6 @@ class Server(uvicorn.Server):
         self._app.state.health.stopping = True
         self._app.state.tail.stop()
         await super().shutdown(sockets)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle signals without raising them again afterwards: a drained stop is a success."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _on_signal(self, number: int, _: FrameType | None) -> None:
-        if self.should_exit and number == signal.SIGINT:
-            self.force_exit = True
-        self.should_exit = True
 
 
 def _lifespan(worker: Worker, *, start: bool) -> Any:

@@ -1,0 +1,145 @@
+"""The proxy: any client with a configurable base URL gains a bounded window; everything else passes through.
+
+A request to `/v1/responses` belongs to a window when it names a scope: the header `x-reverie-scope`, else its
+`prompt_cache_key`. All other traffic goes to the upstream and back byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from reverie.core.clock import SystemClock
+from reverie.core.ports import Clock
+from reverie.doors.responses.relay import (
+    Caller,
+    CallerLeft,
+    Header,
+    Receive,
+    Scope,
+    Send,
+    Upstream,
+    answer,
+    error_body,
+    forwarded,
+    header,
+    pass_through,
+    raw_path,
+)
+from reverie.doors.responses.status import PATH, Counts, local, show
+
+MOST_BYTES = 64 * 2**20
+"""Longer requests are not looked into: they pass through."""
+SCOPE = b"x-reverie-scope"
+STATUS = b"x-reverie-window-status"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that belongs to a window."""
+
+    scope_id: str
+    body: dict[str, Any]
+    headers: Sequence[Header]
+    """As they go upstream, without those that describe the body."""
+    path: bytes
+    query: bytes
+
+
+class Windows(Protocol):
+    """What the proxy needs of the windows."""
+
+    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int:
+        """Answer one request through its window; returns the status that was sent."""
+
+    def listed(self) -> Sequence[Mapping[str, Any]]:
+        """The windows, without their items."""
+
+
+class Proxy:
+    """An ASGI application."""
+
+    def __init__(
+        self, upstream: Upstream, windows: Windows | None, *, counts: Counts | None = None, clock: Clock | None = None
+    ) -> None:
+        self.upstream = upstream
+        self.windows = windows
+        self.counts = counts or Counts((clock or SystemClock()).now())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection event."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            caller = Caller(receive)
+            try:
+                await self._http(scope, caller, send)
+            except CallerLeft:
+                self.counts.requests["caller_left"] += 1
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _http(self, scope: Scope, caller: Caller, send: Send) -> None:
+        path, headers = raw_path(scope), list(scope["headers"])
+        if path in (PATH, PATH + b".json") and scope["method"] in ("GET", "HEAD"):
+            if not local(headers):
+                await answer(send, 403, error_body("The status is for this machine only.", "forbidden"))
+                return
+            from anyio import to_thread
+
+            listed = await to_thread.run_sync(self.windows.listed) if self.windows else ()
+            document = self.counts.document(self.upstream.url, listed)
+            await show(send, headers, document, as_json=path != PATH)
+            return
+        extra: list[Header] = []
+        if scope["method"] == "POST" and self.windows is not None and self.upstream.inside(path) == b"/responses":
+            asked, said = await self._understood(scope, caller, headers)
+            if asked is not None:
+                self.counts.requests["windowed"] += 1
+                await self.windows.turn(asked, caller, send)
+                return
+            if said:
+                self.counts.requests[said] += 1
+                extra.append((STATUS, said.encode()))
+        self.counts.requests["passed_through"] += not extra
+        status = await pass_through(self.upstream, scope, caller, send, extra)
+        self.counts.requests["upstream_fault"] += status in (0, 502)
+
+    async def _understood(
+        self, scope: Scope, caller: Caller, headers: Sequence[Header]
+    ) -> tuple[Asked | None, str | None]:
+        """(the request, None) when it belongs to a window; else (None, why it passes through although it could)."""
+        if header(headers, b"content-encoding") not in (None, b"identity"):
+            return None, None
+        raw = await caller.look(MOST_BYTES)
+        if raw is None:
+            return None, None
+        try:
+            body = json.loads(raw)
+        except (ValueError, RecursionError):
+            return None, None
+        if not isinstance(body, dict):
+            return None, None
+        named = header(headers, SCOPE)
+        scope_id: Any = named.decode("utf-8", "replace").strip() if named is not None else body.get("prompt_cache_key")
+        if not isinstance(scope_id, str) or not scope_id or "input" not in body:
+            return None, None
+        if body.get("previous_response_id") is not None or body.get("conversation") is not None:
+            return None, "client_managed_chain"
+        if body.get("background"):
+            return None, "background"
+        left = (b"content-length", b"accept-encoding")
+        sent = [(name, value) for name, value in forwarded(headers) if name.lower() not in left]
+        return Asked(scope_id, body, sent, raw_path(scope), scope["query_string"]), None
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            event = await receive()
+            if event["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            elif event["type"] == "lifespan.shutdown":
+                await self.upstream.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return

@@ -1,0 +1,117 @@
+"""What the proxy shows of itself: counts and windows, as JSON and as a page. No text, no payload, no credential."""
+
+from __future__ import annotations
+
+import html
+import ipaddress
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from reverie.core.clock import to_iso
+from reverie.doors.responses.relay import Header, Send, header, start
+
+PATH = b"/reverie/status"
+SHOWN = 200
+
+
+@dataclass
+class Counts:
+    """What happened since the start."""
+
+    started_at: int
+    requests: Counter[str] = field(default_factory=Counter)
+    """By what became of them: passed_through, windowed, client_managed_chain, upstream_fault."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    passes: Counter[str] = field(default_factory=Counter)
+    cache_loss: Counter[str] = field(default_factory=Counter)
+    tokens: Counter[str] = field(default_factory=Counter)
+
+    def document(self, upstream: str, windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The status as JSON."""
+        return {
+            "name": "reverie proxy",
+            "upstream": upstream,
+            "startedAt": to_iso(self.started_at),
+            "requests": dict(self.requests),
+            "continuation": dict(self.statuses),
+            "remoteCompaction": dict(self.passes),
+            "cacheLoss": dict(self.cache_loss),
+            "tokens": dict(self.tokens),
+            "windows": list(windows),
+        }
+
+
+def local(headers: Sequence[Header]) -> bool:
+    """Whether a request names a loopback host. A page of another site that reaches us by a name of its own does not."""
+    named = (header(headers, b"host") or b"").decode("latin-1")
+    name = named.rsplit(":", 1)[0].strip("[]") if not named.endswith("]") else named.strip("[]")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+async def show(send: Send, headers: Sequence[Header], document: Mapping[str, Any], *, as_json: bool) -> int:
+    """Answer the status route: a page for browsers, JSON for everyone else."""
+    page = not as_json and b"text/html" in (header(headers, b"accept") or b"")
+    data = _page(document).encode() if page else orjson.dumps(document)
+    kind = b"text/html; charset=utf-8" if page else b"application/json"
+    answered: list[Header] = [
+        (b"content-type", kind),
+        (b"content-length", str(len(data)).encode()),
+        (b"cache-control", b"no-store"),
+        (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+    await send(start(200, answered))
+    await send({"type": "http.response.body", "body": data})
+    return 200
+
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
+table{border-collapse:collapse;margin:.5rem 0 1.5rem}
+td,th{padding:.2rem .8rem .2rem 0;text-align:left;border-bottom:1px solid #ddd}
+td.n{text-align:right}
+@media(prefers-color-scheme:dark){body{background:#16181c;color:#ddd}td,th{border-color:#333}}
+"""
+_TITLES = {
+    "requests": "Requests",
+    "continuation": "Continuation",
+    "remoteCompaction": "Compaction passes",
+    "cacheLoss": "Cache loss",
+    "tokens": "Tokens",
+}
+_COLUMNS = ("scope", "generation", "items", "compactionItems", "reportedInputTokens", "mode", "model")
+
+
+def _page(document: Mapping[str, Any]) -> str:
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Reverie proxy</title>",
+        f"<style>{_STYLE}</style><h1>Reverie proxy</h1>",
+        f"<p>Upstream {_text(document['upstream'])}, since {_text(document['startedAt'])}.</p>",
+    ]
+    for name, title in _TITLES.items():
+        counted = document[name]
+        if counted:
+            rows = "".join(f"<tr><td>{_text(key)}<td class=n>{_text(value)}" for key, value in sorted(counted.items()))
+            parts.append(f"<h2>{title}</h2><table>{rows}</table>")
+    parts.append("<h2>Windows</h2>")
+    windows = document["windows"]
+    if windows:
+        head = "".join(f"<th>{name}" for name in _COLUMNS)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{_text(window.get(name, ''))}" for name in _COLUMNS) for window in windows[:SHOWN]
+        )
+        parts.append(f"<table><tr>{head}{rows}</table>")
+    else:
+        parts.append("<p>None yet. Send requests with the header x-reverie-scope, or with a prompt_cache_key.</p>")
+    return "".join(parts)
+
+
+def _text(value: Any) -> str:
+    return html.escape("" if value is None else str(value))
