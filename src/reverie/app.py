@@ -16,14 +16,17 @@ from reverie.models.static import StaticEmbedder
 from reverie.models.tokens import TokenCounter
 from reverie.settings import Settings
 from reverie.store.sqlite import SqliteStore
+from reverie.worker import Worker
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from reverie.dream.request import Distiller
     from reverie.models.chat import ChatModel
+    from reverie.ops.metrics import Metrics
     from reverie.ops.traces import Traces
     from reverie.store.contract import Store
+    from reverie.worker import Runner
 
 
 def build_host(settings: Settings, *, create: bool = True) -> Host:
@@ -82,6 +85,11 @@ def build_distiller(settings: Settings) -> Distiller | None:
 def open_store(path: str) -> Store:
     """The store in an existing file, such as a backup: nothing is made when there is none."""
     return SqliteStore(path, create=False)
+
+
+def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = None) -> Runner:
+    """Who runs the jobs of this host, in this process."""
+    return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
 
 
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:

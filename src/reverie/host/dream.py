@@ -22,12 +22,22 @@ from reverie.dream.archive import archive_bytes, archive_document, index_entry
 from reverie.dream.plan import DREAM_KIND, Work, require, to_source
 from reverie.dream.request import Distiller, Extractive
 from reverie.dream.verify import GateReport
-from reverie.host.archives import ARCHIVE_SPACE, WORK_SPACE, Archives
+from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.host.gating import Distilled, Gating
 from reverie.host.lifecycle import purge
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
-from reverie.host.reports import about, gate_document, mark, output_draft, roomy, save_report, source_traces, trace
+from reverie.host.reports import (
+    about,
+    gate_document,
+    load_report,
+    mark,
+    output_draft,
+    roomy,
+    save_report,
+    source_traces,
+    trace,
+)
 from reverie.host.rules import RuleBook, Rules
 from reverie.host.snapshot import DISTILLED_FROM, Snapshot, Snapshots, effective_budget
 from reverie.host.spend import SpendGuard, Spending
@@ -193,6 +203,8 @@ class Dreaming:
             output = self._writing.prepare(actor, plan.ref, [draft], roomy(rules))[0]
 
             def body(tx: WriteTx) -> DreamReport:
+                if tx.load(DREAM_SPACE, dream_id) is not None:  # whoever took this dream over was faster
+                    return load_report(tx, dream_id)
                 self._unchanged(tx, snapshot.entries)
                 seq = self._append(tx, actor, plan, dream_id, snapshot, output, budget, gates, checksum)
                 tx.insert(output.entry, seq=seq, terms=output.terms, vector=output.vector, minted=True)

@@ -11,6 +11,7 @@ from reverie.host.dream import Dreaming
 from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
 from reverie.host.field.field import Field
+from reverie.host.jobs import Jobs
 from reverie.host.keys import Keys
 from reverie.host.leases import Leases
 from reverie.host.lifecycle import Lifecycle
@@ -56,6 +57,7 @@ class Host:
         self.spending = Spending(parts)
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)
+        self.jobs = Jobs(parts)
 
     def tenants(self) -> list[str]:
         """Every tenant. For the worker and the command line; no door that a tenant can reach calls it."""

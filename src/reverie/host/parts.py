@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from reverie.core.clock import SystemClock
 from reverie.core.ids import TimeIds
+from reverie.core.job import JobQueue
 from reverie.core.ports import Cipher, Clock, Embedder, ForgetLedger, Ids, TokenCounter
 from reverie.dream.request import Distiller
 from reverie.redact import Redactor
@@ -39,6 +40,8 @@ class Parts:
     """Beside the model-free one, which is always there."""
     own_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The host's own credentials by label: replaced in everything any tenant stores."""
+    jobs: JobQueue | None = None
+    """Where jobs wait; None: in the store, as documents."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False

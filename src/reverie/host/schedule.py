@@ -27,6 +27,7 @@ from reverie.core.event import NewEvent
 from reverie.core.query import Filter
 from reverie.host.consolidate import Consolidating
 from reverie.host.dream import Dreaming, Progress
+from reverie.host.leases import Leases
 from reverie.host.parts import Parts
 from reverie.host.reports import load_report
 from reverie.host.rules import RuleBook
@@ -35,8 +36,8 @@ from reverie.store.contract import ReadTx, WriteTx
 
 SCHEDULE_SPACE = "schedule"
 HORIZON_MS = 366 * 86_400_000
-TAKEN_MS = 20 * 60_000
-"""How long a taken tick may stay without a result before another process takes it over."""
+TAKEN_MS = 60_000
+"""How long a tick stays taken without a sign of life; whoever runs it renews the lease meanwhile."""
 _KINDS = ("dream", "consolidate")
 _MISSED = ("once", "skip")
 
@@ -94,6 +95,7 @@ class Schedules:
         self._rules = rules
         self._dreaming = dreaming
         self._consolidating = consolidating
+        self._leases = Leases(parts)
 
     def save(self, actor: Actor, fields: Mapping[str, Any], *, existing: bool = False) -> Schedule:
         """Make a schedule, or change the one of the same id. Unknown fields are refused.
@@ -146,16 +148,29 @@ class Schedules:
 
     def tick(self, actor: Actor, *, progress: Progress | None = None) -> int:
         """Run every tick that is due and that nobody took. Returns how many this process ran."""
+        holder = self._parts.ids.new()
+        ran = [self.run_tick(actor, s.id, tick, holder, progress=progress) for s, tick in self.due_ticks(actor)]
+        return sum(outcome is not None for outcome in ran)
+
+    def due_ticks(self, actor: Actor) -> list[tuple[Schedule, int]]:
+        """Every tick that should run now, with its schedule. Only looks; nothing is taken."""
         if self._parts.read_only:
-            return 0
+            return []
         now = self._parts.clock.now()
-        ran = 0
-        for schedule in self._parts.store.read(Scope(actor.tenant), _all):
-            tick = due_tick(schedule, now)
-            if tick is not None and self._take(actor, schedule.id, tick):
-                self._run(actor, schedule, tick, progress)
-                ran += 1
-        return ran
+        found = [(s, due_tick(s, now)) for s in self._parts.store.read(Scope(actor.tenant), _all)]
+        return [(schedule, tick) for schedule, tick in found if tick is not None]
+
+    def run_tick(
+        self, actor: Actor, schedule_id: str, tick: int, holder: str, *, progress: Progress | None = None
+    ) -> Outcome | None:
+        """Run one tick, if it is still due and nobody has it: None otherwise. A sign of life is given meanwhile."""
+        if self._parts.read_only:
+            return None
+        schedule = self._take(actor, schedule_id, tick, holder)
+        if schedule is None:
+            return None
+        with self._leases.beating(actor, _lease(schedule_id), holder, for_ms=TAKEN_MS):
+            return self._run(actor, schedule, tick, progress, holder)
 
     def run_now(self, actor: Actor, schedule_id: str, *, progress: Progress | None = None) -> Outcome:
         """Run a schedule at once, whatever its cron says; its next tick stays as it was."""
@@ -167,13 +182,15 @@ class Schedules:
             raise NotFound("There is no schedule of that id.")
         return self._run(actor, found, self._parts.clock.now(), progress)
 
-    def _take(self, actor: Actor, schedule_id: str, tick: int) -> bool:
-        """Take a tick: at most one process gets True, unless the one that had it died."""
+    def _take(self, actor: Actor, schedule_id: str, tick: int, holder: str = "host") -> Schedule | None:
+        """Take a tick: at most one process gets the schedule, unless the one that had it died."""
 
-        def body(tx: WriteTx) -> bool:
+        def body(tx: WriteTx) -> Schedule | None:
             schedule = _load(tx, schedule_id)
-            if schedule is None or due_tick(schedule, tx.now) != tick:
-                return False
+            if schedule is None or not (due_tick(schedule, tx.now) == tick or _repeatable(schedule, tick)):
+                return None
+            if not tx.claim(_lease(schedule_id), holder, until=tx.now + TAKEN_MS):
+                return None  # it takes long, and whoever runs it is alive
             attempts = 1
             if schedule.last is not None and schedule.last.tick == tick:
                 attempts = schedule.last.attempts + 1
@@ -182,11 +199,13 @@ class Schedules:
             seq = tx.append(NewEvent("schedule.fired", "SCHEDULE", actor.id, data=data))
             taken = msgspec.structs.replace(schedule, last_tick=tick, last=outcome)
             tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(taken), seq=seq)
-            return True
+            return taken
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
-    def _run(self, actor: Actor, schedule: Schedule, tick: int, progress: Progress | None) -> Outcome:
+    def _run(
+        self, actor: Actor, schedule: Schedule, tick: int, progress: Progress | None, holder: str | None = None
+    ) -> Outcome:
         dreams: list[str] = []
         idle: str | None = None
         failed: str | None = None
@@ -209,7 +228,7 @@ class Schedules:
         status = "failed" if failed else "done" if dreams else "nothing"
         code = failed or (None if dreams else idle)
         outcome = Outcome(tick=tick, at=self._parts.clock.now(), status=status, code=code, dreams=dreams)
-        self._note(actor, schedule.id, outcome)
+        self._note(actor, schedule.id, outcome, holder)
         return outcome
 
     def _refs(self, actor: Actor, schedule: Schedule) -> list[str]:
@@ -261,9 +280,13 @@ class Schedules:
         except NotFound:
             return None
 
-    def _note(self, actor: Actor, schedule_id: str, outcome: Outcome) -> None:
+    def _note(self, actor: Actor, schedule_id: str, outcome: Outcome, holder: str | None) -> None:
         def body(tx: WriteTx) -> None:
+            if holder is not None and not tx.claim(_lease(schedule_id), holder, until=tx.now):
+                return  # it was taken over: the other one tells how it went
             schedule = _load(tx, schedule_id)
+            if holder is not None:
+                tx.release(_lease(schedule_id), holder)
             if schedule is None:
                 return
             attempts = schedule.last.attempts if schedule.last and schedule.last.tick == outcome.tick else 1
@@ -273,6 +296,16 @@ class Schedules:
             tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(noted), seq=seq)
 
         self._parts.store.write(Scope(actor.tenant), body)
+
+
+def _repeatable(schedule: Schedule, tick: int) -> bool:
+    """Whether this was the last tick and it failed: then it may be tried again."""
+    last = schedule.last
+    return not schedule.paused and last is not None and last.tick == tick and last.status == "failed"
+
+
+def _lease(schedule_id: str) -> str:
+    return f"tick/{schedule_id}"
 
 
 def tick_dream(schedule_id: str, tick: int, ref: str) -> str:
@@ -297,7 +330,7 @@ def due_tick(schedule: Schedule, now: int) -> int | None:
         return None
     running = schedule.last is not None and schedule.last.status == "running"
     if running and schedule.last is not None and now - schedule.last.at >= TAKEN_MS:
-        return schedule.last.tick  # whoever took it is gone
+        return schedule.last.tick  # whoever took it may be gone: the lease tells
     if running:
         return None
     since = schedule.last_tick if schedule.last_tick is not None else schedule.created_at

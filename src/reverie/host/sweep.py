@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import Struct
 
+from reverie.core.actor import Actor
 from reverie.core.entry import EntryState, Scope
 from reverie.host.host import Host
 from reverie.host.read import ANYTHING
 from reverie.store.contract import ReadTx
 
 LEASE = "sweep"
-LEASE_MS = 10 * 60_000
+LEASE_MS = 60_000
 TRIM_EVERY_MS = 60 * 60_000
 _EXPIRED = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED}, expired=True)
 
@@ -36,27 +39,53 @@ class Sweeping:
         self._collected_at: dict[str, int] = {}  # tenant: when its archives were looked through
         self._trimmed_at: dict[str, tuple[int, int]] = {}  # tenant: when, and the log position then
 
-    def sweep(self, tenant: str) -> Swept | None:
-        """Sweep a tenant; None when there is nothing to do, or another holder is at it.
+    def due(self, tenant: str) -> list[str]:
+        """Which of `retain` and `reindex` a tenant needs now.
 
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """
-        actor = self._host.system_actor(tenant)
-        head = self._host.reading.snapshot(actor)
-        outdated = self._outdated(tenant)
-        if not (outdated or self._due(tenant) or self._unindexed(tenant, head) or self._untrimmed(tenant, head)):
-            return None
-        if not self._host.leases.take(actor, LEASE, self._holder, for_ms=LEASE_MS):
-            return None
-        try:
+        head = self._host.reading.snapshot(self._host.system_actor(tenant))
+        found = []
+        if self._outdated(tenant) or self._due(tenant) or self._untrimmed(tenant, head):
+            found.append("retain")
+        if self._unindexed(tenant, head):
+            found.append("reindex")
+        return found
+
+    def sweep(self, tenant: str) -> Swept | None:
+        """Do what is due; None when that is nothing, or another holder is at it."""
+        work = {"retain": self.retain, "reindex": self.reindex}
+        done = [work[name](tenant) for name in self.due(tenant)]
+        total = Swept()
+        for one in done:
+            if one is not None:
+                total = Swept(*(getattr(total, name) + getattr(one, name) for name in Swept.__struct_fields__))
+        return total if any(one is not None for one in done) else None
+
+    def retain(self, tenant: str) -> Swept | None:
+        """Destroy what expired or outlived its retention; None when another holder is at it."""
+
+        def work(actor: Actor) -> Swept:
             expired = self._host.lifecycle.expire(actor)
             retired = self._host.lifecycle.retain(actor)
             self._host.parts.store.write(Scope(tenant), lambda tx: tx.trim())
-            self._trimmed_at[tenant] = (self._host.parts.clock.now(), head)
-            collected = self._host.archives.collect(actor) if outdated else 0
-            return Swept(expired, retired, self._host.reindexing.fill(actor), collected)
+            return Swept(expired, retired, collected=self._host.archives.collect(actor))
+
+        return self._alone(tenant, LEASE, work)
+
+    def reindex(self, tenant: str) -> Swept | None:
+        """Make the vectors that are missing; None when another holder is at it."""
+        return self._alone(tenant, "reindex", lambda actor: Swept(indexed=self._host.reindexing.fill(actor)))
+
+    def _alone(self, tenant: str, lease: str, work: Callable[[Actor], Swept]) -> Swept | None:
+        actor, leases = self._host.system_actor(tenant), self._host.leases
+        if not leases.take(actor, lease, self._holder, for_ms=LEASE_MS):
+            return None
+        try:
+            with leases.beating(actor, lease, self._holder, for_ms=LEASE_MS):
+                return work(actor)
         finally:
-            self._host.leases.give_back(actor, LEASE, self._holder)
+            leases.give_back(actor, lease, self._holder)
 
     def _due(self, tenant: str) -> bool:
         window = self._host.rules.current(tenant).policy.undo_window_ms
@@ -87,4 +116,7 @@ class Sweeping:
         """Whether answers to old retries may be waiting: once an hour, in tenants that wrote since."""
         now = self._host.parts.clock.now()
         last, position = self._trimmed_at.setdefault(tenant, (now, head))
-        return now - last >= TRIM_EVERY_MS and position != head
+        if now - last < TRIM_EVERY_MS or position == head:
+            return False
+        self._trimmed_at[tenant] = (now, head)  # whoever sweeps it need not be this process
+        return True

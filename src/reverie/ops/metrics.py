@@ -59,6 +59,9 @@ class Metrics:
         self.forgotten = Counter("reverie_forgotten_total", "Entries destroyed by forget.", registry=registry)
         self.events = Counter("reverie_events_sent_total", "Events sent to streams.", registry=registry)
         self.sweeps = Counter("reverie_sweeps_total", "Sweeps by outcome.", ["outcome"], registry=registry)
+        self.jobs = Counter(
+            "reverie_jobs_total", "Jobs run, by name and outcome.", ["job", "outcome"], registry=registry
+        )
         self.swept = Counter("reverie_swept_total", "Entries destroyed by sweeps.", registry=registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -80,6 +83,10 @@ class Metrics:
                 self.degraded.labels(reason).inc()
         elif isinstance(result, Forgotten) and not result.preview:
             self.forgotten.inc(result.forgotten)
+
+    def job(self, name: str, outcome: str) -> None:
+        """Count a job that was run: `done` or `failed`."""
+        self.jobs.labels(name, outcome).inc()
 
     def failed(self, name: str, fault: BaseException) -> None:
         """Count a use case that raised."""

@@ -21,7 +21,7 @@ from reverie.ops import logs, traces
 from reverie.ops.logs import Action, log
 from reverie.serve.banner import banner, first_key
 from reverie.settings import Settings
-from reverie.worker import Worker
+from reverie.worker import Runner
 
 THREADS = 128
 """Host calls at once. Each waits for a read or for the commit it shares with others, so many are cheap."""
@@ -39,7 +39,7 @@ def run(settings: Settings) -> None:
 
     Prints `listening on http://HOST:PORT` on one line when it accepts connections. Returns after a clean stop.
     """
-    from reverie.app import build_app, build_host
+    from reverie.app import build_app, build_host, build_worker
 
     listener = bind(settings.host, settings.port)
     try:
@@ -54,13 +54,8 @@ def run(settings: Settings) -> None:
             app = build_app(settings, host, traces=tracing)
             if settings.seams:
                 log(Action.SEAMS_ON, level=logging.WARNING, seams=",".join(settings.seams))
-            worker = Worker(
-                host,
-                every_seconds=settings.sweep_seconds,
-                poll_seconds=settings.schedule_seconds,
-                metrics=app.state.metrics,
-            )
-            app.router.lifespan_context = _lifespan(worker, start=not settings.read_only)
+            worker = build_worker(settings, host, metrics=app.state.metrics)
+            app.router.lifespan_context = _lifespan(worker, start=settings.worker and not settings.read_only)
             Server(app, url).run(sockets=[listener])
             worker.stop()
             tracing.close()
@@ -69,6 +64,30 @@ def run(settings: Settings) -> None:
         log(Action.STOPPED)
     finally:
         listener.close()
+
+
+def work(settings: Settings) -> None:
+    """Run jobs until SIGTERM or SIGINT; then finish those at hand. Prints `working` when it has begun."""
+    from reverie.app import build_host, build_worker
+
+    over = threading.Event()
+    before = {number: signal.signal(number, lambda *_: over.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    host = build_host(settings)
+    try:
+        logs.configure(settings, host.parts.redactor)
+        worker = build_worker(settings, host)
+        worker.start()
+        print("working", flush=True)
+        log(Action.STARTED, concurrency=settings.worker_concurrency)
+        while not over.wait(1.0):  # a wait without an end would keep the signal waiting too
+            pass
+        log(Action.STOPPING)
+        worker.stop()
+        log(Action.STOPPED)
+    finally:
+        host.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -147,7 +166,7 @@ class Server(Drained):
         await super().shutdown(sockets)
 
 
-def _lifespan(worker: Worker, *, start: bool) -> Any:
+def _lifespan(worker: Runner, *, start: bool) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> Any:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS

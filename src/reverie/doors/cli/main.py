@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from typer.main import get_command
@@ -20,6 +21,7 @@ from reverie.doors.cli import (
     dream,
     entries,
     entry,
+    jobs,
     keys,
     lineage,
     operate,
@@ -45,12 +47,28 @@ for module in (put, entries, recall, lineage, privacy, bundles, operate, demo):
 app.add_typer(entry.app, name="entry")
 app.add_typer(dream.app, name="dream")
 app.add_typer(schedules.app, name="schedules")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="secrets")
 app.add_typer(policy.app, name="policy")
 app.add_typer(keys.app, name="keys")
 app.add_typer(backup.app, name="backup")
 app.command("restore")(backup.restore)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        operate.version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    return
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from reverie.doors.cli.terminal import note, print_json, print_table, progress, 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("serve")(serve)
+    app.command("worker")(worker)
     app.command("doctor")(doctor)
     app.command("sweep")(sweep)
     app.command("settings")(settings)
@@ -31,6 +32,7 @@ def register(app: typer.Typer) -> None:
 def serve(
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Default: 127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(metavar="PORT", help="Default: 8484; 0 picks a free one.")] = None,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave jobs to `reverie worker`.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -46,7 +48,32 @@ def serve(
 
     if data is not None and database_url is None:
         database_url = ""
-    run(Settings.load(host=host, port=port, data=data, database_url=database_url))
+    jobs = False if no_worker else None
+    run(Settings.load(host=host, port=port, data=data, database_url=database_url, worker=jobs))
+
+
+def worker(
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Jobs at once, on PostgreSQL. Default: 4.")
+    ] = None,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Run jobs without serving: dreams, retention, vectors. SIGTERM ends it when the jobs at hand are done.
+
+    Any number of them, on any machine that reaches the database.
+
+    \b
+    Examples:
+      reverie worker --data ./memory
+      reverie worker --concurrency 8 --database-url postgresql://reverie@db/reverie
+    """
+    from reverie.serve.run import work
+    from reverie.settings import Settings
+
+    if data is not None and database_url is None:
+        database_url = ""
+    work(Settings.load(data=data, database_url=database_url, worker_concurrency=concurrency))
 
 
 def doctor(
