@@ -90,6 +90,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "session.resumed": "a session goes on",
     "session.ended": "a session ended for good",
     "session.policy_changed": "a session's policy changed",
+    "field.compacted": "a COMPACT was carried out: its strategy and counts",
     "field.attuned": "an agent read the Field",
     "field.read": "an agent asked the Field something",
     "field.subscribed": "an agent subscribed to events",

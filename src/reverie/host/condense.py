@@ -7,7 +7,7 @@ they can be made smaller: what cannot be distilled is quoted. `write` is part of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -231,7 +231,7 @@ class Condensing:
         return self._writing.prepare(actor, ref, [draft], roomy(rules))[0]
 
     def keep(self, tx: WriteTx, ref: str, composed: Composed, output: Entry, *, position: int, seq: int) -> DreamReport:
-        """Links to every source and the report, in the caller's transaction. Lineage, forget and undo work from them."""
+        """Links to every source and the report, in the caller's transaction, for lineage, forget and undo."""
         for entry in composed.entries:
             tx.link(Link(output.id, entry.id, DISTILLED_FROM))
         statements = trace(output.content, Answer(output.content, composed.statements))
@@ -289,6 +289,3 @@ def _cut(text: str, most: int) -> str:
         return text
     end = text.rfind(" ", most // 2, most)
     return text[: end if end > 0 else most].rstrip() or text[:most]
-
-
-Compose = Callable[[Sequence[Entry]], Composed]

@@ -45,6 +45,10 @@ FIELD_AGENT = "akashik.field"
 """The Field itself, as author of synthesis units."""
 
 
+_THE_ENVELOPES = "\0envelope"
+"""Stands for the session that the envelope names; None is a session of its own: none."""
+
+
 class Again(Exception):
     """What was prepared no longer fits: prepare and execute again."""
 
@@ -144,7 +148,7 @@ class Call(Ready):
         conflict_id: str | None = None,
         task_id: str | None = None,
         data: Mapping[str, Any] | None = None,
-        session: str | None = None,
+        session: str | None = _THE_ENVELOPES,
         actor: str | None = None,
     ) -> int:
         """Append an event of this operation; the first one ticks the clock. Holds ids and counts, never text."""
@@ -153,7 +157,7 @@ class Call(Ready):
             self.operation,
             actor or (self.agent.id if self.agent else self.agent_id),
             entry_id=entry_id,
-            session=session if session is not None else self.session_id,
+            session=self.session_id if session == _THE_ENVELOPES else session,
             data=data or {},
             conflict_id=conflict_id,
             task_id=task_id,

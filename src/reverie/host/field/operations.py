@@ -8,8 +8,9 @@ from reverie.host.field import (
     agents,
     attune,
     compact,
-    conflicts,
+    detect,
     handoff,
+    merge,
     record,
     replay,
     sessions,
@@ -25,8 +26,8 @@ TABLE: Mapping[str, Operation] = {
         agents.DEREGISTER,
         record.RECORD,
         attune.ATTUNE,
-        conflicts.DETECT,
-        conflicts.MERGE,
+        detect.DETECT,
+        merge.MERGE,
         subscriptions.SUBSCRIBE,
         replay.REPLAY,
         compact.COMPACT,
@@ -35,5 +36,5 @@ TABLE: Mapping[str, Operation] = {
         sessions.SESSION,
     )
 }
-STRATEGIES: Mapping[str, int] = conflicts.STRATEGIES
+STRATEGIES: Mapping[str, int] = merge.STRATEGIES
 """Strategies of MERGE, each with the level that has it."""
