@@ -87,6 +87,7 @@ class Settings:
     model_price_in: int = _setting(0, "REVERIE_MODEL_PRICE_IN", "cents per million input tokens; 0: not counted")
     model_price_out: int = _setting(0, "REVERIE_MODEL_PRICE_OUT", "cents per million output tokens; 0: not counted")
     production: bool = _setting(False, "REVERIE_PRODUCTION", "refuse to start while a test seam is switched on")
+    openwop_workspace: bool = _setting(True, "REVERIE_OPENWOP_WORKSPACE", "serve and advertise OpenWOP workspace files")
     openwop_compaction: bool = _setting(
         False, "OPENWOP_MEMORY_COMPACTION", "with OPENWOP_TEST_TRIGGER_COMPACTION: test seams of compaction; tests only"
     )

@@ -49,6 +49,8 @@ EVENT_TYPES: Mapping[str, str] = {
     "schedule.fired": "a schedule's tick was taken",
     "schedule.ran": "a schedule's tick is through, with its outcome",
     "run.started": "a run began; what it does names it in `data.run`",
+    "run.resumed": "a run whose process died was taken over by another",
+    "run.replayed": "a run's recorded events were made the events of a new run",
     "run.completed": "a run ended as it should",
     "run.failed": "a run ended with an error, by code",
     "run.cancelling": "someone asked a run to stop; it ends at its next step",

@@ -16,6 +16,7 @@ from reverie.dream.consolidate import Merge, reconcile
 from reverie.dream.distil import ExtractiveDistiller
 from reverie.dream.plan import DREAM_KIND, to_source
 from reverie.host.parts import Parts
+from reverie.host.run_records import mark
 from reverie.host.write import check_ref, entry_hash
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -103,8 +104,7 @@ class Consolidating:
                     "merged_ids": merged[:100],
                     "trigger": trigger,
                 }
-                if actor.run:
-                    data["run"] = actor.run
+                data |= mark(tx, actor)
                 event = NewEvent("agent.memory.consolidated", "CONSOLIDATE", actor.id, data=data)
                 seq = tx.append(event)
                 for merge in merges:

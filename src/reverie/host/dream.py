@@ -39,6 +39,7 @@ from reverie.host.reports import (
     trace,
 )
 from reverie.host.rules import RuleBook, Rules
+from reverie.host.run_records import mark as run_mark
 from reverie.host.snapshot import DISTILLED_FROM, Snapshot, Snapshots, effective_budget
 from reverie.host.spend import SpendGuard, Spending
 from reverie.host.write import Prepared, Writing, check_ref, entry_hash
@@ -269,8 +270,7 @@ class Dreaming:
             data["index"] = plan.index
         if len(snapshot.sources) <= MOST_NAMED:
             data["source_ids"] = [source.id for source in snapshot.sources]
-        if actor.run:
-            data["run"] = actor.run
+        data |= run_mark(tx, actor)
         event = NewEvent("memory.compacted", plan.operation, actor.id, entry_id=entry.id, data=data)
         return tx.append(event)
 

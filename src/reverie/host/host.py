@@ -11,6 +11,7 @@ from reverie.host.dream import Dreaming
 from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
 from reverie.host.field.field import Field
+from reverie.host.forks import Forks
 from reverie.host.jobs import Jobs
 from reverie.host.keys import Keys
 from reverie.host.leases import Leases
@@ -22,9 +23,12 @@ from reverie.host.read import Reading
 from reverie.host.recall import Recall
 from reverie.host.reindex import Reindexing
 from reverie.host.rules import RuleBook
+from reverie.host.runs import Runs
 from reverie.host.scan import Scanning
 from reverie.host.schedule import Schedules
 from reverie.host.spend import Spending
+from reverie.host.workflows import workflows
+from reverie.host.workspace import Workspace
 from reverie.host.write import Writing
 
 
@@ -53,6 +57,11 @@ class Host:
         self.consolidating = Consolidating(parts)
         self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
         self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating)
+        self.workspace = Workspace(parts, self.rules)
+        self.runs = Runs(parts, self.rules, self.writing)
+        self.forks = Forks(parts, self.runs)
+        for name, workflow in workflows(parts, self.passes).items():
+            self.runs.offer(name, workflow)
         self.lineage = Lineage(parts, self.rules, self.archives)
         self.spending = Spending(parts)
         self.leases = Leases(parts)

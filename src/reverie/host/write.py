@@ -29,6 +29,7 @@ from reverie.core.policy import TenantPolicy
 from reverie.host.gather import Gathering
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook, Rules
+from reverie.host.run_records import mark
 from reverie.recall.lexical import terms
 from reverie.recall.text import searchable
 from reverie.redact import Redaction
@@ -253,7 +254,7 @@ def insert(
     if item.findings:
         data["redacted"] = dict(item.findings)
     if actor.run:
-        data |= {"run": actor.run} | ({"node": entry.source.node} if entry.source.node else {})
+        data |= mark(tx, actor) | ({"node": entry.source.node} if entry.source.node else {})
     event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
     seq = tx.append(event)
     tx.insert(entry, seq=seq, terms=item.terms, vector=item.vector, minted=item.minted)

@@ -28,7 +28,8 @@ _SCOPES = [(method, re.compile(path), scope) for method, path, scope in SCOPES]
 def routes(settings: Settings) -> list[BaseRoute]:
     """In the order they are tried. A seam that is switched off has no route."""
     seams = seams_of(settings)
-    routers = [part.router for part in (discovery, agents, runs, workspace)]
+    routers = [part.router for part in (discovery, agents, runs)]
+    routers.append(workspace.router if settings.openwop_workspace else workspace.off)
     routers += memory_seams.routers(seams)
     return [route for router in routers for route in router.routes]
 
