@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Entry, Scope
+from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
 from reverie.host.parts import Parts
@@ -64,6 +64,16 @@ class Reindexing:
                 seq = tx.append(NewEvent("memory.indexed", "INDEX", actor.id, data=data))
                 for entry, vector in same:
                     tx.index(entry.id, seq=seq, terms=None, vector=(model, vector))
+                    if entry.state is EntryState.PENDING:
+                        event = NewEvent(
+                            "memory.enriched",
+                            "INDEX",
+                            actor.id,
+                            entry_id=entry.id,
+                            session=entry.source.session,
+                            data={"ref": ref},
+                        )
+                        tx.change(entry.id, seq=tx.append(event, tick=False), state=EntryState.ACTIVE)
             return len(same)
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)

@@ -148,15 +148,17 @@ class Writing:
 
         return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
 
-    def prepare(self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules) -> list[Prepared]:
-        """Check, redact and index drafts, outside any transaction."""
+    def prepare(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
+    ) -> list[Prepared]:
+        """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
         now = self._parts.clock.now()
         many = len(drafts) > 1
         for number, draft in enumerate(drafts):
             check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
         cleaned = self._redact(actor, ref, drafts, rules, now)
         texts = [searchable_text(entry) for entry, _, _ in cleaned]
-        embedder = self._parts.embedder
+        embedder = self._parts.embedder if embed else None
         vectors = embedder.embed(texts) if embedder else []
         return [
             Prepared(

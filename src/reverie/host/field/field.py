@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Scope
+from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import Conflict, ReverieError, StoreBusy
 from reverie.core.event import keyed_hash
 from reverie.host.field import conflicts
@@ -25,8 +25,9 @@ from reverie.host.field.errors import FieldError, translated
 from reverie.host.field.faults import Faults
 from reverie.host.field.operations import TABLE
 from reverie.host.field.sessions import check_session, enter, load_session
-from reverie.host.field.units import ARCHIVED, HOT, PURGED, find_unit, shown_unit
+from reverie.host.field.units import ARCHIVED, HOT, PURGED, UNIT_STATES, shown_unit, tombstone
 from reverie.host.field.visibility import CredentialView, View
+from reverie.host.read import ANYTHING
 from reverie.host.rules import Rules
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -242,8 +243,13 @@ class Field:
         """One unit, hot or archived, under the rules of visibility."""
 
         def body(tx: ReadTx) -> dict[str, Any]:
-            entry = find_unit(tx, unit_id)
+            entry = tx.get(unit_id, where=ANYTHING)
             if entry is None or not self._credential_view(tx, actor).reaches(entry):
+                raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
+            if entry.state is EntryState.ERASED:
+                extra = {"tombstone": tombstone(tx, entry)}
+                raise FieldError("UNIT_NOT_FOUND", "The unit was purged; its text is gone.", extra=extra)
+            if entry.state not in UNIT_STATES:
                 raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
             return shown_unit(tx, entry)
 

@@ -43,6 +43,9 @@ HOT = Filter(states=UNIT_STATES, archived=False, gone=True, expired=None)
 ARCHIVED = Filter(states=UNIT_STATES, archived=True, gone=True, expired=None)
 PURGED = Filter(states=frozenset({EntryState.ERASED}), archived=None, gone=True, expired=None)
 
+_PURGES = ("memory.purged", "memory.expired")
+_PAGE = 1000
+
 
 def type_of(entry: Entry) -> str:
     """The unit's type. What another door wrote is an observation."""
@@ -95,12 +98,38 @@ def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> 
 
 def shown_unit(tx: ReadTx, entry: Entry) -> dict[str, Any]:
     """The unit on the wire, with its relations."""
-    return unit(entry, tx.links(entry.id))
+    return unit(entry, relations_of(tx, entry))
+
+
+def relations_of(tx: ReadTx, entry: Entry) -> Sequence[Link]:
+    """The unit's links. Most units have none, and say so: `relations` counts those it was recorded with."""
+    return () if entry.attributes.get("relations") == 0 else tx.links(entry.id)
 
 
 def find_unit(tx: ReadTx, unit_id: str) -> Entry | None:
     """A unit that still has text, hot or archived, whoever may see it."""
     return tx.get(unit_id, where=ANY_UNIT)
+
+
+def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
+    """What is left of a purged unit: the log says when, why and by whom."""
+    after = entry.born_seq
+    while True:
+        page = tx.read_log(after=after, limit=_PAGE, types=_PURGES)
+        for event in page:
+            if event.entry_id == entry.id:
+                made = event.data.get("tombstone")
+                if isinstance(made, dict):
+                    return made
+                return {
+                    "unit_id": entry.id,
+                    "deleted_at": to_iso(event.at),
+                    "reason": event.type,
+                    "purged_by": event.actor,
+                }
+        if len(page) < _PAGE:
+            return {"unit_id": entry.id, "deleted_at": None, "reason": "forgotten", "purged_by": None}
+        after = page[-1].seq
 
 
 def intent_of(entry: Entry) -> Mapping[str, Any]:

@@ -1,0 +1,69 @@
+"""Units within a token budget: whole while they fit, then shortened at a word's end, never cut inside one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from reverie.core.ports import TokenCounter
+
+MARK = " …"
+_SPACE = re.compile(r"\s+")
+_SENTENCE = re.compile(r"[.!?。！？]+(?=\s|$)|\n")
+SUMMARY_TOKENS = 48
+SMALLEST = 8
+"""Tokens below which a shortened unit says nothing."""
+
+
+def counting(tokens: TokenCounter | None) -> Callable[[str], int]:
+    """How tokens are counted: by the host's tokenizer, else four characters to a token."""
+    return tokens.count if tokens is not None else lambda text: (len(text) + 3) // 4
+
+
+def cut(content: str, length: int | None) -> str:
+    """The first `length` characters, marked as shortened."""
+    return content if length is None else content[:length].rstrip() + MARK
+
+
+def shortened(content: str, allowed: int, count: Callable[[str], int]) -> int | None:
+    """How many characters of `content` fit `allowed` tokens with the mark, up to a word's end; None: not even a few."""
+    ends = [match.start() for match in _SPACE.finditer(content) if match.start() > 0]
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(cut(content, ends[middle - 1])) <= allowed:
+            low = middle
+        else:
+            high = middle - 1
+    return ends[low - 1] if low else None
+
+
+def gist(content: str, count: Callable[[str], int]) -> int | None:
+    """Where a summary ends: after the first sentence, or where `SUMMARY_TOKENS` do; None when it is short anyway."""
+    first = _SENTENCE.search(content)
+    end = first.end() if first and content[first.end() :].strip() else len(content)
+    if count(content[:end]) > SUMMARY_TOKENS:
+        return shortened(content, SUMMARY_TOKENS, count)
+    return end if end < len(content) else None
+
+
+def fit(
+    contents: list[str], budget: int | None, count: Callable[[str], int]
+) -> tuple[list[tuple[int, int | None]], int]:
+    """Which of `contents`, best first, fit the budget: (index, length or None for whole), and the tokens they take."""
+    chosen: list[tuple[int, int | None]] = []
+    used = 0
+    for index, content in enumerate(contents):
+        size = count(content)
+        if budget is None or used + size <= budget:
+            chosen.append((index, None))
+            used += size
+            continue
+        room = budget - used
+        length = shortened(content, room, count) if room >= SMALLEST else None
+        if length is not None:
+            chosen.append((index, length))
+            used += count(cut(content, length))
+        if budget - used < SMALLEST:
+            break
+    return chosen, used
