@@ -41,6 +41,7 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             distillers={"llm": model} if (model := build_distiller(settings)) else {},
             own_secrets={"model-api-key": settings.model_api_key.reveal()} if settings.model_api_key else {},
             read_only=settings.read_only,
+            agents_folder=settings.agents,
             field=FieldOptions(settings.akashik_ref, settings.akashik_level, settings.akashik_faults),
         )
     )

@@ -72,7 +72,9 @@ class Settings:
     max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body")
     rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
     rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
-    schedule_seconds: int = _setting(5, "REVERIE_SCHEDULE_SECONDS", "pause between looks at what is due to be dreamt")
+    schedule_seconds: int = _setting(
+        5, "REVERIE_SCHEDULE_SECONDS", "pause between looks at what is due; 0: no scheduler"
+    )
     sweep_seconds: int = _setting(60, "REVERIE_SWEEP_SECONDS", "pause between sweeps of expired and retired text")
     worker: bool = _setting(True, "REVERIE_WORKER", "whether `reverie serve` also runs jobs")
     worker_concurrency: int = _setting(4, "REVERIE_WORKER_CONCURRENCY", "jobs at once in one process, on PostgreSQL")
@@ -86,6 +88,15 @@ class Settings:
     model_context: int = _setting(32_000, "REVERIE_MODEL_CONTEXT", "tokens the model takes, input and output together")
     model_price_in: int = _setting(0, "REVERIE_MODEL_PRICE_IN", "cents per million input tokens; 0: not counted")
     model_price_out: int = _setting(0, "REVERIE_MODEL_PRICE_OUT", "cents per million output tokens; 0: not counted")
+    agents: str = _setting("", "REVERIE_AGENTS", "folder of agent manifests (*.json) installed for every tenant")
+    openwop_mirror: bool = _setting(
+        True, "REVERIE_OPENWOP_MIRROR", "repeat the families of the discovery document under `capabilities`"
+    )
+    openwop_durability: str = _setting(
+        "long-term-durability",
+        "REVERIE_OPENWOP_DURABILITY",
+        "how degraded agents spell that dimension: long-term-durability (schema) or long-term (RFC text)",
+    )
     production: bool = _setting(False, "REVERIE_PRODUCTION", "refuse to start while a test seam is switched on")
     openwop_workspace: bool = _setting(True, "REVERIE_OPENWOP_WORKSPACE", "serve and advertise OpenWOP workspace files")
     openwop_compaction: bool = _setting(
@@ -124,6 +135,7 @@ class Settings:
             "tokenizer": ("o200k_base", "cl100k_base", "none"),
             "embedder": ("static", "none"),
             "model_provider": ("none", "openai", "anthropic"),
+            "openwop_durability": ("long-term-durability", "long-term"),
             "log_level": ("debug", "info", "warning", "error"),
             "log_format": ("text", "json"),
         }

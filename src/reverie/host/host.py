@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reverie.core.actor import Actor
+from reverie.host.agents import Agents
 from reverie.host.archives import Archives
 from reverie.host.audit import Audit
 from reverie.host.consolidate import Consolidating
@@ -64,6 +65,7 @@ class Host:
             self.runs.offer(name, workflow)
         self.lineage = Lineage(parts, self.rules, self.archives)
         self.spending = Spending(parts)
+        self.agents = Agents(parts, self.rules)
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)
         self.jobs = Jobs(parts)

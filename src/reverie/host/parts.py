@@ -45,4 +45,6 @@ class Parts:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False
+    agents_folder: str = ""
+    """Where manifests of agents for every tenant lie."""
     field: FieldOptions = field(default_factory=FieldOptions)

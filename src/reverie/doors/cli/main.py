@@ -14,6 +14,7 @@ import typer
 from typer.main import get_command
 
 from reverie.doors.cli import (
+    agents,
     audit,
     backup,
     bundles,
@@ -24,6 +25,7 @@ from reverie.doors.cli import (
     jobs,
     keys,
     lineage,
+    openwop,
     operate,
     policy,
     privacy,
@@ -52,6 +54,8 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="secrets")
 app.add_typer(policy.app, name="policy")
 app.add_typer(keys.app, name="keys")
+app.add_typer(agents.app, name="agents")
+app.add_typer(openwop.app, name="openwop")
 app.add_typer(backup.app, name="backup")
 app.command("restore")(backup.restore)
 
