@@ -160,6 +160,11 @@ class Settings:
                 raise Invalid(f"Set REVERIE_MODEL_API_KEY to use {self.model_provider}.")
 
     @property
+    def scheduler(self) -> bool:
+        """Whether something looks at what is due: a worker in this process, or on PostgreSQL in any other."""
+        return self.schedule_seconds > 0 and (self.worker or self.database_url.startswith("postgres"))
+
+    @property
     def compaction_seams(self) -> bool:
         """Whether the test seams of compaction exist: two switches, both of them."""
         return self.openwop_compaction and self.openwop_trigger_compaction

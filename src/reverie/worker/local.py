@@ -20,6 +20,10 @@ from reverie.ops.metrics import Metrics
 from reverie.worker.jobs import Definitions, Done, code_of
 
 
+_QUEUE_SECONDS = 5
+"""How often the queue is looked at when no schedule is."""
+
+
 class Round(Struct, frozen=True):
     """What one round over all tenants did."""
 
@@ -43,7 +47,8 @@ class Worker:
     ) -> None:
         self._host = host
         self._every = max(every_seconds, 1)
-        self._poll = max(poll_seconds, 1)
+        self._poll = poll_seconds or _QUEUE_SECONDS
+        self._by_the_clock = poll_seconds > 0
         self._metrics = metrics or Metrics()
         self._jobs = Definitions(host)
         self._queue = DocumentQueue(host.parts)
@@ -71,7 +76,7 @@ class Worker:
             if self._stop.is_set():
                 break
             try:
-                ticks = self._jobs.ticks(tenant)
+                ticks = self._jobs.ticks(tenant) if self._by_the_clock else []
             except Exception as fault:
                 self._fault("dream", fault)
                 continue

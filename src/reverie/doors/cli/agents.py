@@ -132,7 +132,7 @@ def _shown(opened: Session, agent: Any) -> dict[str, Any]:
     from reverie.host.agents import inventory_entry
     from reverie.host.capabilities import families, wired
 
-    has = families(wired(opened.host.parts, scheduler=opened.settings.schedule_seconds > 0))
+    has = families(wired(opened.host.parts, scheduler=opened.settings.scheduler))
     return inventory_entry(agent, has, durability=opened.settings.openwop_durability)
 
 

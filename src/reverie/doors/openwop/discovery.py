@@ -48,4 +48,4 @@ def discovery(host: Host, settings: Settings, *, version: str) -> dict[str, Any]
 
 def advertised(host: Host, settings: Settings) -> dict[str, Any]:
     """The families of this process."""
-    return families(wired(host.parts, scheduler=settings.schedule_seconds > 0))
+    return families(wired(host.parts, scheduler=settings.scheduler))
