@@ -142,7 +142,7 @@ class Server(Drained):
             app,
             loop="auto",  # uvloop and httptools wherever they are installed
             http="auto",
-            ws="none",
+            ws="websockets-sansio",
             lifespan="on",
             log_config=None,
             access_log=False,

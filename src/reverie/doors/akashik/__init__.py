@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 def door(settings: Settings) -> Door:
     """The door, ready to be mounted."""
     from reverie.doors.akashik.errors import body_of, code_of, status_of
+    from reverie.doors.akashik.push import SSE_PATH
     from reverie.doors.akashik.routes import routes
     from reverie.doors.akashik.wire import PREFIX
     from reverie.serve.door import Door
@@ -23,4 +24,5 @@ def door(settings: Settings) -> Door:
         status_of=status_of,
         code_of=code_of,
         body_of=body_of,
+        public=frozenset({SSE_PATH}),  # opened by a one-time ticket; it looks at keys itself
     )

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from reverie.core.actor import Actor
 from reverie.core.errors import Invalid
+from reverie.doors.akashik import push
 from reverie.doors.akashik.errors import status_of
 from reverie.doors.akashik.wire import ADDRESSES, PREFIX
 from reverie.host.field.errors import FieldError
@@ -41,6 +42,7 @@ def routes(settings: Settings) -> list[BaseRoute]:
             ("/v1/units/{id}", _unit),
         )
     ]
+    made += push.routes()
     if settings.akashik_faults:
         made.append(Route(f"{PREFIX}/v1/test/faults", _faults, methods=["POST"]))
     return made
@@ -54,9 +56,12 @@ def _message(path: str, operation: str) -> Callable[[Request], Awaitable[Respons
         except Invalid as fault:
             raise FieldError("INVALID_ENVELOPE", fault.message, operation=operation) from None
         field: Field = request.app.state.host.field
-        return await answered(
-            request, lambda: field.perform(request.state.actor, document, operation=operation), operation
-        )
+
+        def work() -> dict[str, Any]:
+            answer = field.perform(request.state.actor, document, operation=operation)
+            return push.addresses(request, answer) if operation == "SUBSCRIBE" else answer
+
+        return await answered(request, work, operation)
 
     return handle
 
