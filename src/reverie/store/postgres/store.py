@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import psycopg
 
 from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
-from reverie.core.errors import StoreUnavailable
+from reverie.core.errors import StoreError, StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
-from reverie.store.postgres.faults import translate
-from reverie.store.postgres.migrate import migrate
-from reverie.store.postgres.pool import connect, open_pool
+from reverie.store.postgres.control import PostgresControlTx
+from reverie.store.postgres.dump import dump
+from reverie.store.postgres.faults import AGAIN, lost, translate
+from reverie.store.postgres.migrate import migrate, schema_version
+from reverie.store.postgres.pool import Connection, connect, open_pool
+from reverie.store.postgres.read import PostgresReadTx
+from reverie.store.postgres.rows import SQL
+from reverie.store.postgres.writer import ATTEMPTS, Writer, give_back, limits
+from reverie.store.vectors import VectorCache
 
 T = TypeVar("T")
 POOL_SIZE = 16
 WAIT_SECONDS = 5.0
+_SNAPSHOT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresStore:
@@ -41,34 +52,114 @@ class PostgresStore:
     ) -> None:
         self._url = url
         self._clock = clock or SystemClock()
+        self._cache = VectorCache()
         self._process = os.getpid()
+        self._closed = False
         try:
             with connect(url) as connection:
                 migrate(connection, self._clock.now(), create=create)
             self._pool = open_pool(url, size=pool_size, wait_seconds=wait_seconds)
         except Exception as fault:
-            raise translate(fault) from fault
-
-    def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
-        raise NotImplementedError
-
-    def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
-        raise NotImplementedError
-
-    def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
-        raise NotImplementedError
-
-    def check(self) -> Mapping[str, Any]:
-        raise NotImplementedError
-
-    def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
-        raise NotImplementedError
+            error = translate(fault)
+            raise error from fault
+        self._writer = Writer(self._pool, self._clock, self._cache)
 
     def _at_home(self) -> None:
         """Connections do not survive a fork."""
         if self._process != os.getpid():
             raise StoreUnavailable("This store was opened before a fork. Open it again in the new process.")
+        if self._closed:
+            raise StoreUnavailable("The store is closed.")
+
+    def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
+        self._at_home()
+        return cast(T, self._writer.submit(scope, body))
+
+    def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
+        def run(connection: Connection) -> T:
+            with connection.pipeline():
+                connection.execute(_SNAPSHOT)
+                connection.execute(SQL["bind"], limits(scope.tenant))
+                found = connection.execute(SQL["head"], {"name": scope.tenant}, binary=True)
+            return body(PostgresReadTx(connection, scope, self._clock.now(), self._cache, found.fetchone()))
+
+        return self._transact(run)
+
+    def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
+        def run(connection: Connection) -> T:
+            with connection.pipeline():
+                connection.execute(b"BEGIN" if write else _SNAPSHOT)
+                connection.execute(SQL["bind"], limits("", control=True))
+            result = body(PostgresControlTx(connection, self._clock.now()))
+            if write and connection.execute(b"COMMIT").statusmessage != "COMMIT":
+                raise StoreError("The database undid the transaction.")
+            return result
+
+        return self._transact(run, again=not write)
+
+    def _transact(self, body: Callable[[Connection], T], *, again: bool = True) -> T:
+        """Run on a connection of the pool; what only reads is tried again when the connection breaks."""
+        self._at_home()
+        for attempt in range(ATTEMPTS):
+            try:
+                connection = self._pool.getconn()
+                try:
+                    return body(connection)
+                finally:
+                    give_back(self._pool, connection)
+            except (psycopg.Error, OverflowError, UnicodeEncodeError) as fault:
+                if again and attempt + 1 < ATTEMPTS and (lost(fault) or isinstance(fault, AGAIN)):
+                    time.sleep(0.05 * 2**attempt)
+                    continue
+                error = translate(fault)
+                raise error from fault
+        raise AssertionError("unreachable")
+
+    def check(self) -> Mapping[str, Any]:
+        """Whether the server answers, its schema, its size, and that row security binds this role.
+
+        Damage inside the files is the server's to find: `pg_amcheck`, data checksums.
+        """
+
+        def look(connection: Connection) -> Mapping[str, Any]:
+            connection.execute(_SNAPSHOT)
+            return {
+                "engine": f"PostgreSQL {connection.info.server_version // 10000}",
+                "schema": schema_version(connection),
+                "bytes": _one(connection, "database_bytes"),
+                "free_bytes": 0,
+                "journal": "wal",
+                "row_security": bool(_one(connection, "bound_by_row_security")),
+            }
+
+        return self._transact(look)
+
+    def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
+        path = Path(target)
+        if path.exists():
+            raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
+
+        def copy(connection: Connection) -> None:
+            connection.execute(_SNAPSHOT)
+            with path.open("wb") as file:
+                dump(connection, file, progress)
+                file.flush()
+                os.fsync(file.fileno())
+
+        try:
+            self._transact(copy, again=False)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     def close(self) -> None:
-        if self._process == os.getpid():
-            self._pool.close()
+        if self._process != os.getpid():
+            return
+        self._closed = True
+        self._writer.close()
+        self._pool.close()
+
+
+def _one(connection: Connection, name: str) -> Any:
+    row = connection.execute(SQL[name]).fetchone()
+    return row[0] if row else None

@@ -1,0 +1,153 @@
+"""One PostgreSQL transaction of one tenant, and what waits to be sent to it.
+
+Statements wait until something has to be read or the transaction ends; then all of them go out together and cost one
+round trip. New rows of a table become one statement.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from psycopg import Cursor
+
+from reverie.core.event import genesis
+from reverie.core.query import Head
+from reverie.store.postgres.pool import Connection
+from reverie.store.postgres.rows import SQL, array
+from reverie.store.rows import positions_of
+
+Row = tuple[Any, ...]
+Work = list[dict[bytes, list[Row]] | tuple[bytes, Any]]
+"""What waits, in order: groups of new rows, and single statements."""
+_CHUNKS = (64, 16, 4, 1)
+
+
+class Tenant:
+    """A tenant's head while a transaction runs."""
+
+    __slots__ = (
+        "bytes",
+        "entries",
+        "epoch",
+        "hash",
+        "indexed",
+        "log_key",
+        "n",
+        "position",
+        "rules_seq",
+        "seq",
+        "tokens",
+    )
+
+    def __init__(self, row: Row) -> None:
+        self.n, self.log_key, self.seq, self.epoch, own_hash = row[:5]
+        self.hash = own_hash.hex()
+        self.entries, self.bytes, self.rules_seq, self.position, self.indexed, self.tokens = row[5:11]
+        self.position = max(self.position, positions_of(self.n)[0])
+
+    def head(self) -> Head:
+        """What a reader would see."""
+        return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
+
+    def state(self) -> Row:
+        """All that may change."""
+        head = (self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
+        return (*head, self.position, self.indexed, self.tokens)
+
+    def back_to(self, state: Row) -> None:
+        """Undo changes since `state` was taken."""
+        self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq = state[:6]
+        self.position, self.indexed, self.tokens = state[6:]
+
+
+class Batch:
+    """A transaction that holds the head of its tenant. `alone`: it runs one body only, so undoing is rolling back."""
+
+    def __init__(self, connection: Connection, name: str, now: int, row: Row, *, made: bool, alone: bool) -> None:
+        self.connection = connection
+        self.name = name
+        self.now = now
+        self.alone = alone
+        self.held = Tenant(row)
+        self.made = made
+        """Whether the tenant is new: then its row has no more than its name."""
+        self._before = self.held.state()
+        self.waiting: Work = []
+        self.new_ids: set[tuple[str, str]] = set()
+        self.answers: dict[str, tuple[str, bytes]] = {}
+        self.rewritten: set[str] = set()
+        """Memories whose vectors were destroyed."""
+        self.kept = 0
+        """Bodies whose work stays."""
+
+    def send(self, work: Work, query: tuple[bytes, Any] | None = None) -> list[Row]:
+        """Send what waits, and a query whose rows are returned: one round trip."""
+        execute = self.connection.execute
+        if not work:
+            return execute(*query, binary=True).fetchall() if query else []
+        with self.connection.pipeline():
+            send_all(self.connection, work)
+            found = execute(*query, binary=True) if query else None
+        work.clear()
+        return found.fetchall() if found else []
+
+    def commit(self) -> str | None:
+        """Send what waits and end the transaction, in one round trip; what the server says it did."""
+        held = self.held
+        if held.state() != self._before:
+            seq, epoch, own_hash, *rest = held.state()
+            self.waiting.append((SQL["set_head"], (seq, epoch, bytes.fromhex(own_hash), *rest, held.n)))
+        ended: Cursor[Row]
+        with self.connection.pipeline():
+            send_all(self.connection, self.waiting)
+            ended = self.connection.execute(b"COMMIT")
+        return ended.statusmessage
+
+
+def send_all(connection: Connection, work: Work) -> None:
+    """Send statements without waiting for their results."""
+    for item in work:
+        if isinstance(item, tuple):
+            connection.execute(*item)
+            continue
+        for sql, rows in item.items():
+            if sql is SQL["add_postings"]:
+                columns = list(zip(*rows, strict=True))
+                connection.execute(sql, (rows[0][0], *(array(column) for column in columns[1:])))
+            else:
+                _insert(connection, sql, rows)
+
+
+def _insert(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
+    at = 0
+    for size in _CHUNKS:
+        while len(rows) - at >= size:
+            connection.execute(_chunked(sql, size), [value for row in rows[at : at + size] for value in row])
+            at += size
+
+
+@lru_cache(maxsize=256)
+def _chunked(sql: bytes, size: int) -> bytes:
+    """The same insert with several rows."""
+    head, values = sql.rsplit(b"VALUES", 1)
+    values, conflict, rest = values.partition(b"ON CONFLICT")
+    return head + b"VALUES" + b",".join([values] * size) + conflict + rest
+
+
+def merge(work: Work, more: Work) -> None:
+    """Append `more` to `work`; neighbouring groups of rows become one."""
+    if work and more and isinstance(work[-1], dict) and isinstance(more[0], dict):
+        group, first = work[-1], more[0]
+        for sql, rows in first.items():
+            group.setdefault(sql, []).extend(rows)
+        work.extend(more[1:])
+    else:
+        work.extend(more)
+
+
+def new_tenant(name: str, now: int) -> tuple[bytes, Row]:
+    """The statement that makes a tenant with an empty log."""
+    return SQL["add_tenant"], (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), now)

@@ -1,0 +1,470 @@
+-- Every query of the PostgreSQL store. {columns}, {brief} and {filter} stand for the fragments at the top.
+-- Row security adds the tenant by itself; the queries name it all the same.
+
+-- name: columns
+-- An entry, in the order rows.py reads it.
+e.n, e.ref, coalesce(e.long_id, e.id) AS id, e.kind, e.content, e.tags, e.subject, e.attributes, e.actor, e.role,
+e.door, e.session, e.run, e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.held,
+e.version, e.born_seq, e.epoch, e.gone_seq
+
+-- name: brief
+-- As much of an entry as a ranking needs, in the order of Brief.
+e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session
+
+-- name: ranking
+-- BM25 with the constants and statistics of FTS5: k1 1.2, b 0.75; a word that most entries have weighs next to nothing.
+-- Each share is a whole number of 2^-41, so that their sum is exact in any order of adding.
+asked AS (
+  SELECT u.word, u.asked FROM unnest(%(words)s::bigint[], %(asked)s::bigint[]) AS u (word, asked)
+), found AS MATERIALIZED (
+  SELECT p.word, p.n, p.memory, p.times, p.length FROM reverie.posting AS p
+  WHERE p.tenant = %(tenant)s AND p.word = ANY(%(words)s::bigint[])
+), weight AS (
+  SELECT f.word, a.asked * CASE WHEN %(entries)s > 2 * count(*)
+    THEN ln((%(entries)s - count(*) + 0.5)::float8 / (count(*) + 0.5)::float8) ELSE 1e-6 END AS idf
+  FROM found AS f JOIN asked AS a ON a.word = f.word GROUP BY f.word, a.asked
+), ranking AS (
+  SELECT f.n, sum(floor(w.idf * f.times * 2.2
+    / (f.times + 1.2 * (0.25 + f.length * (0.75 / %(average)s::float8))) * 2199023255552::float8)) AS score
+  FROM found AS f JOIN weight AS w ON w.word = f.word WHERE f.memory = %(memory)s GROUP BY f.n
+)
+
+-- name: filter_readable
+-- What an ordinary read shows.
+e.state IN ('active', 'contested', 'pending_enrichment') AND NOT e.archived
+AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
+
+-- name: filter_states
+e.state = ANY(%(states)s::text[])
+
+-- name: filter_archived
+e.archived = %(archived)s
+
+-- name: filter_expired
+(e.expires_at IS NOT NULL AND e.expires_at <= %(now)s) = %(expired)s
+
+-- name: filter_kinds
+e.kind = ANY(%(kinds)s::text[])
+
+-- name: filter_subject
+e.subject = %(subject)s
+
+-- name: filter_actor
+e.actor = %(actor)s
+
+-- name: filter_session
+e.session = %(session)s
+
+-- name: filter_run
+e.run = %(run)s
+
+-- name: filter_pinned
+e.pinned = %(pinned)s
+
+-- name: filter_since
+e.created_at >= %(since)s
+
+-- name: filter_until
+e.created_at < %(until)s
+
+-- name: filter_tags
+NOT EXISTS (SELECT 1 FROM unnest(%(tags)s::text[]) AS wanted WHERE NOT EXISTS (
+  SELECT 1 FROM reverie.tag AS t WHERE t.tenant = e.tenant AND t.ref = e.ref AND t.tag = wanted AND t.n = e.n))
+
+-- name: filter_any_tags
+EXISTS (SELECT 1 FROM reverie.tag AS t
+  WHERE t.tenant = e.tenant AND t.ref = e.ref AND t.n = e.n AND t.tag = ANY(%(any_tags)s::text[]))
+
+-- name: bind
+-- Whose transaction this is, and how long anything in it may take.
+SELECT set_config('reverie.name', %(name)s, true), set_config('statement_timeout', %(statement)s, true),
+set_config('lock_timeout', %(lock)s, true), set_config('idle_in_transaction_session_timeout', %(idle)s, true),
+set_config('reverie.control', %(control)s, true)
+
+-- name: head
+-- The tip of the tenant's log; from here on the transaction sees the tenant's rows.
+SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, indexed, tokens,
+set_config('reverie.tenant', n::text, true) FROM reverie.tenant WHERE name = %(name)s
+
+-- name: lock_head
+-- The same, held until the transaction ends: other writers of this tenant wait here.
+SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, indexed, tokens,
+set_config('reverie.tenant', n::text, true) FROM reverie.tenant WHERE name = %(name)s FOR NO KEY UPDATE
+
+-- name: add_tenant
+-- A new tenant, unless another transaction was first.
+INSERT INTO reverie.tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, indexed, tokens,
+created_at) VALUES (%s, %s, 0, 0, %s, 0, 0, 0, 0, 0, 0, %s) ON CONFLICT (name) DO NOTHING
+
+-- name: set_head
+-- Move the tip of a tenant's log.
+UPDATE reverie.tenant SET seq = %s, epoch = %s, hash = %s, entries = %s, bytes = %s, rules_seq = %s, position = %s,
+indexed = %s, tokens = %s WHERE n = %s
+
+-- name: event_hash
+-- What the log has at a position.
+SELECT hash FROM reverie.event WHERE tenant = %s AND seq = %s
+
+-- name: get
+-- One entry of a ref by id.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.id = %(id)s AND (%(gone)s OR e.gone_seq IS NULL) AND {filter}
+
+-- name: get_as_of
+-- One entry of a ref by id, as readable at a log position.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.id = %(id)s
+AND e.born_seq <= %(as_of)s AND (e.gone_seq IS NULL OR e.gone_seq > %(as_of)s)
+AND NOT EXISTS (SELECT 1 FROM reverie.absence AS a
+  WHERE a.tenant = e.tenant AND a.n = e.n AND a.gone_seq <= %(as_of)s AND a.back_seq > %(as_of)s)
+AND {filter}
+
+-- name: get_any
+-- One entry of a ref by id, whatever its state.
+SELECT {columns} FROM reverie.entry AS e WHERE e.tenant = %s AND e.ref = %s AND e.id = %s
+
+-- name: scan_newest
+-- Readable entries of a ref, newest first.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND (e.created_at, e.n) < (%(at)s, %(n)s)
+AND {filter}
+ORDER BY e.created_at DESC, e.n DESC LIMIT %(limit)s
+
+-- name: scan_oldest
+-- Readable entries of a ref, oldest first.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND (e.created_at, e.n) > (%(at)s, %(n)s)
+AND {filter}
+ORDER BY e.created_at, e.n LIMIT %(limit)s
+
+-- name: scan_tag
+-- Readable entries of a ref that have a tag, newest first: led by the tag, so that rare tags are found at once.
+SELECT {columns} FROM reverie.tag AS led JOIN reverie.entry AS e ON e.tenant = led.tenant AND e.n = led.n
+WHERE led.tenant = %(tenant)s AND led.ref = %(ref)s AND led.tag = %(tag)s
+AND e.tenant = %(tenant)s AND e.gone_seq IS NULL AND (e.created_at, e.n) < (%(at)s, %(n)s) AND {filter}
+ORDER BY e.created_at DESC, e.n DESC LIMIT %(limit)s
+
+-- name: scan_as_of
+-- Entries of a ref as readable at a log position, newest first: those still readable, and those that left since.
+SELECT * FROM (
+  SELECT {columns} FROM reverie.entry AS e
+  WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND e.born_seq <= %(as_of)s
+  AND (e.created_at, e.n) < (%(at)s, %(n)s)
+  AND NOT EXISTS (SELECT 1 FROM reverie.absence AS a
+    WHERE a.tenant = e.tenant AND a.n = e.n AND a.gone_seq <= %(as_of)s AND a.back_seq > %(as_of)s)
+  AND {filter}
+  UNION ALL
+  SELECT {columns} FROM reverie.entry AS e
+  WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq > %(as_of)s AND e.born_seq <= %(as_of)s
+  AND (e.created_at, e.n) < (%(at)s, %(n)s)
+  AND NOT EXISTS (SELECT 1 FROM reverie.absence AS a
+    WHERE a.tenant = e.tenant AND a.n = e.n AND a.gone_seq <= %(as_of)s AND a.back_seq > %(as_of)s)
+  AND {filter}
+) AS both_sides ORDER BY created_at DESC, n DESC LIMIT %(limit)s
+
+-- name: scan_all
+-- Every row of a tenant (or of one ref), readable or not, in order of insertion.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND (%(gone)s OR e.gone_seq IS NULL)
+AND e.n > %(n)s AND {filter}
+ORDER BY e.n LIMIT %(limit)s
+
+-- name: scan_subject
+-- Every row of a tenant about a subject, in order of insertion.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.subject = %(subject)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s)
+AND (%(gone)s OR e.gone_seq IS NULL) AND e.n > %(n)s AND {filter}
+ORDER BY e.n LIMIT %(limit)s
+
+-- name: scan_expired
+-- Entries of a tenant that passed their expiry and still have text, in order of insertion.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.expires_at <= %(now)s AND e.state <> 'erased'
+AND (%(ref)s::text IS NULL OR e.ref = %(ref)s)
+AND (%(gone)s OR e.gone_seq IS NULL) AND e.n > %(n)s AND {filter}
+ORDER BY e.n LIMIT %(limit)s
+
+-- name: scan_cold
+-- Deleted and dreamt entries that left readable memory before an instant, in order of insertion.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %s AND e.gone_seq IS NOT NULL AND e.gone_at <= %s AND e.state IN ('deleted', 'dreamt')
+AND NOT e.archived AND NOT e.held
+ORDER BY e.n LIMIT %s
+
+-- name: count
+-- How many entries match.
+SELECT count(*) FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND (%(gone)s OR e.gone_seq IS NULL)
+AND {filter}
+
+-- name: refs
+-- The memories of a tenant with their readable entries.
+SELECT ref, count(*) FROM reverie.entry WHERE tenant = %s AND gone_seq IS NULL AND state <> 'draft'
+AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref ORDER BY ref
+
+-- name: best_words
+-- The best positions, whatever their entries are now.
+WITH {ranking}
+SELECT n, score FROM ranking ORDER BY score DESC, n LIMIT %(limit)s
+
+-- name: match
+-- The best entries that match.
+WITH {ranking}
+SELECT {brief}, r.score FROM ranking AS r JOIN reverie.entry AS e ON e.n = r.n
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND {filter}
+ORDER BY r.score DESC, e.n LIMIT %(limit)s
+
+-- name: pick
+-- Entries at the given positions that match.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
+AND {filter}
+
+-- name: pick_briefs
+-- The same in brief.
+SELECT {brief} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
+AND {filter}
+
+-- name: pick_near
+-- The same, and still with a vector: a held matrix may know vectors that are gone.
+SELECT {brief} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
+AND EXISTS (SELECT 1 FROM reverie.vector AS v WHERE v.tenant = e.tenant AND v.n = e.n) AND {filter}
+
+-- name: before
+-- The readable entry before each position in its ref, by time and then by insertion.
+SELECT e.n,
+  (SELECT b.n FROM reverie.entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
+   AND (b.created_at, b.n) < (e.created_at, e.n) AND b.state <> 'draft'
+   AND (b.expires_at IS NULL OR b.expires_at > %(now)s) ORDER BY b.created_at DESC, b.n DESC LIMIT 1)
+FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s
+
+-- name: after
+-- The one after it.
+SELECT e.n,
+  (SELECT a.n FROM reverie.entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
+   AND (a.created_at, a.n) > (e.created_at, e.n) AND a.state <> 'draft'
+   AND (a.expires_at IS NULL OR a.expires_at > %(now)s) ORDER BY a.created_at, a.n LIMIT 1)
+FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s
+
+-- name: vectors_since
+-- Vectors of a memory indexed after a log position.
+SELECT seq, n, data FROM reverie.vector WHERE tenant = %s AND ref = %s AND seq > %s ORDER BY seq
+
+-- name: with_vector
+-- Which of the given positions of a memory have a vector.
+SELECT v.n FROM reverie.vector AS v WHERE v.tenant = %s AND v.n = ANY(%s::bigint[]) AND v.ref = %s
+
+-- name: index_state
+-- Readable entries, and those of them with a vector of a model.
+SELECT count(*), count(v.n) FROM reverie.entry AS e
+LEFT JOIN reverie.vector AS v ON v.tenant = e.tenant AND v.n = e.n AND v.model = %(model)s
+WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e.gone_seq IS NULL
+AND e.state <> 'draft' AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
+
+-- name: unembedded
+-- Readable entries without a vector of a model.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e.gone_seq IS NULL
+AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
+AND NOT EXISTS (SELECT 1 FROM reverie.vector AS v WHERE v.tenant = e.tenant AND v.n = e.n AND v.model = %(model)s)
+ORDER BY e.n LIMIT %(limit)s
+
+-- name: add_event
+-- Append to the log.
+INSERT INTO reverie.event (tenant, seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id,
+data, prev_hash, hash, run) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+
+-- name: add_entry
+-- Store an entry.
+INSERT INTO reverie.entry (n, tenant, ref, id, kind, content, tags, subject, attributes, actor, role, door, session,
+run, node, trust, state, created_at, expires_at, pinned, archived, held, version, born_seq, epoch, long_id)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+
+-- name: add_words
+-- Keep which words an entry is indexed by.
+INSERT INTO reverie.words (tenant, n, length, words) VALUES (%s, %s, %s, %s)
+
+-- name: add_postings
+-- Index the words of entries.
+INSERT INTO reverie.posting (tenant, memory, word, n, times, length)
+SELECT %s, u.* FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[]) AS u
+
+-- name: drop_words
+-- Take an entry's words out of the index; how many there were.
+WITH gone AS (
+  DELETE FROM reverie.words WHERE tenant = %(tenant)s AND n = %(n)s RETURNING length, words
+), out AS (
+  DELETE FROM reverie.posting AS p USING (SELECT unnest(words) AS word FROM gone) AS w
+  WHERE p.tenant = %(tenant)s AND p.word = w.word AND p.n = %(n)s
+)
+SELECT length FROM gone
+
+-- name: add_tag
+-- Tag an entry.
+INSERT INTO reverie.tag (tenant, ref, tag, n) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING
+
+-- name: drop_tag
+-- Take a tag off an entry.
+DELETE FROM reverie.tag WHERE tenant = %s AND ref = %s AND tag = %s AND n = %s
+
+-- name: add_vector
+-- Index the vector of an entry.
+INSERT INTO reverie.vector (tenant, ref, seq, n, model, data) VALUES (%s, %s, %s, %s, %s, %s)
+
+-- name: drop_vector
+-- Take an entry's vector out.
+DELETE FROM reverie.vector WHERE tenant = %s AND n = %s
+
+-- name: change
+-- What may change in an entry.
+UPDATE reverie.entry SET state = %s, archived = %s, pinned = %s, held = %s, attributes = %s, expires_at = %s,
+version = %s, gone_seq = %s, gone_at = CASE WHEN %s THEN NULL ELSE coalesce(%s, gone_at) END
+WHERE tenant = %s AND n = %s
+
+-- name: rewrite
+-- Replace the text of an entry by a more redacted one.
+UPDATE reverie.entry SET content = %s, tags = %s, subject = %s, attributes = %s, version = %s
+WHERE tenant = %s AND n = %s
+
+-- name: purge
+-- Destroy the text of an entry; the row stays so that the id is never used again.
+UPDATE reverie.entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', state = 'erased',
+pinned = false, version = version + 1, gone_seq = coalesce(gone_seq, %s), gone_at = coalesce(gone_at, %s)
+WHERE tenant = %s AND n = %s
+
+-- name: add_absence
+-- A restored entry was gone in this interval.
+INSERT INTO reverie.absence (tenant, n, gone_seq, back_seq) VALUES (%s, %s, %s, %s)
+ON CONFLICT (tenant, n, gone_seq) DO UPDATE SET back_seq = excluded.back_seq
+
+-- name: drop_notes
+-- Notes on the arrows of an entry are text about it.
+UPDATE reverie.link SET note = NULL
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND (from_id = %(id)s OR to_id = %(id)s) AND note IS NOT NULL
+
+-- name: id_taken
+-- Whether a ref has, or had, an entry of this id.
+SELECT 1 FROM reverie.entry WHERE tenant = %s AND ref = %s AND id = %s
+
+-- name: add_link
+-- An arrow between two entries.
+INSERT INTO reverie.link (tenant, ref, from_id, type, to_id, note, n, long_from, long_to)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+
+-- name: links_from
+-- Arrows that start at an entry.
+SELECT coalesce(long_from, from_id), coalesce(long_to, to_id), type, note FROM reverie.link
+WHERE tenant = %s AND ref = %s AND from_id = %s ORDER BY n
+
+-- name: links_to
+-- Arrows that end at an entry.
+SELECT coalesce(long_from, from_id), coalesce(long_to, to_id), type, note FROM reverie.link
+WHERE tenant = %s AND ref = %s AND to_id = %s ORDER BY from_id, type
+
+-- name: read_log
+-- Events after a position.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM reverie.event WHERE tenant = %(tenant)s AND seq > %(after)s
+AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s::text[]))
+ORDER BY seq LIMIT %(limit)s
+
+-- name: read_run
+-- Events that name a run.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM reverie.event WHERE tenant = %(tenant)s AND run = %(run)s ORDER BY seq LIMIT %(limit)s OFFSET %(skip)s
+
+-- name: load
+-- A version of a document, the newest by default.
+SELECT space, key, version, body, meta, updated_at, seq FROM reverie.document
+WHERE tenant = %(tenant)s AND space = %(space)s AND key = %(key)s
+AND (%(version)s::bigint IS NULL OR version = %(version)s)
+ORDER BY version DESC LIMIT 1
+
+-- name: documents
+-- The newest version of each document of a space. What begins with the prefix lies between it and `beyond`.
+SELECT * FROM (
+  SELECT DISTINCT ON (key) space, key, version, body, meta, updated_at, seq FROM reverie.document
+  WHERE tenant = %(tenant)s AND space = %(space)s AND key > %(after)s AND key >= %(prefix)s AND key < %(beyond)s
+  ORDER BY key, version DESC
+) AS newest WHERE body IS NOT NULL ORDER BY key LIMIT %(limit)s
+
+-- name: add_document
+-- The next version of a document.
+INSERT INTO reverie.document (tenant, space, key, version, body, meta, updated_at, seq)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+
+-- name: trim_document
+-- Old versions of a document.
+DELETE FROM reverie.document WHERE tenant = %s AND space = %s AND key = %s AND version <= %s
+
+-- name: answer
+-- A remembered answer.
+SELECT digest, answer FROM reverie.answer WHERE tenant = %s AND key = %s AND until > %s
+
+-- name: add_answer
+-- Remember an answer.
+INSERT INTO reverie.answer (tenant, key, digest, answer, until) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (tenant, key) DO UPDATE SET digest = excluded.digest, answer = excluded.answer, until = excluded.until
+
+-- name: trim_answers
+-- Answers nobody may ask for any more.
+DELETE FROM reverie.answer WHERE tenant = %s AND until <= %s
+
+-- name: claim
+-- Take a lease that is free, expired or already ours.
+INSERT INTO reverie.lease (tenant, name, holder, until) VALUES (%(tenant)s, %(name)s, %(holder)s, %(until)s)
+ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+WHERE lease.until <= %(now)s OR lease.holder = %(holder)s
+RETURNING 1
+
+-- name: release
+-- Give a lease back.
+DELETE FROM reverie.lease WHERE tenant = %s AND name = %s AND holder = %s
+
+-- name: tenants
+-- Every tenant.
+SELECT name FROM reverie.tenant ORDER BY name
+
+-- name: key
+-- A key by id.
+SELECT id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at FROM reverie.api_key
+WHERE id = %s
+
+-- name: keys
+-- Keys, of one tenant or of all.
+SELECT id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at FROM reverie.api_key
+WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s ORDER BY created_at, id
+
+-- name: add_key
+-- A new key.
+INSERT INTO reverie.api_key (id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+
+-- name: revoke_key
+-- Revoke a key at an instant.
+UPDATE reverie.api_key SET revoked_at = %s WHERE id = %s RETURNING 1
+
+-- name: setting
+-- A host-wide value.
+SELECT value FROM reverie.setting WHERE name = %s
+
+-- name: set_setting
+-- Keep a host-wide value.
+INSERT INTO reverie.setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: database_bytes
+-- How large everything of Reverie is: tables, indexes and long values.
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = 'reverie'::regnamespace AND relkind = 'r'
+
+-- name: bound_by_row_security
+-- Whether the second wall stands: the role is no superuser and not exempt, and every table of tenants forces it.
+SELECT NOT (r.rolsuper OR r.rolbypassrls) AND NOT EXISTS (
+  SELECT 1 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant'
+  WHERE c.relnamespace = 'reverie'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname <> 'api_key'
+  AND NOT (c.relrowsecurity AND c.relforcerowsecurity))
+FROM pg_roles AS r WHERE r.rolname = current_user

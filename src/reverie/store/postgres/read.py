@@ -1,0 +1,269 @@
+"""Read transactions: one snapshot, one scope."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reverie.core.entry import Document, Entry, Link, Scope
+from reverie.core.event import Event, genesis
+from reverie.core.query import Brief, Filter, Head, Match, Page
+from reverie.store.postgres.pool import Connection
+from reverie.store.postgres.rows import (
+    READABLE,
+    SQL,
+    array,
+    filter_parts,
+    hashed_words,
+    memory_number,
+    short_id,
+    statement,
+)
+from reverie.store.rows import (
+    FIRST,
+    LAST,
+    as_of_filter,
+    encode,
+    open_cursor,
+    positions_of,
+    to_document,
+    to_entry,
+    to_event,
+)
+from reverie.store.vectors import VectorCache
+
+Row = tuple[Any, ...]
+_UNIT = 127.0 * 127.0
+"""The product of a vector with itself: vectors rest with this length."""
+_SHARE = 2.0**-41
+"""What one is in the sums of `ranking`."""
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class PostgresReadTx:
+    """One snapshot of one scope. `_tenant` is None when the tenant has never been written: everything is empty."""
+
+    def __init__(self, connection: Connection, scope: Scope, now: int, cache: VectorCache, row: Row | None) -> None:
+        self.scope = scope
+        self.now = now
+        self._connection = connection
+        self._cache = cache
+        self._tenant: int | None = None
+        self._log_key = b""
+        self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
+        self._indexed, self._tokens = 0, 0
+        if row is not None:
+            self._tenant, self._log_key = row[0], row[1]
+            self._head = Head(row[2], row[3], row[4].hex(), row[5], row[6], row[7])
+            self._indexed, self._tokens = row[9], row[10]
+
+    def _fetch(self, sql: bytes, bound: Any) -> list[Row]:
+        return self._connection.execute(sql, bound, binary=True).fetchall()
+
+    @property
+    def _ref(self) -> str:
+        if self.scope.ref is None:
+            raise ValueError("this needs a transaction that is bound to a ref")
+        return self.scope.ref
+
+    def _filtered(self, name: str, where: Filter, **bound: Any) -> list[Row]:
+        parts, values = filter_parts(where, self.now)
+        return self._fetch(statement(name, parts), values | {"tenant": self._tenant} | bound)
+
+    def head(self) -> Head:
+        return self._head
+
+    def log_key(self) -> bytes:
+        return self._log_key
+
+    def _statistics(self) -> tuple[int, int]:
+        """(entries, words) of the word index."""
+        return self._indexed, self._tokens
+
+    def get(self, entry_id: str, *, as_of: int | None = None, where: Filter | None = None) -> Entry | None:
+        where = where or READABLE
+        bound = {"ref": self._ref, "id": short_id(entry_id)}
+        if as_of is None:
+            rows = self._filtered("get", where, gone=where.gone, **bound)
+        else:
+            rows = self._filtered("get_as_of", as_of_filter(where), as_of=as_of, **bound)
+        return to_entry(rows[0]) if rows else None
+
+    def scan(
+        self,
+        where: Filter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        as_of: int | None = None,
+        oldest_first: bool = False,
+    ) -> Page[Entry]:
+        base = positions_of(self._tenant)[0] if self._tenant is not None else 0
+        at, n = open_cursor(cursor)
+        everywhere = self.scope.ref is None or where.gone or where.expired is not False
+        bound: dict[str, Any] = {"ref": self.scope.ref if everywhere and as_of is None else self._ref}
+        if as_of is not None:
+            name, where = "scan_as_of", as_of_filter(where)
+            bound["as_of"] = as_of
+        elif everywhere:
+            name = "scan_subject" if where.subject else "scan_expired" if where.expired else "scan_all"
+            bound["gone"] = where.gone
+        elif oldest_first:
+            name = "scan_oldest"
+        elif where.tags:
+            name = "scan_tag"
+            bound["tag"] = where.tags[0]
+        else:
+            name = "scan_newest"
+        edge = LAST if name in ("scan_as_of", "scan_tag", "scan_newest") else FIRST
+        bound |= {"at": edge if at is None else at, "n": edge if n is None else base + n, "limit": limit + 1}
+        rows = self._filtered(name, where, **bound)
+        items = [to_entry(row) for row in rows[:limit]]
+        more = len(rows) > limit and items
+        return Page(items, encode([items[-1].created_at, items[-1].position - base]) if more else None)
+
+    def count(self, where: Filter) -> int:
+        return int(self._filtered("count", where, ref=self.scope.ref, gone=where.gone)[0][0])
+
+    def cold(self, *, before: int, limit: int) -> list[Entry]:
+        return [to_entry(row) for row in self._fetch(SQL["scan_cold"], (self._tenant, before, limit))]
+
+    def refs(self) -> list[tuple[str, int]]:
+        return [(row[0], row[1]) for row in self._fetch(SQL["refs"], (self._tenant, self.now))]
+
+    def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not terms:
+            return []
+        entries, tokens = self._statistics()
+        if not entries:
+            return []
+        words: Counter[int] = hashed_words(terms, self._log_key)
+        bound = {
+            "tenant": self._tenant,
+            "words": array(list(words)),
+            "asked": array(list(words.values())),
+            "entries": entries,
+            "average": tokens / entries,
+            "memory": memory_number(self._ref),
+        }
+        if where != READABLE:
+            rows = self._filtered("match", where, ref=self._ref, limit=limit, **bound)
+            return [Match(Brief(*row[:-1]), row[-1] * _SHARE) for row in rows]
+        # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up.
+        wanted = limit
+        while True:
+            found = self._fetch(SQL["best_words"], bound | {"limit": wanted})
+            briefs = self.briefs([n for n, _ in found], where)
+            kept = [Match(briefs[n], score * _SHARE) for n, score in found if n in briefs]
+            if len(kept) >= limit or len(found) < wanted:
+                return kept[:limit]
+            wanted *= 4
+
+    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not any(vector):
+            return []
+        tenant, ref, wanted = self._tenant, self._ref, limit
+        head, since = self.head().seq, self._vectors_since
+        while True:
+            found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=head, since=since)
+            rows = self._filtered("pick_near", where, ref=ref, positions=array([p for p, _ in found]))
+            entries = {row[0]: Brief(*row) for row in rows}
+            kept = [Match(entries[p], score / _UNIT) for p, score in found if p in entries]
+            if len(kept) >= limit or len(found) < wanted:
+                if len(kept) * 4 < len(found) and where == READABLE:
+                    self._cache.forget(tenant, ref)  # mostly rows that are gone: read anew next time
+                return kept[:limit]
+            wanted *= 4
+
+    def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
+        before, after = self._walk("before", positions, steps), self._walk("after", positions, steps)
+        # what a walk came upon has the one it came from on its other side
+        back = {there: here for here, there in after.items() if there is not None} | before
+        on = {there: here for here, there in before.items() if there is not None} | after
+        return {position: (back.get(position), on.get(position)) for position in before.keys() | after.keys()}
+
+    def _walk(self, name: str, positions: Sequence[int], steps: int) -> dict[int, int | None]:
+        """Each position passed, and the next one on that side."""
+        passed: dict[int, int | None] = {}
+        edge = list(positions)
+        for _ in range(steps):
+            bound = {"tenant": self._tenant, "ref": self._ref, "positions": array(edge), "now": self.now}
+            found: dict[int, int | None] = {row[0]: row[1] for row in self._fetch(SQL[name], bound)}
+            passed |= found
+            edge = [p for p in found.values() if p is not None and p not in passed]
+        return passed
+
+    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
+        rows = self._filtered("pick_briefs", where, ref=self._ref, positions=array(positions))
+        return {row[0]: Brief(*row) for row in rows}
+
+    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
+        rows = self._filtered("pick", where, ref=self._ref, positions=array(positions))
+        return {row[0]: to_entry(row) for row in rows}
+
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
+        if self._tenant is None or not positions:
+            return {}
+        known = [row[0] for row in self._fetch(SQL["with_vector"], (self._tenant, array(positions), self._ref))]
+        found = self._cache.products(
+            self._tenant, self._ref, vector, known, head=self.head().seq, since=self._vectors_since
+        )
+        return {position: product / _UNIT for position, product in found.items()}
+
+    def _vectors_since(self, seq: int) -> Any:
+        return self._fetch(SQL["vectors_since"], (self._tenant, self._ref, seq))
+
+    def index_state(self, model: str) -> tuple[int, int]:
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
+        row = self._fetch(SQL["index_state"], bound)[0]
+        return row[0], row[1]
+
+    def unembedded(self, model: str, *, limit: int) -> list[Entry]:
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "limit": limit, "now": self.now}
+        return [to_entry(row) for row in self._fetch(SQL["unembedded"], bound)]
+
+    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
+        sql = SQL["links_to" if incoming else "links_from"]
+        rows = self._fetch(sql, (self._tenant, self._ref, short_id(entry_id)))
+        return [Link(row[0], row[1], row[2], row[3]) for row in rows if type is None or row[2] == type]
+
+    def read_log(self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None) -> list[Event]:
+        bound = {
+            "tenant": self._tenant,
+            "after": after,
+            "limit": limit,
+            "types": None if types is None else list(types),
+        }
+        return [to_event(row) for row in self._fetch(SQL["read_log"], bound)]
+
+    def read_run(self, run: str, *, skip: int = 0, limit: int = 1000) -> list[Event]:
+        bound = {"tenant": self._tenant, "run": run, "skip": skip, "limit": limit}
+        return [to_event(row) for row in self._fetch(SQL["read_run"], bound)]
+
+    def load(self, space: str, key: str, *, version: int | None = None, dropped: bool = False) -> Document | None:
+        document = self._document(space, key, version)
+        return None if document is None or (document.body is None and not dropped) else document
+
+    def _document(self, space: str, key: str, version: int | None = None) -> Document | None:
+        rows = self._fetch(SQL["load"], {"tenant": self._tenant, "space": space, "key": key, "version": version})
+        return to_document(rows[0]) if rows else None
+
+    def documents(
+        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None
+    ) -> Page[Document]:
+        bound = {
+            "tenant": self._tenant,
+            "space": space,
+            "prefix": prefix,
+            "beyond": prefix + _LAST_CHARACTER,
+            "after": cursor or "",
+            "limit": limit + 1,
+        }
+        rows = self._fetch(SQL["documents"], bound)
+        items = [to_document(row) for row in rows[:limit]]
+        return Page(items, items[-1].key if len(rows) > limit and items else None)
+
+    def recall_answer(self, key: str) -> tuple[str, bytes] | None:
+        rows = self._fetch(SQL["answer"], (self._tenant, key, self.now))
+        return (rows[0][0], rows[0][1]) if rows else None

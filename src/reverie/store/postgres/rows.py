@@ -1,0 +1,92 @@
+"""What only PostgreSQL binds in this form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from reverie.core.query import Filter
+from reverie.store.sql import load_queries
+
+_RAW = load_queries("reverie.store.postgres")
+_PARTS = ("columns", "brief", "ranking")
+READABLE = Filter()
+QUERIES = {
+    name: sql.format(filter="{filter}", **{part: _RAW[part] for part in _PARTS})
+    for name, sql in _RAW.items()
+    if name not in _PARTS
+}
+"""Every query by name; those about entries with a place for the filter."""
+SQL = {name: text.encode() for name, text in QUERIES.items()}
+"""The same, ready to be sent."""
+LONGEST_ID = 512
+"""Bytes of an id that an index takes; the digest of a longer one stands for it there."""
+
+
+@lru_cache(maxsize=4096)
+def statement(name: str, parts: tuple[str, ...]) -> bytes:
+    """A query with the conditions its filter has: fewer conditions, a better plan."""
+    conditions = "\nAND ".join(QUERIES[f"filter_{part}"] for part in parts) or "true"
+    return QUERIES[name].replace("{filter}", conditions).encode()
+
+
+def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The conditions of a filter and their bindings."""
+    if where == READABLE:
+        return ("readable",), {"now": now}
+    bound: dict[str, Any] = {
+        "states": [state.value for state in sorted(where.states)],
+        "archived": where.archived,
+        "expired": where.expired,
+        "kinds": None if where.kinds is None else list(where.kinds),
+        "subject": where.subject,
+        "actor": where.actor,
+        "session": where.session,
+        "run": where.run,
+        "pinned": where.pinned,
+        "since": where.since,
+        "until": where.until,
+        "tags": list(where.tags) or None,
+        "any_tags": None if where.any_tags is None else list(where.any_tags),
+    }
+    parts = tuple(name for name, value in bound.items() if value is not None)
+    return parts, {name: bound[name] for name in parts} | {"now": now}
+
+
+def short_id(entry_id: str) -> str:
+    """An id as indexes know it."""
+    if len(entry_id) * 4 <= LONGEST_ID:
+        return entry_id
+    raw = entry_id.encode()
+    return entry_id if len(raw) <= LONGEST_ID else "\x01" + hashlib.sha256(raw).hexdigest()
+
+
+def long_id(entry_id: str, short: str) -> str | None:
+    """The id itself, when an index knows it by its digest."""
+    return None if short == entry_id else entry_id
+
+
+def hashed_words(terms: Iterable[str], key: bytes) -> Counter[int]:
+    """How often each word occurs. A word is a hash under the tenant's key: the index holds no text."""
+    blake2b = hashlib.blake2b
+    counts = Counter(terms)
+    return Counter(
+        {
+            int.from_bytes(blake2b(term.encode(), digest_size=8, key=key).digest(), "big", signed=True): times
+            for term, times in counts.items()
+        }
+    )
+
+
+@lru_cache(maxsize=4096)
+def memory_number(ref: str) -> int:
+    """A number that stands for a ref in the word index; entries are looked up by the ref itself."""
+    return int.from_bytes(hashlib.sha256(ref.encode()).digest()[:4], "big", signed=True)
+
+
+def array(numbers: Sequence[int]) -> str:
+    """Numbers as the text of an array: a fifth of the time that sending them one by one takes."""
+    return "{" + ",".join(map(str, numbers)) + "}"

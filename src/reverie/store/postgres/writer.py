@@ -1,0 +1,282 @@
+"""Writers of one tenant take turns, and those that wait in this process at the same time share one commit.
+
+Between processes and machines the turn is the lock on the tenant's head. In this process callers queue by tenant; the
+first one runs the bodies of all who wait, in one transaction, and wakes them when it is durable. Tenants never wait for
+each other. (Eight threads on one tenant, durable commits of 2 ms: see docs/postgres.md.)
+
+When the connection breaks while a commit is under way nobody knows whether it happened. Then the head is locked again,
+which waits until the server is through with the old transaction, and the log is asked for the event that would be in
+it. If it is there the write is acknowledged; if not, it is run again. Nothing is lost and nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from reverie.core.entry import Scope
+from reverie.core.errors import StoreError, StoreUnavailable
+from reverie.core.ports import Clock
+from reverie.store.postgres.batch import Batch, Row, new_tenant
+from reverie.store.postgres.faults import AGAIN, lost, translate
+from reverie.store.postgres.pool import Connection
+from reverie.store.postgres.rows import SQL
+from reverie.store.postgres.write import PostgresWriteTx
+from reverie.store.vectors import VectorCache
+
+MOST_IN_A_BATCH = 128
+ATTEMPTS = 5
+STATEMENT_MS = 60_000
+LOCK_MS = 10_000
+IDLE_MS = 60_000
+"""How long a body may think between two statements before the server gives its locks to others."""
+
+
+class _Job:
+    """A body, and the caller that waits for it."""
+
+    __slots__ = ("body", "called", "error", "finished", "result", "scope")
+
+    def __init__(self, scope: Scope, body: Callable[[Any], Any]) -> None:
+        self.scope = scope
+        self.body = body
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.finished = False
+        self.called = threading.Event()
+        """Set when it is finished, or when it is this caller's turn to lead."""
+
+    def finish(self) -> None:
+        self.finished = True
+        self.called.set()
+
+    def outcome(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class _Lane:
+    """The writers of one tenant in this process. One of them leads: it does the work of all who wait."""
+
+    __slots__ = ("leader", "waiting")
+
+    def __init__(self) -> None:
+        self.leader: _Job | None = None
+        self.waiting: deque[_Job] = deque()
+
+
+class _Unsure(Exception):
+    """The connection broke during a commit: what the log would have at a position if it happened."""
+
+    def __init__(self, tenant: str, seq: int, own_hash: bytes) -> None:
+        super().__init__()
+        self.tenant, self.seq, self.hash = tenant, seq, own_hash
+
+
+class Writer:
+    """Every write of this process goes through it."""
+
+    def __init__(self, pool: ConnectionPool[Connection], clock: Clock, cache: VectorCache) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._cache = cache
+        self._lock = threading.Condition()
+        self._lanes: dict[str, _Lane] = {}
+        self._inside: set[int] = set()
+        """Threads that run bodies."""
+        self._closed = False
+
+    def submit(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+        """Run `body` in a transaction and return its result once that is durable."""
+        if threading.get_ident() in self._inside:
+            raise RuntimeError("a write inside a write would wait for itself for ever")
+        job = _Job(scope, body)
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable("The store is closed.")
+            lane = self._lanes.setdefault(scope.tenant, _Lane())
+            lane.waiting.append(job)
+            if lane.leader is None:
+                lane.leader = job
+        try:
+            if lane.leader is not job:
+                job.called.wait()
+            if not job.finished:
+                self._lead(lane)
+        finally:  # also after an interrupt, when nobody waits for this job any more
+            with self._lock:
+                if job in lane.waiting:
+                    lane.waiting.remove(job)
+                if lane.leader is job:
+                    self._pass_on(lane, scope.tenant)
+        return job.outcome()
+
+    def _pass_on(self, lane: _Lane, tenant: str) -> None:
+        if lane.waiting:
+            lane.leader = lane.waiting[0]
+            lane.leader.called.set()
+        else:
+            del self._lanes[tenant]
+            self._lock.notify_all()
+
+    def close(self) -> None:
+        """Take no more, and finish what was accepted."""
+        with self._lock:
+            self._closed = True
+            self._lock.wait_for(lambda: not self._lanes, timeout=60)
+
+    def _lead(self, lane: _Lane) -> None:
+        with self._lock:
+            jobs = [lane.waiting.popleft() for _ in range(min(len(lane.waiting), MOST_IN_A_BATCH))]
+        me = threading.get_ident()
+        self._inside.add(me)
+        try:
+            self._commit_all(jobs)
+        except BaseException as fault:
+            for job in jobs:
+                job.result, job.error = None, fault
+            raise
+        finally:
+            self._inside.discard(me)
+            for job in jobs:
+                job.finish()
+
+    def _commit_all(self, jobs: list[_Job]) -> None:
+        """Commit jobs together; when that fails, each alone, so that no caller suffers for what another one sent."""
+        fault = self._commit(jobs)
+        if fault is None:
+            return
+        shared = isinstance(translate(fault), StoreError)
+        for job in jobs:
+            alone = fault if len(jobs) == 1 or shared else self._commit([job])
+            if alone is not None:
+                job.result, job.error = None, translate(alone)
+
+    def _commit(self, jobs: list[_Job]) -> BaseException | None:
+        """One transaction for all jobs, tried again where that is safe. Returns why it failed; then nothing remains."""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(random.uniform(0.5, 1.0) * 0.05 * 2**attempt)  # noqa: S311
+            try:
+                try:
+                    self._transact(jobs)
+                except _Unsure as doubt:
+                    if not self._happened(doubt):
+                        continue
+            except BaseException as fault:
+                if (isinstance(fault, AGAIN) or lost(fault)) and attempt + 1 < ATTEMPTS:
+                    continue
+                return fault
+            return None
+        return StoreUnavailable("The database was lost again and again. Nothing was stored. Try again in a moment.")
+
+    def _transact(self, jobs: list[_Job]) -> None:
+        tenant = jobs[0].scope.tenant
+        connection = self._pool.getconn()
+        try:
+            batch = self._begin(connection, tenant, alone=len(jobs) == 1)
+            for job in jobs:
+                self._run_body(batch, job)
+            if batch.kept:
+                try:
+                    ended = batch.commit()
+                except BaseException as fault:
+                    if lost(fault) or connection.broken:
+                        held = batch.held
+                        raise _Unsure(tenant, held.seq, bytes.fromhex(held.hash)) from fault
+                    raise
+                if ended != "COMMIT":  # the transaction had failed, and a body hid it
+                    raise StoreError("The database undid the transaction.")
+                for ref in batch.rewritten:
+                    self._cache.forget(batch.held.n, ref)
+        finally:
+            give_back(self._pool, connection)
+
+    def _begin(self, connection: Connection, tenant: str, *, alone: bool) -> Batch:
+        row, made = lock_head(connection, tenant), False
+        if row is None:
+            with connection.pipeline():
+                connection.execute(*new_tenant(tenant, self._clock.now()))
+                found = connection.execute(SQL["lock_head"], {"name": tenant}, binary=True)
+            row, made = found.fetchone(), True
+            assert row is not None
+        return Batch(connection, tenant, self._clock.now(), row, made=made, alone=alone)
+
+    def _run_body(self, batch: Batch, job: _Job) -> None:
+        """Run one body; what it raises is its caller's alone, unless the transaction itself is lost."""
+        job.result = job.error = None
+        part = PostgresWriteTx(batch, job.scope)
+        status = batch.connection.info
+        try:
+            job.result = job.body(part)
+            if status.transaction_status != TransactionStatus.INTRANS:
+                raise StoreError("A statement failed, and the body hid it.")
+            part.done()
+        except BaseException as fault:
+            if batch.connection.broken or isinstance(fault, AGAIN):
+                raise
+            if status.transaction_status != TransactionStatus.INTRANS and not part.saved and not batch.alone:
+                raise  # whose rows they were is unknown, so the whole transaction is off
+            part.undo()
+            job.result, job.error = None, translate(fault)
+
+    def _happened(self, doubt: _Unsure) -> bool:
+        """Whether the transaction that was under way when the connection broke is in the log."""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(0.1 * 2**attempt)
+            try:
+                connection = self._pool.getconn()
+                try:
+                    row = lock_head(connection, doubt.tenant)  # waits until the server is through with it
+                    if row is None or row[2] < doubt.seq:
+                        return False
+                    found = connection.execute(SQL["event_hash"], (row[0], doubt.seq), binary=True).fetchall()
+                    return found == [(doubt.hash,)]
+                finally:
+                    give_back(self._pool, connection)
+            except Exception as fault:
+                if not lost(fault) and not isinstance(fault, (*AGAIN, PoolTimeout)):
+                    raise
+        raise StoreUnavailable(
+            "The database was lost while it committed. Look whether it is stored, or try again with an idempotency key."
+        )
+
+
+def limits(tenant: str, *, control: bool = False) -> dict[str, str]:
+    """The bindings of `bind`."""
+    return {
+        "name": tenant,
+        "statement": f"{STATEMENT_MS}",
+        "lock": f"{LOCK_MS}",
+        "idle": f"{IDLE_MS}",
+        "control": "on" if control else "off",
+    }
+
+
+def lock_head(connection: Connection, tenant: str) -> Row | None:
+    """Begin a transaction that writes: one round trip, and the wait for the tenant's other writers."""
+    with connection.pipeline():
+        connection.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
+        connection.execute(SQL["bind"], limits(tenant))
+        found = connection.execute(SQL["lock_head"], {"name": tenant}, binary=True)
+    return found.fetchone()
+
+
+def give_back(pool: ConnectionPool[Connection], connection: Connection) -> None:
+    """Undo what is not committed, and let others use the connection. A broken one is thrown away by the pool."""
+    try:
+        if not connection.broken and connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.execute(b"ROLLBACK")
+    except Exception:
+        connection.close()
+    finally:
+        pool.putconn(connection)
