@@ -20,6 +20,7 @@ JOBS: Mapping[str, str] = {
     "reindex": "make the vectors that are missing",
     "retain": "destroy what expired or outlived its retention",
     "scan": "look at everything stored with today's redaction rules",
+    "recover": "go on with runs whose process died, or end them",
     "forget": "after a forget: repeat what the ledger names, and clear its traces from the files",
 }
 """Every job with its meaning. The names are the same on every store."""

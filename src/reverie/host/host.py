@@ -57,9 +57,9 @@ class Host:
         self.field = Field(parts, self.rules, self.writing, self.archives, self.dreaming)
         self.consolidating = Consolidating(parts)
         self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
-        self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating)
         self.workspace = Workspace(parts, self.rules)
         self.runs = Runs(parts, self.rules, self.writing)
+        self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating, self.runs)
         self.forks = Forks(parts, self.runs)
         for name, workflow in workflows(parts, self.passes).items():
             self.runs.offer(name, workflow)

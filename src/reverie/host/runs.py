@@ -22,8 +22,8 @@ from reverie.core.errors import Forbidden, Invalid, NotFound, ReadOnly, ReverieE
 from reverie.core.event import Event, NewEvent
 from reverie.core.query import Filter
 from reverie.core.run import Fault, Fork, Interrupted, Run, RunOver, RunStatus
+from reverie.host.leases import Leases
 from reverie.host.parts import Parts
-from reverie.host.pulse import Pulse
 from reverie.host.read import ANYTHING
 from reverie.host.rules import RuleBook
 from reverie.host.run_records import OPEN_SPACE, load_run, save_run
@@ -34,6 +34,8 @@ from reverie.host.write import Writing
 from reverie.store.contract import ReadTx, WriteTx
 
 T = TypeVar("T")
+LEASE_MS = 30_000
+"""How long a run without a sign of life counts as being worked on."""
 MOST_ATTEMPTS = 3
 ABANDONED_MS = 60 * 60_000
 """How long a run waits for whoever started it to start it again."""
@@ -51,7 +53,8 @@ class Runs:
         self._rules = rules
         self._writing = writing
         self._workflows: dict[str, Workflow] = {}
-        self._pulse = Pulse(parts)
+        self._leases = Leases(parts)
+        self._holder = f"runs/{parts.ids.new()}"
 
     # what can be run
 
@@ -112,7 +115,6 @@ class Runs:
         What `body` raises ends the run as failed and is raised again. With a `run_id` that was begun before, by a
         process that died, the run goes on; one that has ended is RunOver.
         """
-        actor.require(Right.WRITE)
         run = self._draft(actor, workflow_id, inputs or {}, {}, (), metadata or {})
         run = msgspec.structs.replace(run, ref=ref, interrupted=interrupted, id=run_id or run.id)
         begun = (self._resume(actor, run.id) if run_id else None) or self._begin(actor, run)
@@ -173,6 +175,10 @@ class Runs:
             return asked
 
         return self._parts.store.write(Scope(actor.tenant), body)
+
+    def unattended(self, actor: Actor) -> bool:
+        """Whether the tenant has runs that have not ended: `recover` finds out which of them nobody works on."""
+        return not self._parts.read_only and bool(self._parts.store.read(Scope(actor.tenant), _open_runs))
 
     def recover(self, actor: Actor) -> int:
         """Go on with every run of the tenant whose process died, or end it. Returns how many."""
@@ -252,7 +258,7 @@ class Runs:
             seq = tx.append(NewEvent("run.started", "RUN", actor.id, data=data))
             save_run(tx, begun, seq=seq, new=True)
             tx.save(OPEN_SPACE, run.id, b"", seq=seq)
-            tx.claim(_lease(run.id), self._pulse.holder, until=self._pulse.until())
+            tx.claim(_lease(run.id), self._holder, until=tx.now + LEASE_MS)
             return begun
 
         return self._parts.store.write(Scope(actor.tenant), body)
@@ -263,6 +269,7 @@ class Runs:
         `waiting`: leave a run to whoever started it, for an hour.
         """
         self._writable()
+        taker = f"{self._holder}/taker"  # not our own name: a lease that this very process holds is not free either
 
         def body(tx: WriteTx) -> Run | None:
             try:
@@ -275,27 +282,23 @@ class Runs:
                 raise RunOver()
             if waiting and run.interrupted is Interrupted.ELSEWHERE and tx.now - run.started_at < ABANDONED_MS:
                 return None
-            if not tx.claim(_lease(run_id), self._taker(), until=self._pulse.until()):
+            if not tx.claim(_lease(run_id), taker, until=tx.now + LEASE_MS):
                 if waiting:
                     return None
                 raise RunOver("Another process works on this run.")
             taken = msgspec.structs.replace(run, attempts=run.attempts + 1)
             data = {"resumed": run_id, "attempt": taken.attempts}
             save_run(tx, taken, seq=tx.append(NewEvent("run.resumed", "RUN", actor.id, data=data)))
-            tx.release(_lease(run_id), self._taker())
-            tx.claim(_lease(run_id), self._pulse.holder, until=self._pulse.until())
+            tx.release(_lease(run_id), taker)
+            tx.claim(_lease(run_id), self._holder, until=tx.now + LEASE_MS)
             return taken
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
-    def _taker(self) -> str:
-        # not our own name: a lease that this very process holds is not free either
-        return f"{self._pulse.holder}/taker"
-
     def _execute(self, actor: Actor, run: Run, body: Callable[[Work], Mapping[str, Any]]) -> Run:
         acting = dataclasses.replace(actor, run=run.id)
         work = Work(self._parts, self._rules, self._writing, acting, run)
-        with self._pulse.beats(actor.tenant, _lease(run.id)):
+        with self._leases.beating(actor, _lease(run.id), self._holder, for_ms=LEASE_MS):
             try:
                 variables = body(work)
             except RunOver:
@@ -346,7 +349,7 @@ class Runs:
         seq = tx.append(NewEvent(f"run.{status.value}", "RUN", actor.id, data=data))
         save_run(tx, ended, seq=seq)
         tx.drop(OPEN_SPACE, run.id, seq=seq)
-        tx.release(_lease(run.id), self._pulse.holder)
+        tx.release(_lease(run.id), self._holder)
         return ended
 
     def _shown(self, actor: Actor, value: Any) -> Any:

@@ -19,18 +19,21 @@ from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.clock import MS_PER_DAY, parse_duration
+from reverie.core.clock import MS_PER_DAY, iso_duration, parse_duration, to_iso
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector
 from reverie.core.entry import Scope
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
+from reverie.core.run import Interrupted, RunOver, RunStatus
 from reverie.host.consolidate import Consolidating
 from reverie.host.dream import Dreaming, Progress
 from reverie.host.leases import Leases
 from reverie.host.parts import Parts
+from reverie.host.passes import CONSOLIDATE, DISTILL
 from reverie.host.reports import load_report
 from reverie.host.rules import RuleBook
+from reverie.host.runs import Runs
 from reverie.host.write import check_ref
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -59,7 +62,10 @@ class Schedule(Struct, frozen=True):
     """When to dream which memory."""
 
     id: str
-    cron: str
+    cron: str = ""
+    """Five fields; empty with `delay_ms`."""
+    delay_ms: int | None = None
+    """Once, this long after the schedule was made, instead of by cron."""
     zone: str = "UTC"
     ref: str | None = None
     """None: every memory of the tenant."""
@@ -90,11 +96,14 @@ class Due(Struct, frozen=True):
 class Schedules:
     """Keeps schedules and runs what is due."""
 
-    def __init__(self, parts: Parts, rules: RuleBook, dreaming: Dreaming, consolidating: Consolidating) -> None:
+    def __init__(
+        self, parts: Parts, rules: RuleBook, dreaming: Dreaming, consolidating: Consolidating, runs: Runs
+    ) -> None:
         self._parts = parts
         self._rules = rules
         self._dreaming = dreaming
         self._consolidating = consolidating
+        self._runs = runs
         self._leases = Leases(parts)
 
     def save(self, actor: Actor, fields: Mapping[str, Any], *, existing: bool = False) -> Schedule:
@@ -106,10 +115,14 @@ class Schedules:
         if self._parts.read_only:
             raise ReadOnly()
 
-        zone = self._rules.current(actor.tenant).policy.zone
+        rules = self._rules.current(actor.tenant)
+        zone = rules.policy.zone
+        named = str(fields.get("id") or "")
+        if self._parts.redactor.text(named, rules.known).text != named:
+            raise Invalid("The id looks like a secret. Choose a plain name.", pointer="/id")
 
         def body(tx: WriteTx) -> Schedule:
-            stored = _load(tx, str(fields.get("id", "")))
+            stored = _load(tx, named)
             if stored is None and existing:
                 raise NotFound("There is no schedule of that id.")
             made = {"id": self._parts.ids.new(), "created_at": tx.now, "zone": zone}
@@ -212,7 +225,9 @@ class Schedules:
         for ref in self._refs(actor, schedule):
             try:
                 short = self._below(actor, schedule, ref)
-                made = None if short else self._one(actor, schedule, tick, ref, progress)
+                made = None
+                if schedule.ref is not None or not short:  # a schedule of one memory has one run for each tick
+                    made = self._one(actor, schedule, tick, ref, progress, skip=short)
                 if made is not None:
                     dreams.append(made)
                 idle = short or idle
@@ -257,11 +272,37 @@ class Schedules:
             return "below_least_entries"
         return "below_least_tokens" if tokens < schedule.least_tokens else None
 
-    def _one(self, actor: Actor, schedule: Schedule, tick: int, ref: str, progress: Progress | None) -> str | None:
+    def _one(
+        self, actor: Actor, schedule: Schedule, tick: int, ref: str, progress: Progress | None, *, skip: str | None
+    ) -> str | None:
+        """One memory of a tick, as a run of its own. After a crash it goes on; what was dreamt is not dreamt again."""
+        dream_id = tick_dream(schedule.id, tick, ref)
+
+        def body(acting: Actor) -> str | None:
+            return None if skip else self._pass(acting, schedule, ref, dream_id, progress)
+
+        for run_id in (dream_id, None):
+            try:
+                _, made = self._runs.around(
+                    actor,
+                    CONSOLIDATE if schedule.kind == "consolidate" else DISTILL,
+                    body,
+                    ref=ref,
+                    inputs={"memoryRef": ref},
+                    metadata={"schedule": schedule.id, "tick": to_iso(tick)},
+                    run_id=run_id,
+                    interrupted=Interrupted.ELSEWHERE,
+                )
+                return made
+            except RunOver:
+                if run_id is None or self._runs.get(actor, run_id).status is not RunStatus.FAILED:
+                    break  # an earlier attempt at this tick got through, or is on its way
+        return dream_id if self._dreamt(actor, dream_id) is not None else None
+
+    def _pass(self, actor: Actor, schedule: Schedule, ref: str, dream_id: str, progress: Progress | None) -> str | None:
         if schedule.kind == "consolidate":
             done = self._consolidating.run(actor, ref, trigger="scheduled")
-            return f"{ref}@{done.seq}" if done.seq is not None else None
-        dream_id = tick_dream(schedule.id, tick, ref)
+            return f"{ref}@{done.seq}" if done.merged else None
         if self._dreamt(actor, dream_id) is not None:
             return dream_id  # an earlier attempt at this tick got that far
         plan = DreamPlan(
@@ -315,6 +356,10 @@ def tick_dream(schedule_id: str, tick: int, ref: str) -> str:
 
 def next_tick(schedule: Schedule, after: int) -> int | None:
     """The first instant after `after` that the schedule names, with its jitter; None beyond a year."""
+    if schedule.delay_ms is not None:
+        once = schedule.created_at + schedule.delay_ms
+        once += _jitter(schedule, once)
+        return once if once > after else None
     zone = ZoneInfo(schedule.zone)
     start = datetime.fromtimestamp(after / 1000, tz=UTC).astimezone(zone)
     try:
@@ -383,6 +428,14 @@ def _checked(values: Mapping[str, Any], *, now: int) -> Schedule:
         ZoneInfo(schedule.zone)
     except (KeyError, ValueError, OSError):
         raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone") from None
+    if (schedule.delay_ms is None) == (not schedule.cron):
+        raise Invalid("A schedule has a cron expression or a delay: one of them.", pointer="/cron")
+    if schedule.delay_ms is not None:
+        if schedule.delay_ms < 0:
+            raise Invalid("A delay is not negative.", pointer="/delay_ms")
+        if schedule.delay_ms > HORIZON_MS:
+            raise _beyond("/delay_ms")
+        return schedule
     try:
         CronSim(schedule.cron, datetime.now(UTC))
     except CronSimError:
@@ -390,8 +443,17 @@ def _checked(values: Mapping[str, Any], *, now: int) -> Schedule:
             "cron has five fields, for example '0 3 * * *' for three in the morning.", pointer="/cron"
         ) from None
     if next_tick(schedule, now) is None:
-        raise Invalid("The schedule names no instant within a year.", code="schedule_horizon_exceeded", pointer="/cron")
+        raise _beyond("/cron")
     return schedule
+
+
+def _beyond(pointer: str) -> Invalid:
+    return Invalid(
+        "The schedule names no instant within a year.",
+        code="schedule_horizon_exceeded",
+        pointer=pointer,
+        details={"maxFutureHorizon": iso_duration(HORIZON_MS)},
+    )
 
 
 def _why_not(schedule: Schedule) -> str | None:

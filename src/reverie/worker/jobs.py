@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
+from reverie.core.run import Interrupted, RunOver, RunStatus
 from reverie.host import Host
+from reverie.host.passes import CONSOLIDATE, DISTILL
 from reverie.host.sweep import Sweeping, Swept
+
+T = TypeVar("T")
 
 
 class JobFailed(ReverieError):
@@ -43,6 +48,7 @@ class Definitions:
             "reindex": self._reindex,
             "retain": self._retain,
             "scan": self._scan,
+            "recover": self._recover,
             "forget": self._forget,
         }
 
@@ -56,12 +62,14 @@ class Definitions:
         return self.ticks(tenant) + found
 
     def ticks(self, tenant: str) -> list[Job]:
-        """The ticks that should run now."""
-        due = self._host.schedules.due_ticks(self._host.system_actor(tenant))
-        return [
+        """The ticks that should run now, and the runs that have not ended."""
+        actor = self._host.system_actor(tenant)
+        due = self._host.schedules.due_ticks(actor)
+        ticks = [
             Job("", schedule.kind, tenant, {"schedule": schedule.id, "tick": tick}, unique=f"{schedule.id}/{tick}")
             for schedule, tick in due
         ]
+        return [*ticks, Job("", "recover", tenant)] if self._host.runs.unattended(actor) else ticks
 
     def _tick(self, job: Job) -> Done:
         actor = self._host.system_actor(job.tenant)
@@ -79,14 +87,39 @@ class Definitions:
         # the same dream at every attempt: one that got through is not repeated
         dream_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
         plan = DreamPlan(ref=job.arguments["ref"], fit=True)
-        report = self._host.dreaming.run(self._host.system_actor(job.tenant), plan, dream_id=dream_id)
+        dream = self._host.dreaming.run
+        report = self._as_run(job, DISTILL, dream_id, lambda actor: dream(actor, plan, dream_id=dream_id))
         return Done({"dreams": int(report is not None)})
+
+    def _as_run(self, job: Job, workflow: str, run_id: str, body: Callable[[Actor], T]) -> T | None:
+        """A pass as a run of its own; None when an earlier attempt got through."""
+        ref, actor = job.arguments["ref"], self._host.system_actor(job.tenant)
+
+        def go(named: str | None) -> T:
+            _, made = self._host.runs.around(
+                actor,
+                workflow,
+                body,
+                ref=ref,
+                inputs={"memoryRef": ref},
+                run_id=named,
+                interrupted=Interrupted.ELSEWHERE,
+            )
+            return made
+
+        try:
+            return go(run_id)
+        except RunOver:
+            done = self._host.runs.get(actor, run_id).status is RunStatus.COMPLETED
+        return None if done else go(None)
 
     def _consolidate(self, job: Job) -> Done:
         if "schedule" in job.arguments:
             return self._tick(job)
-        done = self._host.consolidating.run(self._host.system_actor(job.tenant), job.arguments["ref"])
-        return Done({"merged": len(done.merged)})
+        run_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
+        ref = job.arguments["ref"]
+        done = self._as_run(job, CONSOLIDATE, run_id, lambda actor: self._host.consolidating.run(actor, ref))
+        return Done({"merged": len(done.merged) if done else 0})
 
     def _retain(self, job: Job) -> Done:
         return _swept(self.sweeping.retain(job.tenant))
@@ -97,6 +130,10 @@ class Definitions:
     def _scan(self, job: Job) -> Done:
         report = self._host.scanning.scan(self._host.system_actor(job.tenant))
         return Done({"entries": report.entries, "affected": report.affected})
+
+    def _recover(self, job: Job) -> Done:
+        recovered = self._host.runs.recover(self._host.system_actor(job.tenant))
+        return Done({"runs": recovered}, took=recovered > 0)
 
     def _forget(self, job: Job) -> Done:
         return Done({"forgotten": self._host.forgetting.replay(self._host.system_actor(job.tenant))})

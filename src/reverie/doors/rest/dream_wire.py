@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reverie.doors.rest.wire import LARGEST, Asked, Inward, Label, When
 
@@ -59,7 +59,36 @@ class ScheduleIn(ScheduleFields):
         extra="forbid", strict=True, json_schema_extra={"examples": [{"cron": "0 3 * * *", "ref": "notes"}]}
     )
 
-    cron: str = Field(max_length=256, description="Five fields.", examples=["0 3 * * *"])
+    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Left out: made.")
+    cron: str = Field(default="", max_length=256, description="Five fields; or `delay_ms`.", examples=["0 3 * * *"])
+    delay_ms: int | None = Field(default=None, ge=0, le=LARGEST, description="Once, this long from now.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_trigger(cls, body: Any) -> Any:
+        """A workflow trigger `{id, type: "schedule", enabled, config: {cron?, delayMs?, timezone}}` says the same."""
+        return plain_schedule(body) if isinstance(body, dict) else body
+
+
+def plain_schedule(body: dict[str, Any]) -> dict[str, Any]:
+    """A schedule in this API's own names, from those of a workflow trigger."""
+    fields = {key: value for key, value in body.items() if key != "config"}
+    config = body.get("config")
+    if isinstance(config, dict):
+        fields = {**config, **fields}
+    elif config is not None:
+        return body  # refused as an unknown field
+    if fields.get("type") == "schedule":
+        del fields["type"]
+    if isinstance(fields.get("enabled"), bool):
+        fields["paused"] = not fields.pop("enabled")
+    workflow = fields.get("workflowId")
+    kinds = {"reverie.memory.distill": "dream", "reverie.memory.consolidate": "consolidate"}
+    if isinstance(workflow, str) and workflow in kinds:
+        fields["kind"] = kinds[workflow]
+        del fields["workflowId"]
+    names = {"delayMs": "delay_ms", "timezone": "zone", "memoryRef": "ref", "tokenBudget": "budget"}
+    return {names.get(key, key): value for key, value in fields.items()}
 
 
 class ScheduleChangeIn(ScheduleFields):
@@ -68,6 +97,12 @@ class ScheduleChangeIn(ScheduleFields):
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"paused": True}]})
 
     cron: str = Field(default="0 3 * * *", max_length=256, description="Five fields.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_trigger(cls, body: Any) -> Any:
+        """The names of a workflow trigger say the same."""
+        return plain_schedule(body) if isinstance(body, dict) else body
 
 
 class EstimateOut(BaseModel):
