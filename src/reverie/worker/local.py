@@ -19,7 +19,6 @@ from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
 from reverie.worker.jobs import Definitions, Done, code_of
 
-
 _QUEUE_SECONDS = 5
 """How often the queue is looked at when no schedule is."""
 
