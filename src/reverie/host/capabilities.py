@@ -11,9 +11,11 @@ from typing import Any
 
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.policy import TenantPolicy
+from reverie.host.forks import MODES
 from reverie.host.parts import Parts
 from reverie.host.passes import MOST_ENTRIES
 from reverie.host.schedule import HORIZON_MS
+from reverie.host.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
 
 LONG_TERM = "long-term"
 """The one memory backend there is a name for."""
@@ -33,9 +35,11 @@ class Wired:
     """Whether something looks at what is due."""
     agents: bool = True
     """Whether agents can be installed."""
+    workspace: bool = False
+    """Whether workspace files are served."""
 
 
-def wired(parts: Parts, *, scheduler: bool) -> Wired:
+def wired(parts: Parts, *, scheduler: bool, workspace: bool = False) -> Wired:
     """The parts as they are."""
     writable = not parts.read_only
     return Wired(
@@ -45,6 +49,7 @@ def wired(parts: Parts, *, scheduler: bool) -> Wired:
         embedder=parts.embedder is not None,
         sealed=parts.cipher is not None,
         scheduler=scheduler and writable and parts.store.durable,
+        workspace=workspace and writable,
     )
 
 
@@ -55,8 +60,20 @@ def families(has: Wired) -> dict[str, Any]:
         found["scheduling"] = {
             "supported": True,
             "cron": True,
+            "delayed": True,
+            "calendar": False,
             "maxFutureHorizon": iso_duration(HORIZON_MS),
         }
+    if has.workspace:
+        found["workspace"] = {
+            "supported": True,
+            "versioned": True,
+            "maxFileBytes": MAX_FILE_BYTES,
+            "maxFiles": MAX_FILES,
+            "maxVersions": MAX_VERSIONS,
+        }
+    if has.writable:
+        found["replay"] = {"supported": True, "modes": list(MODES)}
     scopes = [*(["tenant"] if has.sealed else []), "run"]
     found["secrets"] = {"supported": True, "scopes": scopes, "resolution": "host-managed"}
     return found
@@ -86,7 +103,7 @@ def _memory(has: Wired) -> dict[str, Any]:
             "supported": True,
             "maxTokenBudget": policy.dream_budget,
             **({"scheduled": True} if has.scheduler else {}),
-            "indexEmitted": True,
+            "indexEmitted": has.workspace,
             "tokenizerName": has.tokenizer,
             "archiveRetention": iso_duration(policy.archive_retention_ms),
         }

@@ -13,6 +13,8 @@ from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
 from reverie.host.field.field import Field
 from reverie.host.forks import Forks
+from reverie.host.heartbeat import Heartbeats
+from reverie.host.instant import Instants
 from reverie.host.jobs import Jobs
 from reverie.host.keys import Keys
 from reverie.host.leases import Leases
@@ -57,6 +59,8 @@ class Host:
         self.field = Field(parts, self.rules, self.writing, self.archives, self.dreaming)
         self.consolidating = Consolidating(parts)
         self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
+        self.instants = Instants(parts)
+        self.heartbeats = Heartbeats(parts)
         self.workspace = Workspace(parts, self.rules)
         self.runs = Runs(parts, self.rules, self.writing)
         self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating, self.runs)

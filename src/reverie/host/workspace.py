@@ -7,7 +7,7 @@ too, so the count never starts again. Everything written passes the redactor.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -26,6 +26,8 @@ from reverie.host.run_records import RUN_SPACE, mark, save_run
 from reverie.store.contract import ReadTx, WriteTx
 
 T = TypeVar("T")
+Owner = Sequence[str | None] | None
+"""The parts of an owner's name; None: the tenant itself."""
 MAX_FILE_BYTES = 65_536
 MAX_FILES = 200
 MAX_VERSIONS = 20
@@ -63,13 +65,13 @@ class Workspace:
         self._parts = parts
         self._rules = rules
 
-    def files(self, actor: Actor, *, prefix: str = "", owner: str | None = None) -> list[File]:
+    def files(self, actor: Actor, *, prefix: str = "", owner: Owner = None) -> list[File]:
         """Every file whose path begins with `prefix`, by path, without content."""
         actor.require(Right.READ)
         found = self._parts.store.read(Scope(actor.tenant), lambda tx: _current(tx, space_of(owner), prefix))
         return [_file(document, content=False) for document in found]
 
-    def get(self, actor: Actor, path: str, *, version: int | None = None, owner: str | None = None) -> File:
+    def get(self, actor: Actor, path: str, *, version: int | None = None, owner: Owner = None) -> File:
         """A file, or one of its kept versions. Raises NotFound, also for a version that is no longer kept."""
         actor.require(Right.READ)
         check_path(path)
@@ -86,7 +88,7 @@ class Workspace:
         *,
         content_type: str | None = None,
         if_match: str | None = None,
-        owner: str | None = None,
+        owner: Owner = None,
     ) -> File:
         """Write a file whole. With `if_match`, only when that is its current etag."""
         actor.require(Right.WRITE)
@@ -120,7 +122,7 @@ class Workspace:
 
         return _retried(lambda: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant)))
 
-    def delete(self, actor: Actor, path: str, *, if_match: str | None = None, owner: str | None = None) -> int:
+    def delete(self, actor: Actor, path: str, *, if_match: str | None = None, owner: Owner = None) -> int:
         """Delete a file; the version of its tombstone. Raises NotFound."""
         actor.require(Right.WRITE)
         check_writable(path, owner)
@@ -141,12 +143,12 @@ class Workspace:
         return _retried(lambda: self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant)))
 
 
-def space_of(owner: str | None) -> str:
+def space_of(owner: Owner) -> str:
     """Where the files of a workspace live. The owner is hashed whole: no name can reach into another's space."""
-    return WORKSPACE if owner is None else f"{WORKSPACE}~{sha256(owner)}"
+    return WORKSPACE if owner is None else f"{WORKSPACE}~{sha256(list(owner))}"
 
 
-def snapshot(tx: ReadTx, owner: str | None = None) -> tuple[tuple[str, int], ...]:
+def snapshot(tx: ReadTx, owner: Owner = None) -> tuple[tuple[str, int], ...]:
     """(path, version) of every file, by path."""
     return tuple((document.key, document.version) for document in _current(tx, space_of(owner)))
 
@@ -160,7 +162,7 @@ def check_path(path: str) -> None:
         )
 
 
-def check_writable(path: str, owner: str | None) -> None:
+def check_writable(path: str, owner: Owner) -> None:
     """A file that callers may write: the index of dreams is the host's."""
     check_path(path)
     if owner is None and path == INDEX_PATH:

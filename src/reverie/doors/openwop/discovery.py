@@ -41,6 +41,8 @@ def discovery(host: Host, settings: Settings, *, version: str) -> dict[str, Any]
         **has,
         "reverie": {"api": "/v1/host/reverie", "memoryQueryScope": MEMORY_QUERY, "secretPolicy": "rewrite"},
     }
+    if settings.openwop_seams and not settings.read_only:
+        document["fixtures"] = host.runs.fixtures()
     if settings.openwop_mirror:
         document["capabilities"] = has
     return document
@@ -48,4 +50,4 @@ def discovery(host: Host, settings: Settings, *, version: str) -> dict[str, Any]
 
 def advertised(host: Host, settings: Settings) -> dict[str, Any]:
     """The families of this process."""
-    return families(wired(host.parts, scheduler=settings.scheduler))
+    return families(wired(host.parts, scheduler=settings.scheduler, workspace=settings.openwop_workspace))

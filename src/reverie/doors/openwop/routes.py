@@ -6,7 +6,7 @@ import re
 
 from starlette.routing import BaseRoute
 
-from reverie.doors.openwop import agents, discovery, memory_seams, runs, workspace
+from reverie.doors.openwop import agents, discovery, memory_seams, run_seams, runs, workspace
 from reverie.doors.openwop.seams import seams_of
 from reverie.settings import Settings
 
@@ -29,8 +29,8 @@ def routes(settings: Settings) -> list[BaseRoute]:
     """In the order they are tried. A seam that is switched off has no route."""
     seams = seams_of(settings)
     routers = [part.router for part in (discovery, agents, runs)]
-    routers.append(workspace.router if settings.openwop_workspace else workspace.off)
-    routers += memory_seams.routers(seams)
+    routers.append(workspace.router if settings.openwop_workspace and not settings.read_only else workspace.off)
+    routers += memory_seams.routers(seams) + run_seams.routers(seams)
     return [route for router in routers for route in router.routes]
 
 
