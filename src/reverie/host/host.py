@@ -11,6 +11,7 @@ from reverie.host.cursors import Cursors
 from reverie.host.dream import Dreaming
 from reverie.host.erase import Forgetting
 from reverie.host.export import Bundles
+from reverie.host.field.faults import Faults
 from reverie.host.field.field import Field
 from reverie.host.forks import Forks
 from reverie.host.heartbeat import Heartbeats
@@ -52,11 +53,12 @@ class Host:
         self.audit = Audit(parts)
         self.keys = Keys(parts)
         self.scanning = Scanning(parts, self.rules)
-        self.reindexing = Reindexing(parts)
+        faults = Faults(enabled=parts.field.faults)
+        self.reindexing = Reindexing(parts, faults)
         self.archives = Archives(parts, self.rules)
         self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
         self.forgetting = Forgetting(parts, self.rules, self.writing, self.archives)
-        self.field = Field(parts, self.rules, self.writing, self.archives, self.dreaming)
+        self.field = Field(parts, self.rules, self.writing, self.archives, self.dreaming, self.reindexing, faults)
         self.consolidating = Consolidating(parts)
         self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
         self.instants = Instants(parts)

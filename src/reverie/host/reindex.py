@@ -8,6 +8,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
+from reverie.host.field.faults import Faults
 from reverie.host.parts import Parts
 from reverie.host.write import searchable_text
 from reverie.store.contract import WriteTx
@@ -18,8 +19,9 @@ _BATCH = 200
 class Reindexing:
     """Fills the index."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, faults: Faults | None = None) -> None:
         self._parts = parts
+        self._faults = faults or Faults(enabled=False)
 
     def missing(self, actor: Actor) -> int:
         """How many readable entries have no vector of the configured embedder."""
@@ -36,7 +38,7 @@ class Reindexing:
         if self._parts.read_only:
             raise ReadOnly()
         embedder = self._parts.embedder
-        if embedder is None:
+        if embedder is None or self._faults.on(actor.tenant, "enrichment"):
             return 0
         done = 0
         while True:

@@ -134,7 +134,7 @@ async def _faults(request: Request) -> Response:
     def work() -> dict[str, Any]:
         if not isinstance(asked, dict):
             raise FieldError("INVALID_REQUEST", "Send kind and on.")
-        field.services.faults.switch(request.state.actor.tenant, asked.get("kind"), asked.get("on"))
+        field.switch_fault(request.state.actor, asked.get("kind"), asked.get("on"))
         return {"status": "ok", "kind": asked["kind"], "on": asked["on"]}
 
     return await answered(request, work)

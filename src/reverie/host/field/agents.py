@@ -77,7 +77,8 @@ def _register(call: Call) -> dict[str, Any]:
             raise call.error("INVALID_REQUEST", f"{name} is a text of 1 to {MAX_NAME} characters.", **_rejected(call))
     if agent_id != call.agent_id:
         raise call.error("INVALID_REQUEST", "id and the envelope's agent_id differ.", **_rejected(call))
-    interests = payload.get("interests") or []
+    interests = payload.get("interests")
+    interests = [] if interests is None else interests
     if not isinstance(interests, list) or not all(isinstance(item, str) for item in interests):
         raise call.error("INVALID_REQUEST", "interests is a list of texts.", **_rejected(call))
     authority = _authority(call)
@@ -122,7 +123,8 @@ def _authority(call: Call) -> int:
 
 
 def _check_required(call: Call) -> None:
-    required = call.payload.get("required_operations") or []
+    required = call.payload.get("required_operations")
+    required = [] if required is None else required
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         raise call.error("INVALID_REQUEST", "required_operations is a list of operations.", **_rejected(call))
     supported = supported_operations(call.level)

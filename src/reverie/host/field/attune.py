@@ -64,7 +64,8 @@ def _scope(call: Call) -> _Scope:
     most = _whole(no, scope, "max_units", least=1)
     if most is None:
         raise no("scope.max_units is a whole number, 1 or more.")
-    hint, form = payload.get("context_hint"), payload.get("format") or "full"
+    hint, form = payload.get("context_hint"), payload.get("format")
+    form = "full" if form is None else form
     if hint is not None and not isinstance(hint, str):
         raise no("context_hint is a text.")
     if form not in FORMATS:

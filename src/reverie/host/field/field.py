@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reverie.host.archives import Archives
     from reverie.host.dream import Dreaming
     from reverie.host.parts import Parts
+    from reverie.host.reindex import Reindexing
     from reverie.host.rules import RuleBook
     from reverie.host.write import Writing
 
@@ -54,15 +55,23 @@ class Field:
     """A memory that a team of agents shares."""
 
     def __init__(
-        self, parts: Parts, rulebook: RuleBook, writing: Writing, archives: Archives, dreaming: Dreaming
+        self,
+        parts: Parts,
+        rulebook: RuleBook,
+        writing: Writing,
+        archives: Archives,
+        dreaming: Dreaming,
+        reindexing: Reindexing,
+        faults: Faults,
     ) -> None:
+        self._reindexing = reindexing
         self.services = Services(
             parts=parts,
             rulebook=rulebook,
             writing=writing,
             archives=archives,
             dreaming=dreaming,
-            faults=Faults(enabled=parts.field.faults),
+            faults=faults,
             ref=parts.field.ref,
             level=parts.field.level,
         )
@@ -203,6 +212,12 @@ class Field:
             ready.session = load_session(tx, ready.session_id)
             if row.in_session:
                 check_session(ready, ready.session)
+
+    def switch_fault(self, actor: Actor, kind: object, on: object) -> None:
+        """For tests: turn a fault on or off. What waited for an embedder is embedded when it is back."""
+        self.services.faults.switch(actor.tenant, kind, on)
+        if kind == "enrichment" and not on:
+            self._reindexing.fill(actor)
 
     # what is read without a message
 

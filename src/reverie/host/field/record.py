@@ -44,7 +44,7 @@ def _prepare(ready: Ready) -> _Recording:
     """Validate in the order the protocol's refusals have; embed."""
     payload = ready.payload
     intent = _intent(ready, payload)
-    mode = payload.get("mode") or "committed"
+    mode = _given(payload, "mode", "committed")
     for name in ("type", "content"):
         if payload.get(name) is None:
             raise ready.error("INVALID_REQUEST", f"{name} is missing.")
@@ -57,10 +57,16 @@ def _prepare(ready: Ready) -> _Recording:
         raise ready.error("INVALID_TYPE", f"type is one of {', '.join(TYPES)}.")
     confidence = _confidence(ready, payload, mode)
     relations = _relations(ready, payload)
-    retracts = payload.get("retracts") or []
+    retracts = _given(payload, "retracts", [])
     if not isinstance(retracts, list) or not all(isinstance(item, str) and item for item in retracts):
         raise ready.error("INVALID_REQUEST", "retracts is a list of unit ids.")
     return _enrich(ready, mode, kind, content, intent, confidence, relations, tuple(dict.fromkeys(retracts)))
+
+
+def _given(payload: Mapping[str, Any], name: str, default: Any) -> Any:
+    """A member; null is as good as absent."""
+    value = payload.get(name)
+    return default if value is None else value
 
 
 def _intent(ready: Ready, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +108,7 @@ def _confidence(ready: Ready, payload: Mapping[str, Any], mode: str) -> dict[str
 
 
 def _relations(ready: Ready, payload: Mapping[str, Any]) -> tuple[Relation, ...]:
-    given = payload.get("relations") or []
+    given = _given(payload, "relations", [])
     if not isinstance(given, list) or len(given) > MAX_RELATIONS:
         raise ready.error("INVALID_REQUEST", f"relations is a list of at most {MAX_RELATIONS}.")
     made: dict[tuple[str, str], Relation] = {}
