@@ -120,7 +120,7 @@ def _conflicts(field: Field, actor: Actor, request: Request) -> dict[str, Any]:
 
 
 def _unit(field: Field, actor: Actor, request: Request) -> dict[str, Any]:
-    return field.unit(actor, decoded(request.path_params["id"]))
+    return field.unit(actor, decoded(request.path_params["id"]), agent_id=request.query_params.get("agent_id"))
 
 
 async def _faults(request: Request) -> Response:

@@ -274,14 +274,10 @@ def unresolved(call: Call) -> list[dict[str, Any]]:
     return [item.document() for item in each_unresolved(call.tx) if touches(call.tx, call.view, item)]
 
 
-def unresolved_for(
-    tx: ReadTx, view: View | CredentialView, *, agent_id: str | None, session_id: str | None
-) -> list[dict[str, Any]]:
-    """`GET /v1/conflicts`: unresolved conflicts of which `view` reaches both sides, by author and session."""
+def unresolved_for(tx: ReadTx, view: View | CredentialView, *, session_id: str | None) -> list[dict[str, Any]]:
+    """`GET /v1/conflicts`: unresolved conflicts of which `view` reaches both sides, of one session if it is named."""
     return [
         item.document()
         for item in each_unresolved(tx)
-        if (agent_id is None or agent_id in item.authors)
-        and (session_id is None or item.session == session_id)
-        and in_sight(tx, view, item)
+        if (session_id is None or item.session == session_id) and in_sight(tx, view, item)
     ]

@@ -245,21 +245,20 @@ class Field:
         return self._read(actor, lambda tx: {"agents": [agent.document() for agent in each_agent(tx)]})
 
     def conflicts(self, actor: Actor, *, agent_id: str | None = None, session_id: str | None = None) -> dict[str, Any]:
-        """Unresolved conflicts that the credential may see."""
+        """Unresolved conflicts in sight of the agent, or of the credential where no agent is named."""
 
         def body(tx: ReadTx) -> dict[str, Any]:
-            view = self._credential_view(tx, actor)
-            found = conflicts.unresolved_for(tx, view, agent_id=agent_id, session_id=session_id)
-            return {"conflicts": found}
+            view = self._view(tx, actor, agent_id)
+            return {"conflicts": conflicts.unresolved_for(tx, view, session_id=session_id)}
 
         return self._read(actor, body)
 
-    def unit(self, actor: Actor, unit_id: str) -> dict[str, Any]:
+    def unit(self, actor: Actor, unit_id: str, *, agent_id: str | None = None) -> dict[str, Any]:
         """One unit, hot or archived, under the rules of visibility."""
 
         def body(tx: ReadTx) -> dict[str, Any]:
             entry = tx.get(unit_id, where=ANYTHING)
-            if entry is None or not self._credential_view(tx, actor).reaches(entry):
+            if entry is None or not self._view(tx, actor, agent_id).reaches(entry):
                 raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
             if entry.state is EntryState.ERASED:
                 extra = {"tombstone": tombstone(tx, entry)}
@@ -279,12 +278,15 @@ class Field:
         session_id: str | None = None,
         agent_id: str | None = None,
     ) -> dict[str, Any]:
-        """The event log after a position: every event the credential may know of."""
+        """The event log after a position: every event the agent (or, with none named, the credential) may know of.
+
+        `agent_id` says who looks, as in an envelope; it does not filter. `session_id` leaves one session's events.
+        """
         if after_seq < 0 or not 1 <= limit <= MAX_LOG_PAGE:
             raise FieldError("INVALID_REQUEST", f"after_seq is 0 or more, limit is 1 to {MAX_LOG_PAGE}.")
 
         def body(tx: ReadTx) -> dict[str, Any]:
-            view, head = self._credential_view(tx, actor), tx.head()
+            view, head = self._view(tx, actor, agent_id), tx.head()
             found: list[Mapping[str, Any]] = []
             at = after_seq
             while len(found) < limit:
@@ -292,8 +294,6 @@ class Field:
                 for event in page:
                     at = event.seq
                     if session_id is not None and event.session != session_id:
-                        continue
-                    if agent_id is not None and event.actor != agent_id:
                         continue
                     if view.enters(event.session):
                         found.append(event.document())
@@ -305,8 +305,13 @@ class Field:
 
         return self._read(actor, body)
 
-    def _credential_view(self, tx: ReadTx, actor: Actor) -> CredentialView:
+    def _view(self, tx: ReadTx, actor: Actor, agent_id: str | None) -> View | CredentialView:
         level = self.services.level
+        if agent_id is not None:
+            agent = load_agent(tx, agent_id)
+            if agent is None or agent.credential != actor.id:
+                raise FieldError("AGENT_NOT_REGISTERED", "This credential has registered no agent of this id.")
+            return View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
         views = [
             View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
             for agent in each_agent(tx)
