@@ -31,6 +31,7 @@ from reverie.host.runs import Runs
 from reverie.host.scan import Scanning
 from reverie.host.schedule import Schedules
 from reverie.host.spend import Spending
+from reverie.host.windows import Windows
 from reverie.host.workflows import workflows
 from reverie.host.workspace import Workspace
 from reverie.host.write import Writing
@@ -75,6 +76,7 @@ class Host:
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)
         self.jobs = Jobs(parts)
+        self.windows = Windows(parts, self.rules, self.writing)
 
     def tenants(self) -> list[str]:
         """Every tenant. For the worker and the command line; no door that a tenant can reach calls it."""

@@ -134,9 +134,10 @@ def compaction_request(
     }
     if state.mode == "server_side" and not overdue:
         return _skip(state, known, "skipped_server_side_mode")
-    if state.passed_round is not None and state.passed_round == state.round and not halvings and state.round:
+    overflowed = reason == "context_window_error"
+    if state.round and state.passed_round == state.round and not overflowed:
         return None
-    if _cooling(state, tokens, now) or (state.awaiting_usage and reason != "context_window_error"):
+    if _cooling(state, tokens, now) or (state.awaiting_usage and not overflowed):
         return _skip(state, known, "skipped_cooldown")
     usable = state.items if limit is None else state.items[:limit]
     if pair(state.items).orphans:
@@ -257,11 +258,9 @@ def accept_compaction(
 
 def splice(state: WindowState, made: list[Item], end: int, tokens: Mapping[str, int], note: Item | None) -> None:
     """Put what a pass made in the place of `items[:end]`. What the caller repeats stays the same."""
-    tail = state.items[end:]
-    loose = bool(pair(tail).open)
-    extra = [note] if note is not None else []
-    state.items = [*made, *extra, *tail] if loose else [*made, *tail, *extra]
-    state.replaced = len(made) + (len(extra) if loose else 0)
+    made = [*made, note] if note is not None else made
+    state.items = [*made, *state.items[end:]]
+    state.replaced = len(made)
     state.generation += 1
     state.payload_tokens = dict(tokens)
     state.response_id = state.reported_input_tokens = state.prune_from = state.replay_loss_reason = None

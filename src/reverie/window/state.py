@@ -113,6 +113,8 @@ class WindowState:
     reset_since: bool = False
     suspected_loss: bool = False
     server_faults: int = 0
+    version: int = 0
+    """The stored version this is a copy of; 0 before the first."""
     pending: Pending | None = None
     attempt: Attempt | None = None
     resets: list[Reset] = field(default_factory=list)
@@ -198,10 +200,8 @@ class WindowState:
             if changed:
                 diagnostics |= {"status": "fallback_provider_window_replay"}
                 diagnostics["fallback_reason"] = "request_shape_changed"
-        if self.resets and diagnostics["status"] != "reset" and self.empty:
-            diagnostics["status"] = "reset"
         if self.resets:
-            diagnostics["reset_reason"] = self.resets[-1].reason
+            diagnostics |= {"status": "reset", "reset_reason": self.resets[-1].reason}
         lowering = "full_request"
         if chained:
             lowering = "server_side_chain" if self.mode == "server_side" else "incremental_continuation"
@@ -451,6 +451,10 @@ class WindowState:
     ) -> dict[str, Any]:
         """Take the refusal of a pass, or (status None) that no answer came. The window stays as it was."""
         return passes.fail_compaction(self, http_status, body, now=now, duration_ms=duration_ms)
+
+    def methods_left(self) -> bool:
+        """Whether any method of compaction is still worth trying here."""
+        return passes.methods_left(self)
 
     # inside
 

@@ -1,1 +1,5 @@
-"""The Responses window: around a client, as an Agents SDK session, and as a local proxy."""
+"""The Responses door: a window around the caller's own `openai` client."""
+
+from reverie.doors.responses.window import AsyncWindow, SyncWindow
+
+__all__ = ["AsyncWindow", "SyncWindow"]
