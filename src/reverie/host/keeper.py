@@ -426,8 +426,9 @@ class Keeper:
         state.append(items, repeats)
         return self.save_turn(state, turn)
 
-    def readable(self, *, most_tokens: int) -> list[Item]:
-        """A window from the readable layer alone: the newest checkpoint and the newest turns that fit."""
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
+        """A window from the readable layer alone: the newest checkpoint and the newest turns that fit, with every
+        call that `following` answers."""
 
         def body(tx: ReadTx) -> tuple[list[Entry], Entry | None]:
             turns: list[Entry] = []
@@ -444,7 +445,7 @@ class Keeper:
             return turns[::-1], newest[0] if newest else None
 
         turns, checkpoint = self._parts.store.read(self._scope, body)
-        return rebuilt(turns, checkpoint, most_tokens=most_tokens)
+        return rebuilt(turns, checkpoint, most_tokens=most_tokens, following=following)
 
     # inside
 

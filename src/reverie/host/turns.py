@@ -13,7 +13,7 @@ from typing import Any
 from reverie.core.entry import Draft, Entry, Source
 from reverie.window.checkpoint import message_text
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, item_type
+from reverie.window.items import Item
 from reverie.window.pairing import boundaries, pair
 from reverie.window.state import developer_note
 
@@ -100,9 +100,9 @@ def _pieces(text: str, max_bytes: int) -> list[str]:
     return pieces
 
 
-def items_from(entries: Sequence[Entry]) -> list[Item]:
-    """Turn entries, oldest first, as items any model takes. Calls without an output are left out, and so is what only
-    the provider that made it could read."""
+def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list[Item]:
+    """Turn entries, oldest first, as items any model takes. Calls that neither they nor `following` answer are left
+    out, and so is what only the provider that made it could read."""
     whole: dict[int, dict[str, Any]] = {}
     for entry in entries:
         about = entry.attributes
@@ -112,8 +112,10 @@ def items_from(entries: Sequence[Entry]) -> list[Item]:
         text = "" if about.get("empty") else entry.content
         known = whole.setdefault(position, {"about": about, "role": entry.source.role, "parts": {}})
         known["parts"][about.get("part", 0)] = text
-    items = [_item(known) for _, known in sorted(whole.items())]
-    return _paired([item for item in items if item is not None])
+    items = [item for item in (_item(known) for _, known in sorted(whole.items())) if item is not None]
+    found = pair([*items, *following])
+    loose = {*found.open, *found.orphans}
+    return [item for at, item in enumerate(items) if at not in loose]
 
 
 def _item(known: Mapping[str, Any]) -> Item | None:
@@ -132,26 +134,18 @@ def _item(known: Mapping[str, Any]) -> Item | None:
     return Item.of(value | {_TEXT_FIELD[kind]: text})
 
 
-def _paired(items: list[Item]) -> list[Item]:
-    found = pair(items)
-    loose = {*found.open, *found.orphans}
-    return [item for at, item in enumerate(items) if at not in loose]
-
-
-def rebuilt(entries: Sequence[Entry], checkpoint: Entry | None, *, most_tokens: int) -> list[Item]:
-    """A window from the readable layer: the newest turns that fit, behind a note that says what came before."""
-    items = items_from(entries)
+def rebuilt(
+    entries: Sequence[Entry], checkpoint: Entry | None, *, most_tokens: int, following: Sequence[Item] = ()
+) -> list[Item]:
+    """A window from the readable layer: the newest turns that fit, behind a note that says what came before. No call
+    that `following` answers is left out."""
+    items = items_from(entries, following)
     note = developer_note(checkpoint.content[:8000]) if checkpoint is not None else None
     room = most_tokens - (estimate([note]) if note is not None else 0)
     cut = 0
     if estimate(items) > room:
-        starts = [k for k in boundaries(items) if k < len(items)]
-        fitting = [k for k in starts if estimate(items[k:]) <= room]
-        cut = fitting[0] if fitting else len(items)
+        cuts = [k for k in boundaries([*items, *following]) if k <= len(items)]
+        fitting = [k for k in cuts if estimate(items[k:]) <= room]
+        cut = fitting[0] if fitting else (cuts[-1] if cuts else 0)
     kept = items[cut:]
     return [note, *kept] if note is not None and (cut or not kept) else kept
-
-
-def is_readable(item: Item) -> bool:
-    """Whether another provider could read it."""
-    return not item.is_compaction and item_type(item.value) != "reasoning"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from reverie.core.errors import ReverieError
 from reverie.window.errors import Refusal, classify_error
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, compact, event_item
+from reverie.window.items import Item, Json, compact, event_item, input_items
 from reverie.window.passes import MOST_HALVINGS
 from reverie.window.state import InputIs, Reset, Turn, WindowState
 
@@ -109,7 +109,7 @@ class Keeper(Protocol):
     def save_reset(self, state: WindowState, reset: Reset) -> str | None:
         """Keep a drop."""
 
-    def readable(self, *, most_tokens: int) -> list[Item]:
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
         """A window from the readable layer."""
 
     def tell(self, type_: str, data: Mapping[str, Any]) -> None:
@@ -238,7 +238,7 @@ class Engine:
         given, input_is, params = self.given
         state = self.state
         if state.resets and input_is == "items":
-            yield from self._seed()
+            yield from self._seed(input_items(given))
         _, found = state.plan(given, input_is=input_is, **params)
         if state.resets:
             if input_is == "history" and self._too_large():
@@ -265,10 +265,10 @@ class Engine:
         text = found[0].value["content"][0]["text"] if found else ""
         return f"Earlier parts of this conversation were left out.\n{text}"
 
-    def _seed(self) -> Steps:
+    def _seed(self, following: Sequence[Item]) -> Steps:
         """After a drop, when the caller gives only what is new: what can be read of the conversation so far."""
         room = self.state.policy.trigger() // 2
-        self.state.items = yield Keep(lambda: self.keeper.readable(most_tokens=room))
+        self.state.items = yield Keep(lambda: self.keeper.readable(most_tokens=room, following=following))
 
     # when a request is refused
 
@@ -376,7 +376,7 @@ class Engine:
         new = pending.increment if pending is not None else []
         known = state.match
         state.reset("semantic_rebuild")
-        yield from self._seed()
+        yield from self._seed(new)
         state.match = known if input_is == "history" else []
         _, found = state.plan(new if input_is == "items" else given, input_is=input_is, **params)
         found["checkpoint_ref"] = yield from self._save_resets()
@@ -501,5 +501,6 @@ class Engine:
     def _report(self, report: Mapping[str, Any]) -> None:
         """The pass of this turn; why a second one was skipped does not hide the first."""
         known = self.diagnostics["remote_compaction"]
-        if known is None or not str(report.get("status", "")).startswith("skipped"):
+        idle = known is None or str(known.get("status", "")).startswith("skipped")
+        if idle or not str(report.get("status", "")).startswith("skipped"):
             self.diagnostics["remote_compaction"] = dict(report)

@@ -57,7 +57,10 @@ def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, 
         guess = estimate(since, payload_tokens=state.payload_tokens)
         return state.reported_input_tokens + guess, guess > 0
     form = state.pending.shape if state.pending else state.shape
-    shown = state.items[state.prune_from or 0 :]
+    first = state.prune_from or 0
+    if not first and state.last is not None and state.last.server_item:  # the chain begins there by now
+        first = state.latest_compaction_index or 0
+    shown = state.items[first:]
     return estimate(form) + estimate([*shown, *more], payload_tokens=state.payload_tokens), True
 
 
@@ -137,7 +140,7 @@ def compaction_request(
     overflowed = reason == "context_window_error"
     if state.round and state.passed_round == state.round and not overflowed:
         return None
-    if _cooling(state, tokens, now) or (state.awaiting_usage and not overflowed):
+    if not halvings and (_cooling(state, tokens, now) or (state.awaiting_usage and not overflowed)):
         return _skip(state, known, "skipped_cooldown")
     usable = state.items if limit is None else state.items[:limit]
     if pair(state.items).orphans:

@@ -319,6 +319,8 @@ class WindowState:
         self.response_id = identity if pending.store and completed else None
         self._note_loss(pending, output)
         self._note_usage(usage, covered)
+        if turn.server_items:  # the figure is of the window as it was before
+            self.reported_input_tokens, self.reported_at_items, self.awaiting_usage = None, 0, True
         self.shape = pending.shape
         self.request_shape_hash = pending.shape_hash
         model = pending.shape.get("model")
