@@ -30,6 +30,7 @@ class Action(StrEnum):
     INDEXED = "worker.indexed"
     COLLECTED = "worker.collected"
     DREAMT = "worker.dreamt"
+    JOB = "worker.job"
     WORKER_FAILED = "worker.failed"
     SERVER = "server.note"
 
@@ -104,7 +105,9 @@ def configure(settings: Settings, redactor: Redactor) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(Guard(redactor))
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
-    for name, level in (("reverie", settings.log_level.upper()), ("uvicorn", "WARNING"), ("asyncio", "ERROR")):
+    levels = {"reverie": settings.log_level.upper(), "uvicorn": "WARNING", "asyncio": "ERROR"}
+    levels |= {"procrastinate": "CRITICAL", "psycopg.pool": "ERROR"}  # the worker tells what failed, by code
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)
