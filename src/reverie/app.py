@@ -21,6 +21,7 @@ from reverie.worker import Worker
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from reverie.core.job import JobQueue
     from reverie.dream.request import Distiller
     from reverie.models.chat import ChatModel
     from reverie.ops.metrics import Metrics
@@ -40,6 +41,7 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
             ledger=FileLedger(settings.ledger_path) if settings.database != ":memory:" else None,
             distillers={"llm": model} if (model := build_distiller(settings)) else {},
             own_secrets={"model-api-key": settings.model_api_key.reveal()} if settings.model_api_key else {},
+            jobs=_queue(settings),
             read_only=settings.read_only,
             agents_folder=settings.agents,
             field=FieldOptions(settings.akashik_ref, settings.akashik_level, settings.akashik_faults),
@@ -88,8 +90,30 @@ def open_store(path: str) -> Store:
     return SqliteStore(path, create=False)
 
 
+def _queue(settings: Settings) -> JobQueue | None:
+    """The job engine of PostgreSQL; on SQLite jobs wait in the store itself."""
+    if not settings.postgres:
+        return None
+    from reverie.worker.engine import EngineQueue
+
+    return EngineQueue(settings.postgres, per_tenant=settings.jobs_per_tenant)
+
+
 def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = None) -> Runner:
     """Who runs the jobs of this host, in this process."""
+    if settings.postgres:
+        from reverie.worker.engine import EngineQueue, EngineWorker
+
+        queue = host.parts.jobs
+        return EngineWorker(
+            host,
+            queue if isinstance(queue, EngineQueue) else EngineQueue(settings.postgres),
+            settings.postgres,
+            concurrency=settings.worker_concurrency,
+            every_seconds=settings.sweep_seconds,
+            poll_seconds=settings.schedule_seconds,
+            metrics=metrics,
+        )
     return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
 
 

@@ -98,3 +98,20 @@ BEGIN
   RETURN taken;
 END
 $$;
+
+-- When a job ends, the next one of its lock may begin: wake a worker, which would else look again only after a while.
+CREATE OR REPLACE FUNCTION job_ended() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = OLD.lock AND status = 'todo') THEN
+    PERFORM pg_notify('procrastinate_queue_v1#' || OLD.queue_name,
+      json_build_object('type', 'job_inserted', 'job_id', OLD.id)::text);
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE INDEX IF NOT EXISTS job_lock ON procrastinate_jobs (lock) WHERE status = 'todo';
+CREATE OR REPLACE TRIGGER job_ended_deleted AFTER DELETE ON procrastinate_jobs
+FOR EACH ROW WHEN (OLD.status = 'doing' AND OLD.lock IS NOT NULL) EXECUTE FUNCTION job_ended();
+CREATE OR REPLACE TRIGGER job_ended_changed AFTER UPDATE OF status ON procrastinate_jobs
+FOR EACH ROW WHEN (OLD.status = 'doing' AND NEW.status <> 'doing' AND OLD.lock IS NOT NULL)
+EXECUTE FUNCTION job_ended();

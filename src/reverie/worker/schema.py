@@ -47,7 +47,12 @@ def _wanted() -> dict[str, bytes]:
 
 
 def _applied(connection: psycopg.Connection[Any]) -> set[str]:
-    known = connection.execute("SELECT to_regclass(%s) IS NOT NULL AS known", (f"{SCHEMA}.job_schema",)).fetchone()
+    # not to_regclass: that may answer from a cache that is older than the lock
+    known = connection.execute(
+        "SELECT count(*) > 0 AS known FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace "
+        "WHERE s.nspname = %s AND c.relname = 'job_schema'",
+        (SCHEMA,),
+    ).fetchone()
     if not known or not known["known"]:
         return set()
     return {row["name"] for row in connection.execute("SELECT name FROM job_schema").fetchall()}
