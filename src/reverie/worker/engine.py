@@ -163,7 +163,8 @@ class EngineWorker:
         self._url = engine_url(url)
         self._concurrency = max(concurrency, 1)
         self._sweep_every = max(every_seconds, 1)
-        self._poll = max(poll_seconds, 1)
+        self._poll = poll_seconds or 5
+        self._by_the_clock = poll_seconds > 0
         self._heartbeat = heartbeat_seconds
         self._stalled = stalled_seconds
         self._metrics = metrics or Metrics()
@@ -248,12 +249,16 @@ class EngineWorker:
             for tenant in self._host.tenants():
                 if self._over.is_set():
                     break
-                added += self._queue.add_all(self._jobs.due(tenant) if sweep else self._jobs.ticks(tenant))
+                added += self._queue.add_all(self._due(tenant, sweep))
                 if sweep:
                     self._adopt(tenant)
             if sweep:
                 self._swept_at = time.monotonic()
             return added
+
+    def _due(self, tenant: str, sweep: bool) -> list[Job]:
+        ticks = self._jobs.ticks(tenant) if self._by_the_clock else []
+        return ticks + (self._jobs.sweeps(tenant) if sweep else [])
 
     def _adopt(self, tenant: str) -> None:
         """Jobs that waited in the store itself, of a memory that was moved here: into the engine."""

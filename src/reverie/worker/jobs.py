@@ -56,10 +56,9 @@ class Definitions:
         """Do a job. Raises ReverieError with a code; safe to repeat."""
         return self._jobs[job.name](job)
 
-    def due(self, tenant: str) -> list[Job]:
-        """What the clock and the store say a tenant needs now. Only looks."""
-        found = [Job("", name, tenant) for name in self.sweeping.due(tenant)]
-        return self.ticks(tenant) + found
+    def sweeps(self, tenant: str) -> list[Job]:
+        """What the store says a tenant needs now. Only looks."""
+        return [Job("", name, tenant) for name in self.sweeping.due(tenant)]
 
     def ticks(self, tenant: str) -> list[Job]:
         """The ticks that should run now, and the runs that have not ended."""
