@@ -21,6 +21,7 @@ from reverie.worker import Worker
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from reverie.core.actor import Actor
     from reverie.core.job import JobQueue
     from reverie.dream.request import Distiller
     from reverie.models.chat import ChatModel
@@ -120,8 +121,17 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:
     """The HTTP application: every door that speaks HTTP, on one host."""
     from reverie import __version__
-    from reverie.doors import akashik, openwop, rest
+    from reverie.doors import akashik, mcp, openwop, rest
     from reverie.serve.application import make_application
 
-    doors = [rest.door(), openwop.door(settings), akashik.door(settings)]
+    doors = [rest.door(), openwop.door(settings), akashik.door(settings), *mcp.doors()]
     return make_application(settings, host, doors=doors, version=__version__, traces=traces)
+
+
+def serve_tools(host: Host, actor: Actor, *, akashik: bool) -> None:
+    """Serve MCP tools over standard input and output, until the other side leaves."""
+    from reverie import __version__
+    from reverie.doors.mcp.stdio import serve
+    from reverie.doors.mcp.toolset import akashik_tools, memory_tools
+
+    serve(host, actor, akashik_tools() if akashik else memory_tools(), version=__version__)

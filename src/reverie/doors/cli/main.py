@@ -25,6 +25,7 @@ from reverie.doors.cli import (
     jobs,
     keys,
     lineage,
+    mcp,
     openwop,
     operate,
     policy,
@@ -44,7 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (put, entries, recall, lineage, privacy, bundles, operate, demo):
+for module in (put, entries, recall, lineage, privacy, bundles, operate, mcp, demo):
     module.register(app)
 app.add_typer(entry.app, name="entry")
 app.add_typer(dream.app, name="dream")

@@ -1,0 +1,23 @@
+"""stdio: the tools for one program on this machine. Standard output belongs to the protocol alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from reverie.core.actor import Actor
+from reverie.doors.mcp.toolset import HostTool, make_server
+from reverie.host import Host
+
+
+def serve(host: Host, actor: Actor, tools: Sequence[HostTool], *, version: str) -> None:
+    """Serve until the other side closes its end."""
+
+    async def go() -> None:
+        server = make_server(host, actor, tools, version=version)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(go)
