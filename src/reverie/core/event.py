@@ -56,6 +56,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "run.cancelling": "someone asked a run to stop; it ends at its next step",
     "run.cancelled": "a run ended because someone asked it to",
     "job.changed": "a job of the queue was added, started, done, failed, given up, retried or discarded",
+    "commitment.fired": "an intention found in memory came due, or its condition became true",
     "memory.corroborated": "an entry was said again: its count went up",
     "document.saved": "a document that is not memory got a new version",
     "document.dropped": "a document that is not memory was dropped",

@@ -22,6 +22,7 @@ JOBS: Mapping[str, str] = {
     "scan": "look at everything stored with today's redaction rules",
     "recover": "go on with runs whose process died, or end them",
     "forget": "after a forget: repeat what the ledger names, and clear its traces from the files",
+    "commitments": "fire the commitments that came due, or whose condition became true",
 }
 """Every job with its meaning. The names are the same on every store."""
 

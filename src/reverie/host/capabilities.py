@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.core.clock import MS_PER_DAY
+from reverie.core.clock import iso_duration
 from reverie.core.policy import TenantPolicy
 from reverie.host.forks import MODES
 from reverie.host.parts import Parts
@@ -117,15 +117,11 @@ def _agents(has: Wired) -> dict[str, Any]:
         agents["memoryBackends"] = [LONG_TERM]
     if has.durable and has.writable:
         agents["memoryConsolidation"] = {"supported": True, "schedule": "scheduled" if has.scheduler else "on-demand"}
+    if has.scheduler:
+        agents["commitments"] = {"supported": True, "fireConditions": ["time", "predicate"]}
     if has.agents:
         agents["manifestRuntime"] = {"supported": True, "installScope": "tenant"}
     return agents
-
-
-def iso_duration(milliseconds: int) -> str:
-    """A duration as ISO 8601 writes it: whole days where it can, else seconds."""
-    days, rest = divmod(milliseconds, MS_PER_DAY)
-    return f"P{days}D" if days and not rest else f"PT{max(milliseconds // 1000, 0)}S"
 
 
 # dimensions: what an agent may ask of a host's memory

@@ -16,7 +16,9 @@ from reverie.dream.consolidate import Merge, reconcile
 from reverie.dream.distil import ExtractiveDistiller
 from reverie.dream.plan import DREAM_KIND, to_source
 from reverie.host.parts import Parts
+from reverie.host.rules import RuleBook, Rules
 from reverie.host.run_records import mark
+from reverie.host.scan import rewrite
 from reverie.host.write import check_ref, entry_hash
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -48,8 +50,9 @@ class Moved(Exception):
 class Consolidating:
     """One pass over one memory. No budget, no model, no new text: only which entry stands."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, rules: RuleBook) -> None:
         self._parts = parts
+        self._rules = rules
         self._distiller = ExtractiveDistiller()
 
     def run(self, actor: Actor, ref: str, *, trigger: str = "on-demand", as_of: int | None = None) -> Consolidated:
@@ -90,7 +93,7 @@ class Consolidating:
         merged = sorted(entry_id for merge in merges for entry_id in merge.merged)
         counts = {why: sum(len(m.merged) for m in merges if m.why == why) for why in ("duplicate", "outdated")}
 
-        def body(tx: WriteTx) -> Consolidated:
+        def body(tx: WriteTx, rules: Rules) -> Consolidated:
             for entry_id in {*merged, *(merge.kept for merge in merges)}:
                 current = tx.get(entry_id)
                 if current is None or current.version != by_id[entry_id].version:
@@ -107,8 +110,11 @@ class Consolidating:
                 data |= mark(tx, actor)
                 event = NewEvent("agent.memory.consolidated", "CONSOLIDATE", actor.id, data=data)
                 seq = tx.append(event)
+                known = self._rules.known(actor.tenant, actor.run, rules)
                 for merge in merges:
                     _apply(tx, actor, merge, by_id, seq)
+                    # what stands for others is looked at like a fresh write
+                    rewrite(tx, self._parts, actor, merge.kept, known, operation="CONSOLIDATE")
             return Consolidated(
                 ref=ref,
                 input_count=len(entries),
@@ -119,7 +125,7 @@ class Consolidating:
                 seq=seq,
             )
 
-        return self._parts.store.write(Scope(actor.tenant, ref), body)
+        return self._rules.guarded(actor.tenant, lambda rules: lambda tx: body(tx, rules), Scope(actor.tenant, ref))
 
 
 def _apply(tx: WriteTx, actor: Actor, merge: Merge, by_id: dict[str, Entry], seq: int) -> None:

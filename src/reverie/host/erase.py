@@ -52,6 +52,8 @@ class Forgotten(Struct, frozen=True):
     held: int
     """Entries that a hold protects; a forget with any of them is refused."""
     preview: bool
+    readable: int = 0
+    """How many of all these could be read until now."""
     certificate: int | None = None
     """The log position of the certificate."""
 
@@ -328,4 +330,5 @@ def _count(found: Found, *, preview: bool) -> Forgotten:
         refs=len({entry.ref for entry in everything}),
         held=sum(entry.held for entry in everything),
         preview=preview,
+        readable=sum(entry.gone_seq is None for entry in everything),
     )

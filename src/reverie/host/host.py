@@ -6,6 +6,7 @@ from reverie.core.actor import Actor
 from reverie.host.agents import Agents
 from reverie.host.archives import Archives
 from reverie.host.audit import Audit
+from reverie.host.commitments import Commitments
 from reverie.host.consolidate import Consolidating
 from reverie.host.cursors import Cursors
 from reverie.host.dream import Dreaming
@@ -30,6 +31,7 @@ from reverie.host.rules import RuleBook
 from reverie.host.runs import Runs
 from reverie.host.scan import Scanning
 from reverie.host.schedule import Schedules
+from reverie.host.seeding import Seeding
 from reverie.host.spend import Spending
 from reverie.host.windows import Windows
 from reverie.host.workflows import workflows
@@ -60,8 +62,12 @@ class Host:
         self.dreaming = Dreaming(parts, self.rules, self.writing, self.archives)
         self.forgetting = Forgetting(parts, self.rules, self.writing, self.archives)
         self.field = Field(parts, self.rules, self.writing, self.archives, self.dreaming, self.reindexing, faults)
-        self.consolidating = Consolidating(parts)
-        self.passes = Passes(parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives)
+        self.consolidating = Consolidating(parts, self.rules)
+        self.commitments = Commitments(parts, self.writing)
+        self.passes = Passes(
+            parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives, self.commitments
+        )
+        self.seeding = Seeding(parts, self.rules)
         self.instants = Instants(parts)
         self.heartbeats = Heartbeats(parts)
         self.workspace = Workspace(parts, self.rules)

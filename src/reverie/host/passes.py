@@ -6,7 +6,6 @@ event that names the run, known secrets of that run beside the tenant's.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +17,9 @@ from msgspec import Struct
 from reverie.core.actor import Actor, Right
 from reverie.core.dream import DreamPlan, DreamReport, GivenText
 from reverie.core.errors import Busy, Invalid
-from reverie.core.policy import TenantPolicy
 from reverie.dream.request import Told
 from reverie.host.archives import Archives
+from reverie.host.commitments import Commitments
 from reverie.host.consolidate import Consolidated, Consolidating
 from reverie.host.dream import Dreaming
 from reverie.host.parts import Parts
@@ -29,6 +28,8 @@ from reverie.host.rules import RuleBook
 from reverie.host.write import check_ref
 
 T = TypeVar("T")
+Secrets = Sequence[tuple[str, str]]
+"""(id, value) of each secret a run knows; one id may have several values."""
 COMPACT = "reverie.memory.compact"
 DISTILL = "reverie.memory.distill"
 CONSOLIDATE = "reverie.memory.consolidate"
@@ -39,7 +40,6 @@ MOST_ENTRIES = 1000
 BUDGET_KEY = "distillation.tokenBudget"
 _PATIENCE_SECONDS = 20.0
 _LOOK_AGAIN_SECONDS = 0.05
-_SECRET_ID = re.compile(r"[^\s:\[\]]{1,256}")
 
 
 class Passed(Struct, frozen=True):
@@ -63,6 +63,7 @@ class Passes:
         dreaming: Dreaming,
         consolidating: Consolidating,
         archives: Archives,
+        commitments: Commitments,
     ) -> None:
         self._parts = parts
         self._rules = rules
@@ -70,6 +71,7 @@ class Passes:
         self._dreaming = dreaming
         self._consolidating = consolidating
         self._archives = archives
+        self._commitments = commitments
 
     def compact(
         self,
@@ -79,7 +81,7 @@ class Passes:
         run_id: str | None = None,
         max_input: int | None = None,
         max_output_bytes: int | None = None,
-        secrets: Mapping[str, str] | None = None,
+        secrets: Secrets | None = None,
         summarizer_output: str | None = None,
         as_of: int | None = None,
     ) -> Passed | None:
@@ -111,7 +113,7 @@ class Passes:
         budget: int | None = None,
         sources: Sequence[GivenText] | None = None,
         index: bool = True,
-        secrets: Mapping[str, str] | None = None,
+        secrets: Secrets | None = None,
         summarizer_output: str | None = None,
         as_of: int | None = None,
     ) -> Passed | None:
@@ -146,7 +148,9 @@ class Passes:
     ) -> Consolidated:
         """Reconcile a memory. Its event is there even when nothing changed: then as many entries out as in."""
         runner = replace(actor, run=run_id or self._parts.ids.new())
-        return self._patiently(lambda: self._consolidating.run(runner, ref, trigger=trigger, as_of=as_of))
+        done = self._patiently(lambda: self._consolidating.run(runner, ref, trigger=trigger, as_of=as_of))
+        self._commitments.infer(actor, ref)
+        return done
 
     def check(self, workflow_id: str, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
         """Refuse inputs and options that no run of this workflow could use."""
@@ -207,7 +211,7 @@ class Passes:
         actor: Actor,
         plan: DreamPlan,
         run: str,
-        secrets: Mapping[str, str] | None,
+        secrets: Secrets | None,
         told: str | None,
         given: Sequence[GivenText] | None,
     ) -> Passed | None:
@@ -216,7 +220,7 @@ class Passes:
         runner = replace(actor, run=run)
         distiller = None if told is None else Told(told, work=run)
         if secrets:
-            self._rules.register_run(actor, run, checked_secrets(secrets))
+            self._rules.register_run(actor, run, secrets)
         try:
             report = self._patiently(
                 lambda: self._dreaming.run(runner, plan, distiller=distiller, dream_id=run, given=given)
@@ -267,19 +271,6 @@ def check_budget(value: Any) -> None:
     """Refuse what is no token budget."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Invalid("A token budget is a whole number of at least 1.", pointer="/tokenBudget")
-
-
-def checked_secrets(secrets: Mapping[str, str]) -> dict[str, str]:
-    """A run's secrets by id; refused when an id could not stand in a marker."""
-    for secret_id in secrets:
-        if not _SECRET_ID.fullmatch(secret_id):
-            raise Invalid("A secretId is 1 to 256 characters without blanks, colons and brackets.", pointer="/secrets")
-    return dict(secrets)
-
-
-def default_most_bytes() -> int:
-    """What `most_bytes` is for a tenant that changed nothing."""
-    return TenantPolicy().max_entry_bytes
 
 
 def _whole(name: str, value: Any, *, least: int, most: int) -> int:

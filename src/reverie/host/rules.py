@@ -8,7 +8,7 @@ commit on, in every process.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -109,13 +109,14 @@ class RuleBook:
         own = self._runs.get((tenant, run)) if run else None
         return rules.known if own is None else rules.known + own
 
-    def register_run(self, actor: Actor, run: str, secrets: Mapping[str, str]) -> int:
+    def register_run(self, actor: Actor, run: str, secrets: Mapping[str, str] | Sequence[tuple[str, str]]) -> int:
         """Register what a run's vault resolved. Held in memory only, until `end_run`."""
         actor.require(Right.WRITE)
+        pairs = list(secrets.items() if isinstance(secrets, Mapping) else secrets)
         with self._lock:
             before = self._runs.get((actor.tenant, run), KnownSecrets.EMPTY)
-            self._runs[(actor.tenant, run)] = before + KnownSecrets(secrets.items())
-        return len(secrets)
+            self._runs[(actor.tenant, run)] = before + KnownSecrets(pairs)
+        return len(pairs)
 
     def end_run(self, actor: Actor, run: str) -> None:
         """Forget a run's secrets."""

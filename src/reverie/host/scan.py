@@ -22,6 +22,7 @@ from reverie.host.read import ANYTHING
 from reverie.host.rules import RuleBook, Rules
 from reverie.host.write import entry_hash, searchable_text
 from reverie.recall.lexical import terms
+from reverie.redact import KnownSecrets, Redactor
 from reverie.store.contract import ReadTx, WriteTx
 
 _PAGE = 500
@@ -63,7 +64,7 @@ class Scanning:
             found = self._parts.store.read(Scope(actor.tenant), page)
             for entry in found.items:
                 total += 1
-                _, kinds = self._clean(entry, rules)
+                _, kinds = cleaned(entry, self._parts.redactor, rules.known)
                 if kinds:
                     affected += 1
                     findings.update(kinds)
@@ -76,47 +77,48 @@ class Scanning:
                 return ScanReport(total, affected, dict(findings), self._parts.redactor.version, dry_run)
 
     def _rewrite(self, actor: Actor, entry: Entry) -> None:
-        embedder = self._parts.embedder
-
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:
-            def body(tx: WriteTx) -> None:
-                current = tx.get(entry.id, where=ANYTHING)
-                if current is None or current.state is EntryState.ERASED:
-                    return
-                after, kinds = self._clean(current, rules)
-                if not kinds:
-                    return
-                data = {"ref": current.ref, "redacted": kinds, "hash": entry_hash(tx.log_key(), after)}
-                seq = tx.append(NewEvent("memory.redacted", "SCAN", actor.id, entry_id=current.id, data=data))
-                text = searchable_text(after)
-                vector = (embedder.name, embedder.embed([text])[0]) if embedder else None
-                tx.rewrite(after, seq=seq, terms=terms(text), vector=vector)
-
-            return body
+            return lambda tx: rewrite(tx, self._parts, actor, entry.id, rules.known, operation="SCAN")
 
         self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, entry.ref))
 
-    def _clean(self, entry: Entry, rules: Rules) -> tuple[Entry, dict[str, int]]:
-        """The entry as it would be stored today, and what today's rules found in it."""
-        redactor, kinds = self._parts.redactor, Counter[str]()
 
-        def clean(text: str) -> str:
-            redaction = redactor.text(text, rules.known)
-            if redaction.text != text:
-                kinds.update(redaction.findings or {"form-leak": 1})
-            return redaction.text
+def rewrite(tx: WriteTx, parts: Parts, actor: Actor, entry_id: str, known: KnownSecrets, *, operation: str) -> None:
+    """Replace what today's rules find in a stored entry, with its event; nothing happens when they find nothing."""
+    current = tx.get(entry_id, where=ANYTHING)
+    if current is None or current.state is EntryState.ERASED:
+        return
+    after, kinds = cleaned(current, parts.redactor, known)
+    if not kinds:
+        return
+    data = {"ref": current.ref, "redacted": kinds, "hash": entry_hash(tx.log_key(), after)}
+    seq = tx.append(NewEvent("memory.redacted", operation, actor.id, entry_id=current.id, data=data))
+    text = searchable_text(after)
+    vector = (parts.embedder.name, parts.embedder.embed([text])[0]) if parts.embedder else None
+    tx.rewrite(after, seq=seq, terms=terms(text), vector=vector)
 
-        attributes = entry.attributes
-        if attributes:
-            cleaned, found = redactor.value(dict(attributes), rules.known)
-            if cleaned != attributes:
-                kinds.update(found)
-                attributes = cast("dict[str, Any]", cleaned)
-        after = msgspec.structs.replace(
-            entry,
-            content=clean(entry.content),
-            tags=tuple(clean(tag) for tag in entry.tags),
-            subject=clean(entry.subject) if entry.subject else entry.subject,
-            attributes=attributes,
-        )
-        return after, dict(kinds)
+
+def cleaned(entry: Entry, redactor: Redactor, known: KnownSecrets) -> tuple[Entry, dict[str, int]]:
+    """The entry as it would be stored today, and what today's rules found in it."""
+    kinds = Counter[str]()
+
+    def clean(text: str) -> str:
+        redaction = redactor.text(text, known)
+        if redaction.text != text:
+            kinds.update(redaction.findings or {"form-leak": 1})
+        return redaction.text
+
+    attributes = entry.attributes
+    if attributes:
+        made, found = redactor.value(dict(attributes), known)
+        if made != attributes:
+            kinds.update(found)
+            attributes = cast("dict[str, Any]", made)
+    after = msgspec.structs.replace(
+        entry,
+        content=clean(entry.content),
+        tags=tuple(clean(tag) for tag in entry.tags),
+        subject=clean(entry.subject) if entry.subject else entry.subject,
+        attributes=attributes,
+    )
+    return after, dict(kinds)

@@ -19,6 +19,7 @@ MIN_LENGTH: Final = 8
 
 _FALLBACK_LABELS: Final = ("secret", "hidden", "value", "0")
 _LAST_RESORT: Final = b"*"
+_ROUNDS: Final = 16
 # Below this many patterns, adding two registries builds one automaton (milliseconds); above, they are kept side by
 # side, so that a run can add its handful of secrets to a tenant's thousands at no cost.
 _MERGE_BELOW: Final = 2_000
@@ -147,6 +148,24 @@ class KnownSecrets:
             labels = part.labels
             found += [(start, end, labels[i]) for i, start, end in part.matcher.find_matches_as_indexes(data)]
         return found
+
+    def replaced(self, text: str) -> str:
+        """`text` with a marker for every value in it, and nothing else changed: no rule is asked."""
+        data = encode(text)
+        for _ in range(_ROUNDS):
+            found = sorted(self.find(data), key=lambda match: (match[0], -match[1]))
+            if not found:
+                break
+            pieces: list[bytes] = []
+            done = 0
+            for start, end, label in found:
+                if start >= done:
+                    pieces += (data[done:start], self.marker(label))
+                done = max(done, end)
+            data = b"".join([*pieces, data[done:]])
+        else:
+            data = _LAST_RESORT
+        return data.decode("utf-8", "replace")
 
     def squeezed(self) -> KnownSecrets:
         """The same registry without the blanks inside its values: for text from which blanks were taken."""

@@ -15,6 +15,7 @@ from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
 from reverie.core.run import Interrupted, RunOver, RunStatus
 from reverie.host import Host
+from reverie.host.commitments import COMMITMENTS
 from reverie.host.passes import CONSOLIDATE, DISTILL
 from reverie.host.sweep import Sweeping, Swept
 
@@ -50,6 +51,7 @@ class Definitions:
             "scan": self._scan,
             "recover": self._recover,
             "forget": self._forget,
+            "commitments": self._commitments,
         }
 
     def run(self, job: Job) -> Done:
@@ -61,14 +63,15 @@ class Definitions:
         return [Job("", name, tenant) for name in self.sweeping.due(tenant)]
 
     def ticks(self, tenant: str) -> list[Job]:
-        """The ticks that should run now, and the runs that have not ended."""
+        """The ticks that should run now, the runs that have not ended, the commitments that may fire."""
         actor = self._host.system_actor(tenant)
         due = self._host.schedules.due_ticks(actor)
         ticks = [
             Job("", schedule.kind, tenant, {"schedule": schedule.id, "tick": tick}, unique=f"{schedule.id}/{tick}")
             for schedule, tick in due
         ]
-        return [*ticks, Job("", "recover", tenant)] if self._host.runs.unattended(actor) else ticks
+        waiting = [("recover", self._host.runs.unattended), ("commitments", self._host.commitments.due)]
+        return ticks + [Job("", name, tenant) for name, needed in waiting if needed(actor)]
 
     def _tick(self, job: Job) -> Done:
         actor = self._host.system_actor(job.tenant)
@@ -119,6 +122,11 @@ class Definitions:
         ref = job.arguments["ref"]
         done = self._as_run(job, CONSOLIDATE, run_id, lambda actor: self._host.consolidating.run(actor, ref))
         return Done({"merged": len(done.merged) if done else 0})
+
+    def _commitments(self, job: Job) -> Done:
+        actor = self._host.system_actor(job.tenant)
+        _, fired = self._host.runs.around(actor, COMMITMENTS, self._host.commitments.fire_due)
+        return Done({"fired": fired}, took=fired > 0)
 
     def _retain(self, job: Job) -> Done:
         return _swept(self.sweeping.retain(job.tenant))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic.alias_generators import to_camel
 
 from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
@@ -17,13 +18,13 @@ Segment = Annotated[str, BeforeValidator(decoded)]
 class Closed(BaseModel):
     """A body whose fields are all named: an unknown one is refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
 
 
 class Open(BaseModel):
     """A body that may carry more than we read."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, alias_generator=to_camel)
 
 
 def memory_entry(entry: Entry) -> dict[str, Any]:

@@ -369,6 +369,7 @@ class ForgottenOut(BaseModel):
     refs: int
     held: int
     preview: bool
+    readable: int = Field(description="How many of all these could be read until now.")
     certificate: int | None = Field(description="The log position of the certificate.")
 
 
