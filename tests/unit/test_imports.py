@@ -28,6 +28,7 @@ LAYERS = {
     "doors": 4,
     "app": 5,
     "library": 6,
+    "akashik": 6,
     "aio": 7,
     "": 8,
 }
