@@ -113,6 +113,7 @@ class Seen:
     body: Any
     status: int = 0
     tokens: int = 0
+    cached: int = 0
     code: str | None = None
 
     @property
@@ -264,6 +265,7 @@ class Emulator(Provider):
             seen.code = refused.code
             shown = self._response(reading, [])
             return self._stream(handler, seen, failed(shown, refused.code, refused.message), None)
+        seen.cached = answer["usage"]["input_tokens_details"]["cached_tokens"]
         if isinstance(fault, Twist):
             answer = fault.change(answer)
         if isinstance(fault, Drop):

@@ -51,8 +51,8 @@ class Asked:
 class Windows(Protocol):
     """What the proxy needs of the windows."""
 
-    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int:
-        """Answer one request through its window; returns the status that was sent."""
+    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int | None:
+        """Answer one request through its window; the status that was sent, or None when there can be no window."""
 
     def listed(self) -> Sequence[Mapping[str, Any]]:
         """The windows, without their items."""
@@ -97,15 +97,18 @@ class Proxy:
         if scope["method"] == "POST" and self.windows is not None and self.upstream.inside(path) == b"/responses":
             asked, said = await self._understood(scope, caller, headers)
             if asked is not None:
-                self.counts.requests["windowed"] += 1
-                await self.windows.turn(asked, caller, send)
-                return
+                status = await self.windows.turn(asked, caller, send)
+                if status is not None:
+                    self.counts.requests["windowed"] += 1
+                    self.counts.requests["upstream_fault"] += status in (0, 502)
+                    return
+                said = "window_unavailable"
             if said:
                 self.counts.requests[said] += 1
                 extra.append((STATUS, said.encode()))
         self.counts.requests["passed_through"] += not extra
-        status = await pass_through(self.upstream, scope, caller, send, extra)
-        self.counts.requests["upstream_fault"] += status in (0, 502)
+        relayed = await pass_through(self.upstream, scope, caller, send, extra)
+        self.counts.requests["upstream_fault"] += relayed in (0, 502)
 
     async def _understood(
         self, scope: Scope, caller: Caller, headers: Sequence[Header]

@@ -1,0 +1,215 @@
+"""One long tool-using session, three ways: nothing, the Agents SDK's own compaction session, and the Reverie window.
+
+    python -m bench.window            the whole comparison, about a minute
+    python -m bench.window --quick    a shorter session
+    python -m bench.window --json     the figures
+
+The provider is the strict emulator of tests/responses_emulator: it bills every token, keeps a prompt cache, refuses what
+the real one refuses, and its model knows exactly what is in its prompt or in a compaction payload that is. Every run
+asks for some more steps of one long piece of work; every step is a tool call with a fact in its output. In the second
+session compaction requests fail now and then, in the ways they do. All three use the real Agents SDK runner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import re
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from agents.memory import OpenAIResponsesCompactionSession
+from agents.models.openai_responses import OpenAIResponsesModel
+from openai import AsyncOpenAI
+from tests.responses_emulator import (
+    MODEL,
+    Drop,
+    Emulator,
+    Fail,
+    Fault,
+    Raw,
+    Turn,
+    Twist,
+    call,
+    empty_output,
+    message,
+    no_compaction,
+    thought,
+)
+
+CONTEXT = 24_000
+TRIGGER = 12_000
+TITLES = {"none": "no compaction", "sdk": "OpenAIResponsesCompactionSession", "reverie": "Reverie window"}
+FAULTS: list[Fault] = [
+    Fail(500),
+    None,
+    Raw("{broken"),
+    None,
+    Twist(empty_output),
+    None,
+    Twist(no_compaction),
+    None,
+    Drop(),
+    None,
+    Fail(429),
+]
+
+
+@dataclass
+class Figures:
+    """What a session cost and whether it got there."""
+
+    runs: int = 0
+    finished: int = 0
+    failed: list[str] = field(default_factory=list)
+    facts: int = 0
+    facts_known: int = 0
+    requests: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    peak_tokens: int = 0
+    compactions: int = 0
+    compaction_tokens: int = 0
+    seconds: float = 0.0
+
+
+def errand(turn: Turn) -> list[dict[str, Any]]:
+    """Calls `step` until the step that was asked for, then says how many facts it knows."""
+    words = [str(item["content"]) for item in turn.items if item.get("role") == "user"]
+    goal = max((int(number) for text in words for number in re.findall(r"until step (\d+)", text)), default=0)
+    if turn.outputs >= goal:
+        return [thought(60), message(f"Done, with {len(turn.facts)} facts.")]
+    return [thought(60), call("step", {"number": turn.outputs + 1})]
+
+
+@function_tool
+def step(number: int) -> str:
+    """Do one step of the work."""
+    return f"fact:step-{number} " + f"What step {number} brought, in some detail. " * 30
+
+
+Way = Callable[[Emulator, AsyncOpenAI], Any]
+
+
+@asynccontextmanager
+async def nothing(provider: Emulator, client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
+    yield SQLiteSession("bench"), RunConfig()
+
+
+@asynccontextmanager
+async def own(provider: Emulator, client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
+    kept = SQLiteSession("bench")
+    yield OpenAIResponsesCompactionSession("bench", kept, client=client, model=MODEL), RunConfig()
+
+
+@asynccontextmanager
+async def window(provider: Emulator, client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
+    from reverie.responses import ResponsesWindow, WindowPolicy
+
+    import reverie
+
+    with tempfile.TemporaryDirectory() as folder:
+        memory = reverie.open(folder)
+        policy = WindowPolicy(trigger_input_tokens=TRIGGER)
+        opened = await ResponsesWindow.open(client, store=memory, scope="bench", policy=policy)
+        session = opened.session(model=MODEL)
+        yield session, RunConfig(call_model_input_filter=session.input_filter)
+        memory.close()
+
+
+WAYS: dict[str, Way] = {"none": nothing, "sdk": own, "reverie": window}
+
+
+async def measure(way: str, *, runs: int, steps: int, faults: list[Fault]) -> Figures:
+    """One session."""
+    figures = Figures(runs=runs, facts=runs * (steps + 1))
+    began = time.perf_counter()
+    with Emulator(context=CONTEXT, model=errand) as provider:
+        provider.faults["compact"] = list(faults)
+        client = AsyncOpenAI(api_key=provider.key, base_url=provider.url, max_retries=0)
+        model = OpenAIResponsesModel(model=MODEL, openai_client=client)
+        agent = Agent(name="worker", instructions="Work step by step.", tools=[step], model=model)
+        async with WAYS[way](provider, client) as (session, config):
+            for run in range(runs):
+                asked = f"fact:run-{run} Go on until step {(run + 1) * steps}."
+                try:
+                    done = await Runner.run(
+                        agent, asked, session=session, run_config=config, max_turns=steps * runs + 5
+                    )
+                except Exception as fault:
+                    figures.failed.append(_name(fault))
+                    continue
+                figures.finished += 1
+                figures.facts_known = int(re.findall(r"(\d+) facts", done.final_output)[0])
+        await client.close()
+        answered = [seen for seen in provider.seen if seen.status == 200]
+        figures.requests = len(provider.requests("create"))
+        figures.compactions = len(provider.requests("compact"))
+        figures.input_tokens = sum(seen.tokens for seen in answered if seen.route == "create")
+        figures.cached_tokens = sum(seen.cached for seen in answered if seen.route == "create")
+        figures.compaction_tokens = sum(seen.tokens for seen in answered if seen.route == "compact")
+        figures.peak_tokens = max(seen.tokens for seen in provider.seen)
+    figures.seconds = time.perf_counter() - began
+    return figures
+
+
+def _name(fault: Exception) -> str:
+    code = getattr(fault, "code", None)
+    return f"{type(fault).__name__}{f' {code}' if code else ''}"
+
+
+ROWS: list[tuple[str, Callable[[Figures], str]]] = [
+    ("runs finished", lambda f: f"{f.finished} of {f.runs}"),
+    ("facts the model still knew at the end", lambda f: f"{f.facts_known} of {f.facts}"),
+    ("model requests", lambda f: f"{f.requests:,}"),
+    ("input tokens of turns", lambda f: f"{f.input_tokens:,}"),
+    ("of these cached", lambda f: f"{f.cached_tokens / max(1, f.input_tokens):.0%}"),
+    ("compaction requests", lambda f: f"{f.compactions:,}"),
+    ("input tokens of compactions", lambda f: f"{f.compaction_tokens:,}"),
+    ("largest prompt", lambda f: f"{f.peak_tokens:,}"),
+    ("what failed", lambda f: ", ".join(f"{f.failed.count(n)} x {n}" for n in dict.fromkeys(f.failed)) or "nothing"),
+]
+
+
+def table(figures: dict[str, Figures]) -> str:
+    """The figures of one session, side by side."""
+    lines = ["| | " + " | ".join(TITLES[way] for way in figures) + " |", "|---|" + "---:|" * len(figures)]
+    lines += [f"| {title} | " + " | ".join(cell(f) for f in figures.values()) + " |" for title, cell in ROWS]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a shorter session")
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    parser.add_argument("--only", default=",".join(WAYS), help="ways, separated by commas")
+    given = parser.parse_args()
+    set_tracing_disabled(True)
+    logging.disable(logging.ERROR)
+    runs, steps = (8, 6) if given.quick else (16, 8)
+    sessions: dict[str, dict[str, Figures]] = {}
+    for name, faults in (("quiet", []), ("faulty", FAULTS)):
+        sessions[name] = {
+            way: asyncio.run(measure(way, runs=runs, steps=steps, faults=faults))
+            for way in WAYS
+            if way in given.only.split(",")
+        }
+    if given.json:
+        shown = {name: {way: vars(f) for way, f in ways.items()} for name, ways in sessions.items()}
+        print(json.dumps(shown, indent=1))
+        return
+    print(f"{runs} runs of {steps} steps, a context of {CONTEXT:,} tokens.\n")
+    print(table(sessions["quiet"]))
+    print("\nThe same with failing compactions (500, broken JSON, no output, no item, no answer, 429), one in two:\n")
+    print(table(sessions["faulty"]))
+
+
+if __name__ == "__main__":
+    main()
