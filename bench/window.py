@@ -95,25 +95,24 @@ def step(number: int) -> str:
     return f"fact:step-{number} " + f"What step {number} brought, in some detail. " * 30
 
 
-Way = Callable[[Emulator, AsyncOpenAI], Any]
+Way = Callable[[AsyncOpenAI], Any]
 
 
 @asynccontextmanager
-async def nothing(provider: Emulator, client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
+async def nothing(_: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
     yield SQLiteSession("bench"), RunConfig()
 
 
 @asynccontextmanager
-async def own(provider: Emulator, client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
+async def own(client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
     kept = SQLiteSession("bench")
     yield OpenAIResponsesCompactionSession("bench", kept, client=client, model=MODEL), RunConfig()
 
 
 @asynccontextmanager
-async def window(provider: Emulator, client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
-    from reverie.responses import ResponsesWindow, WindowPolicy
-
+async def window(client: AsyncOpenAI) -> AsyncIterator[tuple[Any, RunConfig]]:
     import reverie
+    from reverie.responses import ResponsesWindow, WindowPolicy
 
     with tempfile.TemporaryDirectory() as folder:
         memory = reverie.open(folder)
@@ -136,7 +135,7 @@ async def measure(way: str, *, runs: int, steps: int, faults: list[Fault]) -> Fi
         client = AsyncOpenAI(api_key=provider.key, base_url=provider.url, max_retries=0)
         model = OpenAIResponsesModel(model=MODEL, openai_client=client)
         agent = Agent(name="worker", instructions="Work step by step.", tools=[step], model=model)
-        async with WAYS[way](provider, client) as (session, config):
+        async with WAYS[way](client) as (session, config):
             for run in range(runs):
                 asked = f"fact:run-{run} Go on until step {(run + 1) * steps}."
                 try:

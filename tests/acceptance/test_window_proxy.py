@@ -1,0 +1,345 @@
+"""The proxy between the real SDK and the strict emulator, on real sockets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from openai import OpenAI
+from tests.relay import Wire, running
+from tests.responses_emulator import (
+    MODEL,
+    Cut,
+    Drop,
+    Emulator,
+    Fail,
+    Overflow,
+    Raw,
+    Turn,
+    Twist,
+    call,
+    empty_output,
+    message,
+    thought,
+)
+
+import reverie
+from reverie.core.actor import Actor
+from reverie.core.clock import SystemClock
+from reverie.core.errors import Invalid
+from reverie.doors.responses.listen import address
+from reverie.doors.responses.proxy import Proxy
+from reverie.doors.responses.relay import Upstream
+from reverie.doors.responses.status import Counts
+from reverie.doors.responses.turns import WindowTurns
+from reverie.window import Base, WindowPolicy
+
+TOOLS: list[Any] = [{"type": "function", "name": "step", "parameters": {"type": "object", "properties": {}}}]
+
+
+def errand(turn: Turn) -> list[dict[str, Any]]:
+    if turn.last.get("type") == "function_call_output":
+        return [thought(), message(f"Answer with {len(turn.facts)} facts and {turn.outputs} outputs.")]
+    return [thought(), call("step", {"number": turn.outputs + 1})]
+
+
+class Lab:
+    """A proxy over an upstream, and its memory."""
+
+    def __init__(self, memory: Any, root: str, counts: Counts) -> None:
+        self.memory, self.root, self.counts = memory, root, counts
+
+    def client(self, key: str, **more: Any) -> OpenAI:
+        return OpenAI(api_key=key, base_url=f"{self.root}/v1", max_retries=0, timeout=20, **more)
+
+    def status(self) -> dict[str, Any]:
+        return httpx2.get(f"{self.root}/reverie/status", trust_env=False).json()
+
+
+Make = Callable[..., Lab]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def build(url: str, **policy: Any) -> Lab:
+            memory = reverie.open(tmp_path / "data")
+            stack.callback(memory.close)
+            base = Base.of(url)
+            upstream, counts = Upstream(base.url), Counts(SystemClock().now())
+            actor = Actor(tenant="default", id="local:proxy", door="responses")
+            given = WindowPolicy(**{"trigger_input_tokens": 2000, **policy})
+            turns = WindowTurns(memory.host, actor, upstream, base=base, policy=given, counts=counts)
+            root = stack.enter_context(running(Proxy(upstream, turns, counts=counts)))
+            return Lab(memory, root, counts)
+
+        yield build
+
+
+@pytest.fixture
+def provider() -> Iterator[Emulator]:
+    with Emulator(context=6000, model=errand) as started:
+        yield started
+
+
+class Chat:
+    """A client that repeats its whole history, and knows nothing of windows."""
+
+    def __init__(self, sdk: OpenAI, scope: str | None, *, stream: bool = False, **body: Any) -> None:
+        self.sdk, self.stream, self.body = sdk, stream, body
+        self.headers = {"x-reverie-scope": scope} if scope else {}
+        self.history: list[Any] = []
+        self.facts = 0
+        self.answers: list[httpx2.Headers] = []
+
+    def ask(self) -> str:
+        """The user speaks; tools are run; the words of the answer."""
+        self.facts += 1
+        self.history.append({"role": "user", "content": f"fact:ask-{self.facts} " + "please " * 40})
+        while True:
+            output = self.turn()
+            for item in output:
+                if item["type"] != "reasoning":
+                    self.history.append({k: v for k, v in item.items() if k not in ("id", "status")})
+            calls = [item for item in output if item["type"] == "function_call"]
+            if not calls:
+                return next(item["content"][0]["text"] for item in output if item["type"] == "message")
+            for item in calls:
+                self.facts += 1
+                words = f"fact:out-{self.facts} " + "detail " * 60
+                self.history.append({"type": "function_call_output", "call_id": item["call_id"], "output": words})
+
+    def turn(self) -> list[dict[str, Any]]:
+        # as extra_body: the SDK takes milliseconds for every item it is given as an argument
+        given = {"model": MODEL, "tools": TOOLS, "extra_headers": self.headers, **self.body}
+        given["extra_body"] = {"input": self.history}
+        if not self.stream:
+            raw = self.sdk.responses.with_raw_response.create(**given)
+            self.answers.append(raw.headers)
+            return json.loads(raw.text)["output"]
+        with self.sdk.responses.create(**given, stream=True) as stream:
+            self.answers.append(stream.response.headers)
+            return [event.item.to_dict() for event in stream if event.type == "response.output_item.done"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("store", [None, False])
+def test_a_client_that_repeats_everything_stays_bounded(
+    make: Make, provider: Emulator, stream: bool, store: bool | None
+) -> None:
+    lab = make(provider.url)
+    more = {} if store is None else {"store": store}
+    chat = Chat(lab.client(provider.key), "agent-1/task-7", stream=stream, **more)
+    heard = [chat.ask() for _ in range(20)][-1]
+    assert f"{chat.facts} facts" in heard
+    assert max(seen.tokens for seen in provider.seen) < 3500
+    assert len(provider.requests("compact")) >= 2
+    statuses = [headers["x-reverie-window-status"] for headers in chat.answers]
+    assert statuses[0] == "fallback_full_request"
+    assert set(statuses[1:]) == {"hit"}
+    shown = lab.status()
+    assert shown["requests"]["windowed"] == 40
+    assert shown["remoteCompaction"]["compacted"] == len(provider.requests("compact"))
+    assert shown["windows"][0]["scope"] == "agent-1/task-7"
+    whole = json.dumps(shown) + "".join(str(dict(headers)) for headers in chat.answers)
+    assert provider.key not in whole
+    assert "fact:" not in whole
+    assert "gAAAA" not in whole
+
+
+def test_the_scope_is_the_header_or_the_cache_key_or_none(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key)
+    plain = sdk.responses.with_raw_response.create(model=MODEL, input="hello")
+    assert not [name for name in plain.headers if name.startswith("x-reverie")]
+    assert json.loads(provider.seen[-1].raw) == {"model": MODEL, "input": "hello"}
+    keyed = sdk.responses.with_raw_response.create(model=MODEL, input="hello", prompt_cache_key="talk-1")
+    assert keyed.headers["x-reverie-window-status"] == "fallback_full_request"
+    both = sdk.responses.with_raw_response.create(
+        model=MODEL, input="hello", prompt_cache_key="talk-1", extra_headers={"x-reverie-scope": "talk-2"}
+    )
+    assert both.headers["x-reverie-window-status"] == "fallback_full_request"
+    assert "x-reverie-scope" not in provider.seen[-1].headers
+    assert {window["scope"] for window in lab.status()["windows"]} == {"talk-1", "talk-2"}
+
+
+def test_a_client_that_chains_by_itself_is_left_alone(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key)
+    scope = {"x-reverie-scope": "chained"}
+    first = sdk.responses.create(model=MODEL, input="fact:one", extra_headers=scope)
+    raw = sdk.responses.with_raw_response.create(
+        model=MODEL,
+        input=[{"type": "function_call_output", "call_id": first.output[1].call_id, "output": "fact:two"}],
+        previous_response_id=first.id,
+        extra_headers=scope,
+    )
+    assert raw.headers["x-reverie-window-status"] == "client_managed_chain"
+    assert "2 facts" in raw.parse().output_text
+    assert lab.status()["requests"]["client_managed_chain"] == 1
+    assert sdk.responses.retrieve(first.id).id == first.id
+
+
+def test_everything_else_passes_through(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key)
+    assert MODEL in [model.id for model in sdk.models.list()]
+    compacted = sdk.responses.compact(model=MODEL, input="fact:x")
+    assert compacted.object == "response.compaction"
+    assert sdk.responses.input_tokens.count(model=MODEL, input="hello").input_tokens > 0
+    with pytest.raises(openai.AuthenticationError):
+        lab.client("wrong").responses.create(model=MODEL, input="x", extra_headers={"x-reverie-scope": "s"})
+    with pytest.raises(openai.NotFoundError):
+        sdk.responses.create(model="none", input="x", extra_headers={"x-reverie-scope": "s"})
+
+
+def test_upstream_faults_are_relayed_and_survived(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "faulty")
+    chat.ask()
+    before = list(chat.history)
+    provider.faults["create"] = [Fail(500), Fail(429), Drop(), Cut(), Raw("{broken")]
+    for expected in (
+        openai.InternalServerError,
+        openai.RateLimitError,
+        openai.InternalServerError,
+        (openai.APIConnectionError, openai.InternalServerError),
+        json.JSONDecodeError,
+    ):
+        with pytest.raises(expected):
+            chat.sdk.responses.create(
+                model=MODEL, input=[*before, {"role": "user", "content": "x"}], tools=TOOLS, extra_headers=chat.headers
+            )
+    assert f"{chat.facts + 2} facts" in chat.ask()
+    assert chat.answers[-1]["x-reverie-window-status"] == "hit"
+
+
+def test_a_stream_that_breaks_off_breaks_off_and_changes_nothing(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "streams", stream=True)
+    chat.ask()
+    generation = lab.status()["windows"][0]["generation"]
+    provider.faults["create"] = [Cut(5)]
+    chat.history.append({"role": "user", "content": "again"})
+    with pytest.raises((httpx2.HTTPError, openai.APIError)):
+        chat.turn()
+    assert lab.status()["windows"][0]["generation"] == generation
+    chat.history.pop()
+    assert "facts" in chat.ask()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refusal_for_length_is_compacted_away_unseen(make: Make, provider: Emulator, stream: bool) -> None:
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "long", stream=stream)
+    for _ in range(8):
+        chat.ask()
+    provider.faults["create"] = [Overflow()]
+    before = len(provider.requests("compact"))
+    assert f"{chat.facts + 2} facts" in chat.ask()
+    assert len(provider.requests("compact")) == before + 1
+    assert "compacted" in [headers.get("x-reverie-window-compaction") for headers in chat.answers[-2:]]
+
+
+def test_a_failed_pass_never_fails_the_turn(make: Make, provider: Emulator) -> None:
+    provider.faults["compact"] = [Fail(500), Twist(empty_output), Raw("no"), Drop()]
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "passes")
+    heard = [chat.ask() for _ in range(14)][-1]
+    assert f"{chat.facts} facts" in heard
+
+
+def test_no_upstream_is_a_502_that_says_what_to_do(make: Make) -> None:
+    wire = Wire()
+    wire.close()
+    lab = make(f"http://127.0.0.1:{wire.port}/v1")
+    for headers in ({}, {"x-reverie-scope": "s"}):
+        with pytest.raises(openai.InternalServerError) as caught:
+            lab.client("k").responses.create(model=MODEL, input="x", extra_headers=headers)
+        error = caught.value.response.json()["error"]
+        assert caught.value.status_code == 502
+        assert error["code"] == "upstream_unreachable"
+        assert "--upstream" in error["message"]
+
+
+def test_events_arrive_one_by_one(make: Make) -> None:
+    """The upstream sends the next event only after the caller has seen the last."""
+    seen = threading.Semaphore(0)
+    events = [b'{"type":"response.created","response":{}}', b'{"type":"response.output_text.delta","delta":"a"}']
+    chunks = [b"data: " + event + b"\n\n" for event in events]
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    parts = [head, *(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks), b"0\r\n\r\n"]
+    numbers = iter(range(10))
+
+    def between() -> None:
+        if next(numbers) > 0:
+            assert seen.acquire(timeout=10)
+
+    wire = Wire(parts=parts, between=between)
+    lab = make(f"{wire.root}/v1")
+    for headers in ({}, {"x-reverie-scope": "one-by-one"}):
+        numbers = iter(range(10))
+        body = {"model": MODEL, "input": "x", "stream": True}
+        with httpx2.stream("POST", f"{lab.root}/v1/responses", json=body, headers=headers, trust_env=False) as answer:
+            got = []
+            for piece in answer.iter_raw():
+                got.append(piece)
+                seen.release()
+        assert b"".join(got) == b"".join(chunks)
+        assert len(got) == 2
+    wire.close()
+
+
+def test_another_account_begins_anew(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "shared")
+    chat.ask()
+    other = Chat(lab.client(provider.other_key), "shared")
+    other.history = list(chat.history)
+    other.ask()
+    assert other.answers[0]["x-reverie-window-status"] == "reset"
+    assert other.answers[0]["x-reverie-window-reset-reason"] == "provider_changed"
+
+
+def test_credentials_are_forwarded_and_kept_nowhere(
+    make: Make, provider: Emulator, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lab = make(provider.url)
+    Chat(lab.client(provider.key), "secret").ask()
+    assert provider.seen[-1].headers["authorization"] == f"Bearer {provider.key}"
+    lab.memory.close()
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
+    assert provider.key.encode() not in kept
+    out = capfd.readouterr()
+    assert provider.key not in out.out + out.err
+
+
+def test_the_status_page(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    Chat(lab.client(provider.key), "<script>alert(1)</script>").ask()
+    page = httpx2.get(f"{lab.root}/reverie/status", headers={"accept": "text/html"}, trust_env=False)
+    assert page.headers["content-type"].startswith("text/html")
+    assert "<script>" not in page.text
+    assert "&lt;script&gt;" in page.text
+    strange = httpx2.get(f"{lab.root}/reverie/status", headers={"host": "evil.example"}, trust_env=False)
+    assert strange.status_code == 403
+    assert httpx2.get(f"{lab.root}/reverie/status.json", headers={"accept": "text/html"}, trust_env=False).json()
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:8485", "example.org:1", "127.0.0.1:x", "192.168.0.1:80", ":::1"])
+def test_only_loopback_is_listened_on(listen: str) -> None:
+    with pytest.raises(Invalid):
+        address(listen)
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:8485", "localhost:0", "[::1]:8485", "8485"])
+def test_loopback_in_any_spelling(listen: str) -> None:
+    assert address(listen)[1] in (8485, 0)
