@@ -108,6 +108,7 @@ class Settings:
     openwop_seams: bool = _setting(False, "OPENWOP_TEST_SEAM_ENABLED", "the other OpenWOP test seams; tests only")
     akashik_ref: str = _setting("akashik", "REVERIE_AKASHIK_REF", "the memory that is each tenant's Akashik Field")
     akashik_level: int = _setting(3, "REVERIE_AKASHIK_LEVEL", "conformance level of the Field, 0 to 3")
+    akashik_port: int = _setting(0, "REVERIE_AKASHIK_PORT", "a second port, with Akashik at its root; 0: none")
     akashik_faults: bool = _setting(False, "REVERIE_AKASHIK_TEST_FAULTS", "Akashik faults on request; tests only")
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
@@ -142,8 +143,9 @@ class Settings:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise Invalid(f"{variable(name)} is one of {', '.join(allowed)}.")
-        if not 0 <= self.port <= 65535:
-            raise Invalid("REVERIE_PORT is 0 to 65535.")
+        for name in ("port", "akashik_port"):
+            if not 0 <= getattr(self, name) <= 65535:
+                raise Invalid(f"{variable(name)} is 0 to 65535.")
         if not 0 <= self.akashik_level <= 3:
             raise Invalid("REVERIE_AKASHIK_LEVEL is 0 to 3.")
         if not valid_ref(self.akashik_ref):

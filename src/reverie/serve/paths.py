@@ -48,3 +48,24 @@ class RawPaths:
                 return await refusal(scope, receive, send)
             scope = {**scope, "path": sent, "root_path": ""}
         return await self.app(scope, receive, send)
+
+
+class OwnPort:
+    """Serves one door at the root of a port of its own, for clients that cannot take a prefix.
+
+    What comes in at that port is as if sent under the door's prefix; every other port is left alone.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int, prefix: str) -> None:
+        self.app = app
+        self.port = port
+        self.prefix = prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and (scope.get("server") or ("", 0))[1] == self.port:
+            path, raw = scope["path"], scope.get("raw_path")
+            if not path.startswith(self.prefix + "/"):
+                scope = {**scope, "path": self.prefix + path}
+                if raw is not None:
+                    scope["raw_path"] = self.prefix.encode() + raw
+        return await self.app(scope, receive, send)

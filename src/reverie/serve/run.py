@@ -20,6 +20,7 @@ from reverie.core.errors import ReverieError
 from reverie.ops import logs, traces
 from reverie.ops.logs import Action, log
 from reverie.serve.banner import banner, first_key
+from reverie.serve.paths import OwnPort
 from reverie.settings import Settings
 from reverie.worker import Runner
 
@@ -42,7 +43,10 @@ def run(settings: Settings) -> None:
     from reverie.app import build_app, build_host, build_worker
 
     listener = bind(settings.host, settings.port)
+    listeners = [listener]
     try:
+        if settings.akashik_port:
+            listeners.append(bind(settings.host, settings.akashik_port))
         url = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
         host = build_host(settings)
         try:
@@ -56,14 +60,17 @@ def run(settings: Settings) -> None:
                 log(Action.SEAMS_ON, level=logging.WARNING, seams=",".join(settings.seams))
             worker = build_worker(settings, host, metrics=app.state.metrics)
             app.router.lifespan_context = _lifespan(worker, start=settings.worker and not settings.read_only)
-            Server(app, url).run(sockets=[listener])
+            if settings.akashik_port:
+                app.add_middleware(OwnPort, port=settings.akashik_port, prefix="/akashik")
+            Server(app, url).run(sockets=listeners)
             worker.stop()
             tracing.close()
         finally:
             host.close()
         log(Action.STOPPED)
     finally:
-        listener.close()
+        for one in listeners:
+            one.close()
 
 
 def work(settings: Settings) -> None:

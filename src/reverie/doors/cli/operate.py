@@ -32,6 +32,9 @@ def register(app: typer.Typer) -> None:
 def serve(
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Default: 127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(metavar="PORT", help="Default: 8484; 0 picks a free one.")] = None,
+    akashik_port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="A second port, with Akashik at its root.")
+    ] = None,
     no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave jobs to `reverie worker`.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -49,7 +52,11 @@ def serve(
     if data is not None and database_url is None:
         database_url = ""
     jobs = False if no_worker else None
-    run(Settings.load(host=host, port=port, data=data, database_url=database_url, worker=jobs))
+    run(
+        Settings.load(
+            host=host, port=port, akashik_port=akashik_port, data=data, database_url=database_url, worker=jobs
+        )
+    )
 
 
 def worker(
