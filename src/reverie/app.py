@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reverie.ops.metrics import Metrics
     from reverie.ops.traces import Traces
     from reverie.store.contract import Store
+    from reverie.window import WindowPolicy
     from reverie.worker import Runner
 
 
@@ -135,3 +136,27 @@ def serve_tools(host: Host, actor: Actor, *, akashik: bool) -> None:
     from reverie.doors.mcp.toolset import akashik_tools, memory_tools
 
     serve(host, actor, akashik_tools() if akashik else memory_tools(), version=__version__)
+
+
+def run_proxy(
+    settings: Settings, host: Host, tenant: str, *, upstream: str, listen: str, kind: str | None, policy: WindowPolicy
+) -> None:
+    """Serve the proxy of the Responses door until SIGTERM or SIGINT."""
+    from reverie.core.actor import Actor
+    from reverie.doors.responses.listen import run
+    from reverie.doors.responses.proxy import Proxy
+    from reverie.doors.responses.relay import Upstream
+    from reverie.doors.responses.status import Counts
+    from reverie.doors.responses.turns import WindowTurns
+    from reverie.ops import logs
+    from reverie.window import Base
+
+    if kind not in (None, "api", "codex"):
+        raise Invalid("--kind is api or codex.", pointer="/kind")
+    given = Upstream(upstream)  # says what is wrong with it
+    base = Base.of(given.url if given.has_path else f"{given.url}/v1", kind)  # type: ignore[arg-type]
+    logs.configure(settings, host.parts.redactor)
+    actor = Actor(tenant=tenant, id="local:proxy", door="responses")
+    onward, counts = Upstream(base.url), Counts(host.parts.clock.now())
+    windows = WindowTurns(host, actor, onward, base=base, policy=policy, counts=counts)
+    run(Proxy(onward, windows, counts=counts), listen)

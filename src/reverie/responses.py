@@ -16,10 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from reverie.core.errors import Invalid
+from reverie.doors.responses.agents import WindowSession
 from reverie.doors.responses.window import AsyncWindow, SyncWindow, window_keeper
 from reverie.window import WindowPolicy, WindowState
 
-__all__ = ["AsyncWindow", "ResponsesWindow", "SyncResponsesWindow", "SyncWindow", "WindowPolicy", "WindowState"]
+__all__ = [
+    "AsyncWindow",
+    "ResponsesWindow",
+    "SyncResponsesWindow",
+    "SyncWindow",
+    "WindowPolicy",
+    "WindowSession",
+    "WindowState",
+]
 
 
 class ResponsesWindow:

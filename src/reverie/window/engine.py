@@ -17,7 +17,7 @@ from reverie.core.errors import ReverieError
 from reverie.window.errors import Refusal, classify_error
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, compact, event_item, input_items
-from reverie.window.passes import MOST_HALVINGS
+from reverie.window.passes import MOST_HALVINGS, pressure, trigger_tokens
 from reverie.window.state import InputIs, Reset, Turn, WindowState
 
 Steps = Generator["Send | Keep", Any, Any]
@@ -423,6 +423,17 @@ class Engine:
         self.state.begin_round()
         self.state.pending = None
         return (yield from self._pass("manual"))
+
+    def compact_if_due(self, more: Sequence[Item] = ()) -> Steps:
+        """A pass, when a request with `more` items would call for one. Returns its diagnostics, if there was one."""
+        self.diagnostics = Diagnostics()
+        state = self.state
+        state.begin_round()
+        state.pending = None
+        reason = state.due()
+        if reason is None and pressure(state, list(more))[0] >= trigger_tokens(state):
+            reason = "estimated_window_pressure"
+        return (yield from self._pass(reason))
 
     def _maybe_pass(self) -> Steps:
         state = self.state

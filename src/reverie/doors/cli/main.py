@@ -34,6 +34,7 @@ from reverie.doors.cli import (
     recall,
     schedules,
     secrets,
+    window,
 )
 from reverie.doors.cli.terminal import neutral, one_line
 
@@ -45,7 +46,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (put, entries, recall, lineage, privacy, bundles, operate, mcp, demo):
+for module in (put, entries, recall, lineage, privacy, bundles, operate, mcp, demo, window):
     module.register(app)
 app.add_typer(entry.app, name="entry")
 app.add_typer(dream.app, name="dream")

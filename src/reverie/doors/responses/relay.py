@@ -69,6 +69,11 @@ class Upstream:
         self._named = parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")
         self._pool: httpcore2.AsyncConnectionPool | None = None
 
+    @property
+    def has_path(self) -> bool:
+        """Whether the address names more than a host."""
+        return bool(self._path)
+
     def target(self, path: bytes, query: bytes) -> bytes:
         """What is asked for upstream, byte for byte."""
         inside = path

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from reverie.core.actor import Actor
 from reverie.doors.responses import wire
+from reverie.doors.responses.agents import WindowSession
 from reverie.host import Host
 from reverie.host.keeper import Keeper
 from reverie.window.engine import Answer, Diagnostics, Engine, Keep, Send, Steps, Streaming, holds_back, is_closing
@@ -174,6 +175,7 @@ class AsyncWindow(_Window):
     def __init__(self, client: Any, keeper: Keeper, *, provider: str = "openai", kind: str | None = None) -> None:
         super().__init__(client, keeper, provider=provider, kind=kind)
         self._lock = asyncio.Lock()
+        self._session: WindowSession | None = None
 
     async def begin(self) -> AsyncWindow:
         """Load the window."""
@@ -198,6 +200,24 @@ class AsyncWindow(_Window):
         async with self._lock:
             report: dict[str, Any] | None = await self._run(self.engine.compact(), {})
             return report
+
+    async def compact_if_due(self, more: Sequence[Item] = ()) -> dict[str, Any] | None:
+        """Compact if a request with `more` items would call for it; returns the diagnostics of the pass."""
+        async with self._lock:
+            report: dict[str, Any] | None = await self._run(self.engine.compact_if_due(more), {})
+            return report
+
+    def session(self, *, model: str | None = None) -> WindowSession:
+        """The window as a session of the OpenAI Agents SDK, always the same one. `model` names who compacts."""
+        if self._session is None:
+            self._session = WindowSession(self, model=model)
+        self._session.model = model or self._session.model
+        return self._session
+
+    @property
+    def input_filter(self) -> Callable[[Any], Awaitable[Any]]:
+        """For `RunConfig(call_model_input_filter=...)`: keeps the input of every model call of a run bounded."""
+        return self.session().input_filter
 
     async def items(self) -> list[Any]:
         """The items of the window, as they would be replayed."""
