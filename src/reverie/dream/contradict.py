@@ -272,7 +272,7 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
 
 def _read(text: str) -> _Clause:
     tokens = tokenize(text.rstrip(" .!"))
-    verb = next((i for i, t in enumerate(tokens) if i and _is_verb(t)), None)
+    verb = next((i for i, t in enumerate(tokens) if i and (_is_verb(t) or _acts(tokens, i))), None)
     words: dict[str, None] = {}
     scope: set[str] = set()
     context: set[str] = set()
@@ -340,6 +340,14 @@ def _read(text: str) -> _Clause:
 
 def _is_verb(token: Token) -> bool:
     return token.lower in VERBS or token.lower.endswith("n't") or token.text in ("=", ":")
+
+
+def _acts(tokens: Sequence[Token], at: int) -> bool:
+    """A word before an amount of something that looks like a verb: the wheel `turns` 7 times."""
+    if at < 1 or at + 2 >= len(tokens) or not tokens[at].lower.endswith(("s", "ed")) or not tokens[at].content:
+        return False
+    number, thing = tokens[at + 1], tokens[at + 2]
+    return _amount(number, thing) is not None and thing.content and not thing.hard
 
 
 def _is_date(token: Token) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reverie.dream.contradict import contradiction
 
 CONTRADICT = [
+    ("The wheel turns 7 times a minute.", "The wheel turns 9 times a minute."),
     ("The API rate limit is 100 requests per minute.", "The API rate limit is 60 requests per minute."),
     ("The European SaaS market is growing at 8% annually.", "The European SaaS market is growing at 12% annually."),
     ("The service supports OAuth", "The service does not support OAuth"),
@@ -40,6 +41,8 @@ CONTRADICT = [
 ]
 
 AGREE = [
+    ("Orders 17 and 18 are late", "Orders 19 and 20 are late"),
+    ("Buoy 3 of agent-1 drifted past pier 4", "Buoy 5 of agent-1 drifted past pier 6"),
     ("The API rate limit is 100 requests per minute.", "The API rate limit is 100 requests a minute."),
     ("The staging database has 20 tables", "The production database has 35 tables"),
     ("Order 17 was shipped", "Order 18 was shipped"),
