@@ -31,9 +31,7 @@ def unweighed(sources: Sequence[Source]) -> Work:
 def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: int) -> str:
     """The sources joined, redacted as one text, then brought to at most `most` bytes."""
     text = clean(joined(sources))
-    if size(text) <= most:
-        return text
-    if size(text) <= _MOST_DISTILLED:
+    if most < size(text) <= _MOST_DISTILLED:
         try:
             shorter = ExtractiveDistiller().distil(sources, output_tokens=most, count=size).text
         except OutputTooSmallError:
@@ -46,8 +44,9 @@ def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: i
 def cut(text: str, most: int, count: Callable[[str], int]) -> str:
     """The longest beginning of `text` that counts at most `most`; no character and no marker is split.
 
-    Never empty while there is room for an ellipsis.
+    Never blank: where nothing can be said stands an ellipsis.
     """
+    text = text if text.strip() else ELLIPSIS
     if count(text) <= most:
         return text
     low, high = 0, len(text)

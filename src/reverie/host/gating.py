@@ -206,7 +206,7 @@ class Gating:
             text = compacted(work.sources, cleaned, most=most)
         else:
             answer = distiller.distil(Request(work, most, size, (), (), cleaned, guard))
-            text = cut(cleaned(storable(answer.text)) or ELLIPSIS, most, size)
+            text = cut(cleaned(storable(answer.text)), most, size)
         gates = GateReport(0, 0, 0, (), (), ())
         return work, Distilled(Answer(text), text, gates, distiller or self._extractive)
 
