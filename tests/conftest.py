@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import settings
 from tests.postgres import PostgresServer, shared_server
@@ -16,6 +17,8 @@ from reverie.core.entry import Entry
 from reverie.host import Host, Parts
 from reverie.redact import Redactor
 from reverie.store.conformance import HandClock, make_entry
+from reverie.store.contract import Store
+from reverie.store.postgres import PostgresStore
 from reverie.store.sqlite import SqliteStore
 
 REDACTOR = Redactor()
@@ -37,18 +40,10 @@ def clock() -> HandClock:
     return HandClock()
 
 
-@pytest.fixture
-def make_store(tmp_path: Path, clock: HandClock) -> Iterator[Callable[..., SqliteStore]]:
-    """`make_store(name="memory.db")`: a store in a file of that name; closed afterwards."""
-    made: list[SqliteStore] = []
-
-    def make(name: str = "memory.db", **options: Any) -> SqliteStore:
-        made.append(SqliteStore(tmp_path / name, **({"clock": clock} | options)))
-        return made[-1]
-
-    yield make
-    for store in made:
-        store.close()
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Which store: every test that makes a store, a host or a server runs on each. A folder may choose one."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -57,22 +52,84 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
     return shared_server(tmp_path_factory)
 
 
-@pytest.fixture
-def make_database(postgres: PostgresServer) -> Iterator[Callable[[], str]]:
-    """`make_database()`: the URL of a new PostgreSQL database with Reverie's schema; dropped afterwards."""
-    made: list[str] = []
-
-    def make() -> str:
-        made.append(postgres.make_database())
-        return made[-1]
-
-    yield make
-    for url in made:
+@pytest.fixture(scope="session")
+def _databases(postgres: PostgresServer) -> Iterator[list[str]]:
+    """Databases that are as new, for the next who needs one."""
+    free: list[str] = []
+    yield free
+    for url in free:
         postgres.drop_database(url)
 
 
 @pytest.fixture
-def make_host(make_store: Callable[..., SqliteStore], clock: HandClock) -> Callable[..., Host]:
+def make_database(request: pytest.FixtureRequest) -> Iterator[Callable[[], str]]:
+    """`make_database()`: the URL of a PostgreSQL database with Reverie's schema and nothing in it."""
+    made: list[str] = []
+
+    def make() -> str:
+        free: list[str] = request.getfixturevalue("_databases")
+        made.append(free.pop() if free else request.getfixturevalue("postgres").make_database())
+        return made[-1]
+
+    yield make
+    for url in made:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        if server.empty_database(url):
+            request.getfixturevalue("_databases").append(url)
+        else:
+            server.drop_database(url)
+
+
+@pytest.fixture
+def make_target(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_database: Callable[[], str]
+) -> Callable[..., str]:
+    """`make_target(name="data")`: what `reverie.open` takes: a new folder, or the URL of a new database.
+
+    `empty`: a database without a schema, as a file that does not exist.
+
+    Key file and forget ledger of a database are in the folder of the test, also for processes it starts.
+    """
+    if engine == "postgres":
+        monkeypatch.setenv("REVERIE_DATA", str(tmp_path / "keys"))
+
+    def make(name: str = "data", *, empty: bool = False) -> str:
+        if engine == "sqlite":
+            return str(tmp_path / name)
+        url = make_database()
+        if empty:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("DROP SCHEMA reverie CASCADE")
+        return url
+
+    return make
+
+
+@pytest.fixture
+def make_store(
+    engine: str, tmp_path: Path, clock: HandClock, make_database: Callable[[], str]
+) -> Iterator[Callable[..., Any]]:
+    """`make_store(name="memory.db")`: the store of that name; closed afterwards."""
+    made: list[Store] = []
+    databases: dict[str, str] = {}
+
+    def make(name: str = "memory.db", **options: Any) -> Store:
+        options = {"clock": clock} | options
+        if engine == "sqlite":
+            made.append(SqliteStore(tmp_path / name, **options))
+        else:
+            if name not in databases:
+                databases[name] = make_database()
+            made.append(PostgresStore(databases[name], **options))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.fixture
+def make_host(make_store: Callable[..., Store], clock: HandClock) -> Callable[..., Host]:
     """`make_host(**parts)`: a host on a new store. Redactors are the same everywhere, so one is made."""
 
     def make(**parts: Any) -> Host:

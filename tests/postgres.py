@@ -37,6 +37,23 @@ max_wal_size = 512MB
 autovacuum_naptime = 10
 log_min_messages = fatal
 """
+_EMPTY = """
+SET lock_timeout = '2s';
+SET session_replication_role = replica;
+DO $$
+DECLARE
+  part text;
+BEGIN
+  FOR part IN SELECT oid::regclass FROM pg_class
+    WHERE relnamespace = 'reverie'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'setting'
+  LOOP
+    EXECUTE 'DELETE FROM ' || part;
+  END LOOP;
+  DELETE FROM reverie.setting WHERE name NOT LIKE 'migration/%';
+  PERFORM setval(pg_get_serial_sequence('reverie.tenant', 'n'), 1, false);
+END
+$$
+"""
 DURABLE = FAST.replace("fsync = off\nfull_page_writes = off\n", "")
 
 
@@ -63,6 +80,15 @@ class PostgresServer:
         with _locked(self.folder.parent / "postgres-copy.lock"):  # a template is copied by one at a time
             self.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER {ROLE} STRATEGY file_copy")
         return self.url(name)
+
+    def empty_database(self, url: str) -> bool:
+        """Make a database as new, for the next test: a tenth of the time a copy takes. False when it is in use."""
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        try:
+            self.execute(_EMPTY, database=str(name))
+        except psycopg.Error:
+            return False
+        return True
 
     def drop_database(self, url: str) -> None:
         """Drop a database that `make_database` made, whoever is connected."""

@@ -1,6 +1,6 @@
 """A process that writes under load until it is killed. It prints the key of every write it was acknowledged.
 
-    python child.py PATH SEED THREADS [KILL_POINT]
+    python -m tests.crash.child PATH SEED THREADS [KILL_POINT]
 
 Every thread walks the same endless list of writes from its own start: the key says what is written, so a retry with
 the same key is the same request. A kill point ends the process itself, in the middle of the commit named.
@@ -15,10 +15,11 @@ import sys
 import threading
 from typing import Any
 
+from tests.stores import open_store
+
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.host import Host, Parts
-from reverie.store.sqlite import SqliteStore
 
 ADA = Actor(tenant="acme", id="ada")
 
@@ -40,6 +41,30 @@ def put(host: Host, key: str) -> list[str]:
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(store: Any, point: str, number: int) -> None:
+    """Kill the process in the commit of the given number."""
+    if store.name == "sqlite":
+        store._writer._db = DyingConnection(store._db, point, number)
+        return
+    from reverie.store.postgres.batch import Batch
+
+    commit, send, left = Batch.commit, Batch.send, [number]
+
+    def dying(batch: Batch) -> Any:
+        left[0] -= 1
+        if left[0] == 0 and point == "before-commit":
+            die()
+        if left[0] == 0 and point == "inside-body":
+            send(batch, batch.waiting)  # all of it is at the server, but for the commit
+            die()
+        result = commit(batch)
+        if left[0] == 0 and point == "after-commit":
+            die()
+        return result
+
+    Batch.commit = dying  # type: ignore[method-assign]
 
 
 class DyingConnection:
@@ -68,9 +93,9 @@ class DyingConnection:
 
 
 def main(path: str, seed: str, threads: int, point: str) -> None:
-    store = SqliteStore(path)
+    store = open_store(path)
     if point:
-        store._writer._db = DyingConnection(store._db, point, 5)  # type: ignore[assignment]
+        arm(store, point, 5)
     host = Host(Parts(store=store))
     told = threading.Lock()
 

@@ -1,6 +1,6 @@
 """A child process that dreams once and dies at a named step. Run by test_dream_kill.py.
 
-    python dreamer.py FOLDER STEP
+    python dreamer.py FOLDER-OR-URL STEP
 
 The steps are places in the engine and the store, reached by wrapping them here; production code knows nothing of it.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from typing import Any
 
 import reverie
@@ -18,8 +19,6 @@ from reverie.host.archives import Archives
 from reverie.host.dream import Dreaming
 from reverie.host.gating import Gating
 from reverie.host.snapshot import Snapshots
-from reverie.store.sqlite.write import SqliteWriteTx
-from reverie.store.sqlite.writer import Writer
 
 STEPS = (
     "claimed",
@@ -58,10 +57,12 @@ def after(owner: type, name: str, *, times: int = 1) -> None:
     setattr(owner, name, wrapped)
 
 
-def arm(step: str) -> None:
+def arm(step: str, store: Any) -> None:
     """Make `step` deadly."""
+    inside = import_module(type(store).__module__.removesuffix("store") + "writer")
+    transaction, writer = inside.PostgresWriteTx if store.name == "postgres" else inside.SqliteWriteTx, inside.Writer
     if step == "claimed":
-        after(SqliteWriteTx, "claim")
+        after(transaction, "claim")
     elif step == "snapshot":
         after(Snapshots, "take")
     elif step == "distilled":
@@ -69,21 +70,21 @@ def arm(step: str) -> None:
     elif step == "event":
         after(Dreaming, "_append")
     elif step == "inserted":
-        after(SqliteWriteTx, "insert")
+        after(transaction, "insert")
     elif step == "linked":
-        after(SqliteWriteTx, "link", times=3)
+        after(transaction, "link", times=3)
     elif step == "half-retired":
-        after(SqliteWriteTx, "change", times=5)
+        after(transaction, "change", times=5)
     elif step == "retired":
         after(Dreaming, "_retire")
     elif step == "archived":
-        after(SqliteWriteTx, "save")
+        after(transaction, "save")
     elif step == "indexed":
         after(Archives, "reindex")
     elif step == "before-commit":
-        after(SqliteWriteTx, "done", times=2)  # the first is the lease
+        after(transaction, "done", times=2)  # the first is the lease
     elif step == "after-commit":
-        after(Writer, "_commit", times=2)
+        after(writer, "_commit", times=2)
     elif step.startswith("after-"):
         signal.signal(signal.SIGALRM, die)
         signal.setitimer(signal.ITIMER_REAL, float(step.removeprefix("after-")) / 1000)
@@ -92,6 +93,6 @@ def arm(step: str) -> None:
 if __name__ == "__main__":
     folder, step = sys.argv[1:3]
     memory = reverie.open(folder)
-    arm(step)
+    arm(step, memory.host.parts.store)
     memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
     memory.close()

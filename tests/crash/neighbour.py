@@ -1,7 +1,7 @@
 """One of several processes on one file. Prints one line of JSON when it is done.
 
-python neighbour.py PATH NAME START write COUNT     puts COUNT entries, reading in between
-python neighbour.py PATH NAME START lease COUNT     opens COUNT new files, one after another, and claims a lease
+python -m tests.crash.neighbour PATH NAME START write COUNT     puts COUNT entries, reading in between
+python -m tests.crash.neighbour PATH,PATH... NAME START lease COUNT     opens one after another, and claims a lease
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import sys
 import time
 
+from tests.stores import open_store
+
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.host import Host, Parts
 from reverie.redact import Redactor
-from reverie.store.sqlite import SqliteStore
 
 REDACTOR = Redactor()
 
@@ -26,7 +27,7 @@ def main(path: str, name: str, start: float, what: str, count: int) -> None:
         answer += write(host, Actor(tenant="acme", id=name), name, count)
         host.close()
     for number in range(count if what == "lease" else 0):
-        host = meet(f"{path}-{number}", start + number * 0.5)
+        host = meet(path.split(",")[number % len(path.split(","))], start + number * 0.5)
         answer.append(host.leases.take(Actor(tenant="acme", id=name), "dream", name, for_ms=600_000))
         host.close()
     print(json.dumps(answer))
@@ -36,7 +37,7 @@ def meet(path: str, start: float) -> Host:
     """Open the file at an instant, together with the others."""
     while time.time() < start:
         time.sleep(0.0005)
-    return Host(Parts(store=SqliteStore(path), redactor=REDACTOR))
+    return Host(Parts(store=open_store(path), redactor=REDACTOR))
 
 
 def write(host: Host, ada: Actor, name: str, count: int) -> list[str]:

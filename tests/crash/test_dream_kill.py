@@ -6,10 +6,12 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.crash.dreamer import STEPS
+from tests.stores import open_store
 
 import reverie
 from reverie.core.actor import Actor
@@ -18,27 +20,24 @@ from reverie.core.dream import DreamPlan
 from reverie.host import Host, Parts
 from reverie.models.tokens import TokenCounter
 from reverie.store.conformance import HandClock
-from reverie.store.sqlite import SqliteStore
 
 DREAMER = Path(__file__).with_name("dreamer.py")
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 
 
-def fill(folder: Path) -> list[str]:
+def fill(folder: str) -> list[str]:
     with reverie.open(folder) as memory:
         notes = [f"Order {n} was shipped to warehouse {n % 7} and invoice {n * 31} is paid." for n in range(40)]
         return [receipt.id for receipt in memory.ref("bot").put_many(notes)]
 
 
-def dream_and_die(folder: Path, step: str) -> int:
-    done = subprocess.run(
-        [sys.executable, str(DREAMER), str(folder), step], capture_output=True, timeout=120, check=False
-    )
+def dream_and_die(folder: str, step: str) -> int:
+    done = subprocess.run([sys.executable, str(DREAMER), folder, step], capture_output=True, timeout=120, check=False)
     assert done.returncode in (0, -9), done.stderr.decode()[-2000:]
     return done.returncode
 
 
-def check_whole_or_nothing(folder: Path, ids: list[str]) -> bool:
+def check_whole_or_nothing(folder: str, ids: list[str]) -> bool:
     """True when the dream happened."""
     with reverie.open(folder) as memory:
         notes = memory.ref("bot")
@@ -63,31 +62,33 @@ def check_whole_or_nothing(folder: Path, ids: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_a_named_step_a_dream_is_whole_or_nothing(tmp_path: Path, step: str) -> None:
-    ids = fill(tmp_path)
-    assert dream_and_die(tmp_path, step) == -9
-    happened = check_whole_or_nothing(tmp_path, ids)
+def test_killed_at_a_named_step_a_dream_is_whole_or_nothing(make_target: Callable[..., str], step: str) -> None:
+    folder = make_target()
+    ids = fill(folder)
+    assert dream_and_die(folder, step) == -9
+    happened = check_whole_or_nothing(folder, ids)
     assert happened == (step == "after-commit")
 
 
-def test_after_a_crash_the_lease_ends_and_the_next_run_starts_clean(tmp_path: Path) -> None:
-    ids = fill(tmp_path)
-    dream_and_die(tmp_path, "distilled")
-    with reverie.open(tmp_path) as memory, pytest.raises(reverie.ReverieError, match="being dreamt"):
+def test_after_a_crash_the_lease_ends_and_the_next_run_starts_clean(make_target: Callable[..., str]) -> None:
+    folder = make_target()
+    ids = fill(folder)
+    dream_and_die(folder, "distilled")
+    with reverie.open(folder) as memory, pytest.raises(reverie.ReverieError, match="being dreamt"):
         memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
     later = HandClock(SystemClock().now() + 3_600_000)
-    store = SqliteStore(tmp_path / "reverie.db", clock=later)
+    store = open_store(folder, clock=later)
     host = Host(Parts(store=store, clock=later, tokens=TokenCounter()))
     assert host.dreaming.run(Actor(tenant="default", id="local:test"), DreamPlan("bot")) is not None
     host.close()
-    assert check_whole_or_nothing(tmp_path, ids)
+    assert check_whole_or_nothing(folder, ids)
 
 
-def test_killed_at_random_moments_a_dream_is_whole_or_nothing(tmp_path: Path) -> None:
+def test_killed_at_random_moments_a_dream_is_whole_or_nothing(make_target: Callable[..., str]) -> None:
     pick = random.Random(20261115)
     outcomes = set()
     for turn in range(500 if SOAK else 8):
-        folder = tmp_path / str(turn)
+        folder = make_target(str(turn))
         ids = fill(folder)
         dream_and_die(folder, f"after-{pick.uniform(1, 60):.2f}")
         outcomes.add(check_whole_or_nothing(folder, ids))

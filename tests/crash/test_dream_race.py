@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import reverie
 from reverie.core.entry import EntryState, Scope
@@ -49,9 +49,9 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_dreaming_writing_and_forgetting_at_once_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    folder, rounds = str(tmp_path), str(ROUNDS)
-    with reverie.open(tmp_path) as memory:
+def test_dreaming_writing_and_forgetting_at_once_loses_and_doubles_nothing(make_target: Callable[..., str]) -> None:
+    folder, rounds = make_target(), str(ROUNDS)
+    with reverie.open(folder) as memory:
         memory.ref("bot").put_many([f"Seed note {n} about crate {n % 6} and tag T{n}." for n in range(60)])
     writers = [start(WRITER, folder, rounds, str(n)) for n in range(2)]
     others = [start(DREAMER, folder, rounds), start(DREAMER, folder, rounds), start(FORGETTER, folder, rounds)]
@@ -61,7 +61,7 @@ def test_dreaming_writing_and_forgetting_at_once_loses_and_doubles_nothing(tmp_p
         assert process.returncode == 0, err[-2000:]
         if process in writers:
             acknowledged += out.split()
-    with reverie.open(tmp_path) as memory:
+    with reverie.open(folder) as memory:
         memory.forget("zed")
         assert memory.verify().ok
         notes = memory.ref("bot")

@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.crash.child import ADA, drafts_of, put
+from tests.stores import open_store
 
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import NotFound
@@ -20,21 +22,20 @@ from reverie.core.query import Filter
 from reverie.host import Host, Parts
 from reverie.redact import Redactor
 from reverie.store.contract import ReadTx
-from reverie.store.sqlite import SqliteStore
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 KILLS = 1000 if SOAK else 15
 THREADS = 4
 REDACTOR = Redactor()
-CHILD = Path(__file__).with_name("child.py")
+ROOT = Path(__file__).parents[2]
 
 
 class Child:
     """A writing process, and what it said."""
 
-    def __init__(self, path: Path, seed: str, *, threads: int = THREADS, point: str = "") -> None:
-        command = [sys.executable, str(CHILD), str(path), seed, str(threads), *([point] if point else [])]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def __init__(self, path: str, seed: str, *, threads: int = THREADS, point: str = "") -> None:
+        command = [sys.executable, "-m", "tests.crash.child", path, seed, str(threads), *([point] if point else [])]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
         self.said = b""
 
     def listen(self, *, until: bytes | None = None, seconds: float = 60) -> None:
@@ -76,9 +77,9 @@ class Child:
         return stored, destroyed
 
 
-def check(path: Path, stored: dict[str, list[str]], destroyed: set[str], *, retry: bool) -> Host:
+def check(path: str, stored: dict[str, list[str]], destroyed: set[str], *, retry: bool) -> Host:
     """Open what a killed process left, and look at everything."""
-    host = Host(Parts(store=SqliteStore(path), redactor=REDACTOR))
+    host = Host(Parts(store=open_store(path), redactor=REDACTOR))
     host.parts.store.check()
     verdict = host.audit.verify(ADA)
     assert verdict.ok, verdict
@@ -141,10 +142,10 @@ def once(host: Host) -> None:
     assert missing <= erased
 
 
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """One file lives through many deaths; every survivor of each is there at the end."""
+def test_killed_at_random_moments(make_target: Callable[..., str]) -> None:
+    """One database lives through many deaths; every survivor of each is there at the end."""
     chance = random.Random(20_261_115)
-    path = tmp_path / "memory.db"
+    path = make_target("memory.db")
     stored: dict[str, list[str]] = {}
     destroyed: set[str] = set()
     for number in range(KILLS):
@@ -157,7 +158,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         stored |= new
         destroyed |= gone
         if SOAK and number % 50 == 49:  # a thousand lives would fill the disk
-            path = tmp_path / f"memory-{number}.db"
+            path = make_target(f"memory-{number}.db")
             stored, destroyed = {}, set()
     assert SOAK or len(stored) > 50
     check(path, stored, destroyed, retry=False).close()
@@ -168,19 +169,19 @@ def test_killed_while_opening(tmp_path: Path) -> None:
     chance = random.Random(7)
     for number in range(100 if SOAK else 4):
         path = tmp_path / f"{number}.db"
-        child = Child(path, "x")
+        child = Child(str(path), "x")
         while not path.exists():
             time.sleep(0.001)
         time.sleep(chance.random() * 0.02)
         child.kill()
         new, gone = child.acknowledged()
-        check(path, new, gone, retry=True).close()
+        check(str(path), new, gone, retry=True).close()
 
 
 @pytest.mark.parametrize("point", ["inside-body", "before-commit", "after-commit"])
-def test_killed_at_a_named_point(tmp_path: Path, point: str) -> None:
+def test_killed_at_a_named_point(make_target: Callable[..., str], point: str) -> None:
     """Before the commit nothing of it is there; after it all of it is, though nobody was told."""
-    path = tmp_path / "memory.db"
+    path = make_target("memory.db")
     child = Child(path, point, threads=1, point=point)
     child.listen()
     child.end()

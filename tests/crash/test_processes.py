@@ -7,31 +7,33 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stores import open_store
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.core.errors import TooLarge
 from reverie.host import Host, Parts
-from reverie.store.sqlite import SqliteStore
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
-NEIGHBOUR = Path(__file__).with_name("neighbour.py")
+ROOT = Path(__file__).parents[2]
 ADA = Actor(tenant="acme", id="ada")
 
 
-def together(path: Path, number: int, *what: str, ready_seconds: float = 3) -> list[Any]:
+def together(path: str, number: int, *what: str, ready_seconds: float = 3) -> list[Any]:
     """Run processes that begin at one instant; what each of them printed."""
     start = str(time.time() + ready_seconds)
     processes = [
         subprocess.Popen(
-            [sys.executable, str(NEIGHBOUR), str(path), f"p{n}", start, *what],
+            [sys.executable, "-m", "tests.crash.neighbour", path, f"p{n}", start, *what],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            cwd=ROOT,
         )
         for n in range(number)
     ]
@@ -43,12 +45,12 @@ def together(path: Path, number: int, *what: str, ready_seconds: float = 3) -> l
     return answers
 
 
-def test_processes_that_open_a_new_file_at_one_instant_and_write(tmp_path: Path) -> None:
+def test_processes_that_open_a_new_database_at_one_instant_and_write(make_target: Callable[..., str]) -> None:
     """The race for the schema included; this process reads and writes too."""
     for round_ in range(30 if SOAK else 1):
-        path = tmp_path / f"memory-{round_}.db"
+        path = make_target(f"memory-{round_}.db", empty=True)
         answers = together(path, 4, "write", "200" if SOAK else "40")
-        host = Host(Parts(store=SqliteStore(path)))
+        host = Host(Parts(store=open_store(path)))
         host.writing.put(ADA, "notes", [Draft("the last word")])
         ids = {entry_id for answer in answers for entry_id in answer}
         assert len(ids) == sum(len(answer) for answer in answers)
@@ -61,17 +63,19 @@ def test_processes_that_open_a_new_file_at_one_instant_and_write(tmp_path: Path)
         host.close()
 
 
-def test_processes_that_race_for_a_new_file_and_a_lease(tmp_path: Path) -> None:
+def test_processes_that_race_for_a_new_database_and_a_lease(make_target: Callable[..., str]) -> None:
     """Nothing but the race for the schema; then exactly one of them has the lease."""
     rounds = 200 if SOAK else 6
-    answers = together(tmp_path / "memory.db", 4, "lease", str(rounds))
+    paths = [make_target(f"memory-{number}.db", empty=True) for number in range(rounds)]
+    answers = together(",".join(paths), 4, "lease", str(rounds))
     for number in range(rounds):
         assert sorted(answer[number] for answer in answers) == [False, False, False, True]
 
 
-def test_a_process_sees_what_another_changed(tmp_path: Path) -> None:
+def test_a_process_sees_what_another_changed(make_target: Callable[..., str]) -> None:
     """Two stores on one file, as two processes have them: rules, vectors and erasure are never stale."""
-    one, two = (Host(Parts(store=SqliteStore(tmp_path / "memory.db"))) for _ in range(2))
+    path = make_target("memory.db")
+    one, two = (Host(Parts(store=open_store(path))) for _ in range(2))
     first = one.writing.put(ADA, "notes", [Draft("the kettle is hot", subject="kettle")])[0]
     assert [h.entry.id for h in two.recall.search(ADA, "notes", "kettle").hits] == [first.id]
     two.rules.set_policy(ADA, {"max_entry_bytes": 40})

@@ -81,12 +81,21 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """`make_server(**settings)`: a server on a new database, or on the one in `data`."""
+def make_server(
+    engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Server]]:
+    """`make_server(**settings)`: a server on a new database, or on the one that belongs to the folder `data`."""
     made: list[Host] = []
+    databases: dict[Path, str] = {}
+    postgres = request.getfixturevalue("postgres") if engine == "postgres" else None
 
     def make(data: Path | None = None, **settings: Any) -> Server:
-        chosen = Settings.load({}, data=str(data or tmp_path_factory.mktemp("data")), **settings)
+        folder = data or tmp_path_factory.mktemp("data")
+        if postgres is not None and "database_url" not in settings:
+            if folder not in databases:
+                databases[folder] = postgres.make_database()
+            settings |= {"database_url": databases[folder], "database_pool": 8}
+        chosen = Settings.load({}, data=str(folder), **settings)
         host = build_host(chosen)
         made.append(host)
         return Server(host, build_app(chosen, host))
@@ -94,6 +103,8 @@ def make_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
     yield make
     for host in made:
         host.close()
+    for url in databases.values():
+        postgres.drop_database(url)
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,12 @@ COLUMNS: dict[str, list[str]] = {
 }
 
 
+@pytest.fixture(scope="session")
+def engine() -> str:
+    """These tests damage a file."""
+    return "sqlite"
+
+
 @pytest.fixture
 def built(make_host: Callable[..., Host], ada: Actor, clock: HandClock) -> tuple[Host, Path]:
     """A host with a log of nine events and of all kinds of rows."""

@@ -58,6 +58,7 @@ def test_a_closed_store_is_unavailable(make_health: Callable[..., tuple[Health, 
     assert found.checks["read"].detail == "store_unavailable"
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], scope="session")  # elsewhere no writer waits for another
 def test_a_writer_that_hangs_is_noticed(
     make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

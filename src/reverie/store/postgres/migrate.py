@@ -13,7 +13,9 @@ _LOCK = 0x52564531
 
 def schema_version(connection: psycopg.Connection) -> int:
     """The number of the last migration the database has."""
-    if connection.execute("SELECT to_regclass('reverie.setting')").fetchall() == [(None,)]:
+    # the catalogue itself and not `to_regclass`, which may remember what it looked up before another process migrated
+    made = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'reverie' AND tablename = 'setting'"
+    if not connection.execute(made).fetchall():
         return 0
     found = connection.execute("SELECT count(*) FROM reverie.setting WHERE name LIKE 'migration/%'").fetchall()
     return int(found[0][0])

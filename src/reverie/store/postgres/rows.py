@@ -58,10 +58,11 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
 
 def short_id(entry_id: str) -> str:
     """An id as indexes know it."""
-    if len(entry_id) * 4 <= LONGEST_ID:
+    odd = "\x00" in entry_id  # PostgreSQL has no such text: it can be asked for, and is not there
+    if len(entry_id) * 4 <= LONGEST_ID and not odd:
         return entry_id
-    raw = entry_id.encode()
-    return entry_id if len(raw) <= LONGEST_ID else "\x01" + hashlib.sha256(raw).hexdigest()
+    raw = entry_id.encode("utf-8", "surrogatepass")
+    return entry_id if len(raw) <= LONGEST_ID and not odd else "\x01" + hashlib.sha256(raw).hexdigest()
 
 
 def long_id(entry_id: str, short: str) -> str | None:
