@@ -46,7 +46,8 @@ class Synthesis:
     """One group, ready to be written."""
 
     composed: Composed
-    output: Prepared
+    output: Prepared | None
+    """None in a dry run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +67,24 @@ def _prepare(ready: Ready) -> Work | None:
     services = ready.services
     scope = Scope(ready.actor.tenant, services.ref)
 
-    def look(tx: ReadTx) -> tuple[int, list[Entry], list[Member]]:
+    def look(tx: ReadTx) -> tuple[int, list[Entry], list[Any]]:
         head, view = tx.head(), view_of(tx, ready)
         entries = select(tx, view, ask, epoch=head.epoch + 1)
         borders = [(view.visibility_class(entry), entry.state is EntryState.CONTESTED) for entry in entries]
-        return head.seq, entries, _members(services, entries, borders)
+        return head.seq, entries, borders
 
     read = services.parts.store.read
-    _, entries, members = read(scope, look)
+    _, entries, borders = read(scope, look)
     if ask.dry_run:
-        return Work(0, [Synthesis(c, None) for c in _outline(services, ready, entries, members)])  # type: ignore[arg-type]
+        members = _members(services, entries, borders)
+        return Work(0, [Synthesis(c, None) for c in _outline(services, ready, entries, members)])
     holder = f"{_PROCESS}-{os.getpid()}-{threading.get_ident()}"
     leases = sorted({f"compact/{services.ref}/{entry.source.session or ''}" for entry in entries})
     for lease in leases:
         _take(ready, scope, lease, holder)
-    if leases:  # someone else may have done the work while we waited
-        position, entries, members = read(scope, look)
-    else:
-        position = 0
+    # someone else may have done the work while we waited
+    position, entries, borders = read(scope, look) if leases else (0, entries, borders)
+    members = _members(services, entries, borders)
     _room(ready, scope, 0, 0)
     condensing = _condensing(services)
     by_id = {entry.id: entry for entry in entries}
@@ -280,7 +281,7 @@ def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
         if not matches(current, call.view, ask, epoch=call.clock + 1):
             raise Again
     if work.groups:
-        outputs = [item.output.entry for item in work.groups]
+        outputs = [item.output.entry for item in work.groups if item.output is not None]
         _check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))
     call.append(
         "field.compacted", data={"strategy": ask.strategy, "units": len(originals), "outputs": len(work.groups)}
@@ -294,6 +295,7 @@ def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
 
 
 def _write(call: Call, condensing: Condensing, item: Synthesis, position: int) -> None:
+    assert item.output is not None
     entries, ref = item.composed.entries, call.services.ref
     session = item.output.entry.source.session
     output = call.insert(item.output, task_id=task_of(item.output.entry), data={"compaction": True})
