@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
 from reverie.core.query import Brief, Filter, Head, Key, Match, Page
+from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
 
@@ -243,6 +244,9 @@ class Store(Protocol):
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy while writers go on."""
+
+    def transfer(self) -> Transfer:
+        """The store's rows as they are: for moving memory to another store."""
 
     def close(self) -> None:
         """Finish what was accepted, then let go of everything."""

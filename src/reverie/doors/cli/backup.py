@@ -112,6 +112,53 @@ def restore(
         note(f"Put the key file back as {into / 'reverie.key'} if tenants have registered secrets.")
 
 
+def migrate_store(
+    source_url: Annotated[str, typer.Argument(metavar="SOURCE", help="sqlite:///PATH or postgresql://...")],
+    target_url: Annotated[str, typer.Argument(metavar="TARGET", help="Empty, or a move that was cut off.")],
+    keep_open: Annotated[
+        bool, typer.Option("--keep-open", help="Leave the source writable: a copy, not a move.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Move all memory to another store, while it is in use; verified by the hashes of every tenant's log.
+
+    Writing stops only for the last, short pass; after it the source takes no more writes. Cut off at any time, the same
+    command goes on where it was.
+
+    \b
+    Example:
+      reverie migrate-store sqlite:///memory/reverie.db postgresql://reverie@db/reverie
+    """
+    from reverie.app import build_store
+    from reverie.core.errors import Invalid
+    from reverie.ops.move import carry_files, move
+    from reverie.settings import Settings
+
+    source, target = Settings.load(database_url=source_url), Settings.load(database_url=target_url)
+    if source.database == target.database or ":memory:" in (source.database, target.database):
+        raise Invalid("Name two different databases, neither of them in memory.")
+    old = build_store(source, create=False)
+    try:
+        new = build_store(target)
+        try:
+            with progress("moving") as report:
+                done = move(old, new, close_source=not keep_open, progress=report)
+            carried = carry_files(source, target)
+        finally:
+            new.close()
+    finally:
+        old.close()
+    if json:
+        print_json({"moved": done, "files": carried})
+        return
+    say(f"moved {many(done.tenants, 'tenant')}, {many(done.entries, 'entry', 'entries')}, {many(done.events, 'event')}")
+    for name in carried:
+        note(f"copied {name}")
+    note(f"Start with it: REVERIE_DATABASE_URL={target.database} reverie serve")
+    if done.closed:
+        note("The source takes no more writes. Remove it when you no longer need it.")
+
+
 def _forget_again(database: Path, ledger: Path, *, live: Settings) -> int:
     """Forget, in a database that is being restored, what the ledger names."""
     from reverie.app import build_host

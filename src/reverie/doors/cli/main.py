@@ -60,6 +60,7 @@ app.add_typer(agents.app, name="agents")
 app.add_typer(openwop.app, name="openwop")
 app.add_typer(backup.app, name="backup")
 app.command("restore")(backup.restore)
+app.command("migrate-store")(backup.migrate_store)
 
 
 def _version(wanted: bool) -> None:

@@ -29,8 +29,9 @@ CAPABILITIES = (
     "rollback",
     "concurrency",
     "snapshots",
+    "transfer",
 )
-"""One spec file each. A store whose readers and writers take turns may leave out `snapshots`, and nothing else."""
+"""One spec file each. A store whose readers and writers take turns may leave out `snapshots` and `transfer`."""
 
 
 @dataclass(frozen=True, slots=True)

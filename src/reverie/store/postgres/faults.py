@@ -9,10 +9,23 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from reverie.core.errors import Invalid, ReverieError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from reverie.core.errors import (
+    Invalid,
+    ReadOnly,
+    ReverieError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 
 AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 """The server undid the transaction and asks to try again."""
+
+
+MOVED = "RV001"
+"""The code of the trigger of a store that was moved away."""
 
 
 def lost(fault: BaseException) -> bool:
@@ -26,8 +39,10 @@ def lost(fault: BaseException) -> bool:
 def translate(fault: BaseException) -> BaseException:
     """A database-neutral error for a driver error; anything else as it is."""
     match fault:
+        case psycopg.Error() if fault.sqlstate == MOVED:
+            error: ReverieError = ReadOnly("This memory was moved to another store. Start with the URL of that one.")
         case PoolTimeout() | TooManyRequests():
-            error: ReverieError = StoreUnavailable("The database gives no connection. Check that it is reachable.")
+            error = StoreUnavailable("The database gives no connection. Check that it is reachable.")
         case PoolClosed():
             error = StoreUnavailable("The store is closed.")
         case errors.DiskFull() | errors.ConfigurationLimitExceeded():

@@ -22,6 +22,7 @@ from reverie.store.postgres.migrate import migrate, schema_version
 from reverie.store.postgres.pool import Connection, connect, open_pool
 from reverie.store.postgres.read import PostgresReadTx
 from reverie.store.postgres.rows import SQL
+from reverie.store.postgres.transfer import PostgresTransfer
 from reverie.store.postgres.writer import ATTEMPTS, Writer, give_back, limits
 from reverie.store.vectors import VectorCache
 
@@ -151,6 +152,10 @@ class PostgresStore:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
+
+    def transfer(self) -> PostgresTransfer:
+        self._at_home()
+        return PostgresTransfer(lambda: connect(self._url))
 
     def close(self) -> None:
         if self._process != os.getpid():

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import apsw
 
-from reverie.core.errors import Invalid, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnavailable
+from reverie.core.errors import (
+    Invalid,
+    ReadOnly,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+
+MOVED = "this memory was moved"
+"""What the trigger of a store that was moved away says."""
 
 
 def translate(fault: BaseException) -> BaseException:
     """A database-neutral error for a driver error; anything else as it is."""
     match fault:
+        case apsw.ConstraintError() if MOVED in str(fault):
+            error: Exception = ReadOnly("This memory was moved to another store. Start with the URL of that one.")
         case apsw.FullError():
-            error: Exception = StoreFull()
+            error = StoreFull()
         case apsw.IOError() if _is_no_space(fault):
             error = StoreFull()
         case apsw.BusyError() | apsw.LockedError():

@@ -22,6 +22,7 @@ from reverie.store.rows import encode, to_key
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
+from reverie.store.sqlite.transfer import SqliteTransfer
 from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.writer import BUSY_MS, Writer
 from reverie.store.vectors import VectorCache
@@ -187,6 +188,10 @@ class SqliteStore:
         except BaseException:
             Path(target).unlink(missing_ok=True)
             raise
+
+    def transfer(self) -> SqliteTransfer:
+        self._at_home()
+        return SqliteTransfer(self._connect)
 
     def close(self) -> None:
         with self._lock:

@@ -512,4 +512,9 @@ class SqliteWriteTx(SqliteReadTx):
 
 @lru_cache(maxsize=4096)
 def _words(query: str, tenant: int) -> str:
-    return QUERIES[query].format(words=f"words_{tenant}")
+    return words_query(QUERIES[query], tenant)
+
+
+def words_query(sql: str, tenant: int) -> str:
+    """A query on the word index of one tenant."""
+    return sql.format(words=f"words_{tenant}")

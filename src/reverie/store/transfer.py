@@ -1,0 +1,128 @@
+"""Moving memory from one store to another, row by row, as it is.
+
+Ids, positions, sequence numbers, hashes, versions and times stay what they were: nothing is written anew but the word
+index, which every store keeps in its own form. Rows have the same columns in the same order on every store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+Row = tuple[Any, ...]
+
+
+class Table(Struct, frozen=True):
+    """A table of a tenant's rows. Rows are told apart by `key`, and changed when `stamp` did."""
+
+    name: str
+    key: tuple[str, ...]
+    stamp: str
+    columns: tuple[str, ...]
+
+    def key_of(self, row: Sequence[Any]) -> Row:
+        """The key of a row."""
+        return tuple(row[self.columns.index(name)] for name in self.key)
+
+
+def _table(name: str, key: str, stamp: str, columns: str) -> Table:
+    return Table(name, tuple(key.split()), stamp, tuple(columns.split()))
+
+
+EVENT = _table(
+    "event",
+    "seq",
+    "hash",
+    "seq epoch at type operation actor session entry_id conflict_id task_id data prev_hash hash",
+)
+ENTRY = _table(
+    "entry",
+    "n",
+    "version",
+    "n ref id kind content tags subject attributes actor role door session run node trust state created_at expires_at "
+    "pinned archived held version born_seq epoch gone_seq gone_at",
+)
+TABLES = (
+    EVENT,
+    ENTRY,
+    _table("absence", "n gone_seq", "back_seq", "n gone_seq back_seq"),
+    _table("link", "n", "note", "ref from_id type to_id note n"),
+    _table("vector", "n", "seq", "ref seq n model data"),
+    _table("document", "space key version", "seq", "space key version body meta updated_at seq"),
+    _table("answer", "key", "until", "key digest answer until"),
+)
+"""Every table that is copied. Tags come with their entries, words are made anew, leases end by themselves."""
+BOOLEANS = frozenset({"pinned", "archived", "held"})
+
+
+class TenantRow(Struct, frozen=True):
+    """A tenant and the head of its log."""
+
+    n: int
+    name: str
+    log_key: bytes
+    seq: int
+    epoch: int
+    hash: bytes
+    entries: int
+    bytes: int
+    rules_seq: int
+    created_at: int
+
+
+class Transfer(Protocol):
+    """The low-level side of a store: rows out, rows in. For moving memory, and for nothing else."""
+
+    def tenants(self) -> list[TenantRow]:
+        """Every tenant, by number."""
+
+    def above(self) -> tuple[list[Row], list[Row]]:
+        """Settings (name, value) and API keys: what stands above tenants."""
+
+    def put_above(self, settings: Iterable[Row], keys: Iterable[Row]) -> None:
+        """Make settings and API keys these, and no others."""
+
+    def counts(self, tenant: TenantRow) -> Mapping[str, int]:
+        """Rows by table, and `words`: the entries in the word index."""
+
+    def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
+        """(key, stamp) of every row by key, from one snapshot; `after` leaves out keys up to it."""
+
+    def stream(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[Row]:
+        """Every row by key, from one snapshot."""
+
+    def rows(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> list[Row]:
+        """The rows of these keys."""
+
+    def indexed(self, tenant: TenantRow) -> Iterator[int]:
+        """The positions in the word index, ascending."""
+
+    def make(self, tenant: TenantRow) -> None:
+        """Make the tenant under its number with an empty log, unless it is there."""
+
+    def put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
+        """Store rows, in place of those of the same key."""
+
+    def drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
+        """Take rows out."""
+
+    def index(self, tenant: TenantRow, words: Sequence[tuple[int, str, Sequence[str]]]) -> None:
+        """Put (position, ref, terms) into the word index."""
+
+    def unindex(self, tenant: TenantRow, positions: Sequence[int]) -> None:
+        """Take positions out of the word index."""
+
+    def set_head(self, tenant: TenantRow) -> None:
+        """Move the head of the tenant's log: the last step of a copy."""
+
+    def stopped(self) -> AbstractContextManager[Callable[[], None]]:
+        """Nobody writes while the block runs. Calling what it yields closes the store for good: it was moved."""
+
+    def reopen(self) -> None:
+        """Let a store that was moved away be written again."""
+
+    def close(self) -> None:
+        """Let go of the connections."""
