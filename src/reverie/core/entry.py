@@ -14,6 +14,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from reverie.core.errors import UnsupportedRef
+
 MAX_REF_LENGTH = 256
 MAX_TENANT_LENGTH = 64
 MAX_ID_LENGTH = 1500
@@ -23,12 +25,25 @@ _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,255}")
 _TENANT = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 
+FOREIGN_PREFIX = "provider_window:"
+"""How the names of provider windows begin. They are no memory, and no memory door answers for them."""
+
+
+def check_namespace(*names: str | None) -> None:
+    """Refuse a ref or an id that names a provider window."""
+    for name in names:
+        if isinstance(name, str) and name.casefold().startswith(FOREIGN_PREFIX):
+            raise UnsupportedRef()
+
+
 def valid_ref(ref: str) -> bool:
     """Whether `ref` names a memory: 1 to 256 of letters, digits and `. _ : - /`, first a letter or digit.
 
     No empty, `.` or `..` path segment and no trailing slash; the `//` right after a scheme's colon is allowed
-    (`mem://team/notes`). Anything else resolves to nothing, never to a looser look-up.
+    (`mem://team/notes`). Anything else resolves to nothing, never to a looser look-up. Raises UnsupportedRef for the
+    name of a provider window.
     """
+    check_namespace(ref)
     if not isinstance(ref, str) or not _REF.fullmatch(ref):
         return False
     path = ref.replace("://", "/", 1) if "://" in ref else ref

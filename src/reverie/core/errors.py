@@ -2,6 +2,7 @@
 
     ReverieError
       Invalid             the request cannot be right                    (400)
+        UnsupportedRef    a name of something that is not memory         (400)
         TooLarge          a body, an entry or a batch over its limit     (413)
       Unauthenticated     no key, or not a valid one                     (401)
       Forbidden           a valid key without the right                  (403)
@@ -55,6 +56,12 @@ class Invalid(ReverieError):
     """The request is not valid."""
 
     code = "validation_error"
+
+
+class UnsupportedRef(Invalid):
+    """This names a provider window, which is not memory: no memory read or write reaches it."""
+
+    code = "unsupported_ref_namespace"
 
 
 class TooLarge(Invalid):

@@ -10,7 +10,7 @@ import orjson
 
 from reverie.core.actor import Actor, Right
 from reverie.core.dream import DreamReport
-from reverie.core.entry import Scope
+from reverie.core.entry import Scope, check_namespace
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.dream.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
@@ -45,6 +45,7 @@ class Archives:
     def index(self, actor: Actor, *, ref: str | None = None) -> dict[str, Any]:
         """The index of the tenant, or of one ref."""
         actor.require(Right.READ)
+        check_namespace(ref)
         document = self._parts.store.read(Scope(actor.tenant), load_index)
         if ref is None:
             return document

@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Document, Entry, EntryState, Scope
+from reverie.core.entry import Document, Entry, EntryState, Scope, check_namespace
 from reverie.core.errors import Busy, Held, Invalid, ReadOnly
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.query import Filter
@@ -27,6 +27,8 @@ from reverie.host.read import ANYTHING
 from reverie.host.redo import Derived, Redoing, Redone, has_text
 from reverie.host.reports import load_report, save_report
 from reverie.host.rules import RuleBook, Rules
+from reverie.host.turns import SCOPE_ATTRIBUTE
+from reverie.host.windows import drop_window
 from reverie.host.write import SUBJECT_TAG, Writing
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -100,6 +102,7 @@ class Forgetting:
         actor.require(Right.READ if preview else Right.WRITE)
         if not subject or len(subject) > 256:
             raise Invalid("Name a subject of 1 to 256 characters.", pointer="/subject")
+        check_namespace(ref)
         if not preview and self._parts.read_only:
             raise ReadOnly()
         for _ in range(_TRIES):
@@ -176,6 +179,9 @@ class Forgetting:
             if report.checksum and tx.load(ARCHIVE_SPACE, report.checksum) is not None:
                 self._archives.drop(tx, actor, report.checksum)
                 archives += 1
+        everything = [*found.entries, *(item.entry for item in found.derived)]
+        for key in sorted({str(e.attributes[SCOPE_ATTRIBUTE]) for e in everything if SCOPE_ATTRIBUTE in e.attributes}):
+            drop_window(tx, actor, key)  # a conversation about the subject goes with its provider window
         named = {item.report.id for item in found.derived if item.report is not None}
         if named:
             for document in _all_documents(tx, WORK_SPACE):

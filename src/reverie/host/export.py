@@ -33,6 +33,7 @@ from reverie.core.entry import (
     Link,
     Scope,
     Source,
+    check_namespace,
 )
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import Event, NewEvent
@@ -71,6 +72,7 @@ class Bundles:
     def export(self, actor: Actor, *, ref: str | None = None, events: bool = True) -> Iterator[bytes]:
         """The lines of a bundle. Entries readable when their page was read; a bundle is not one snapshot of all."""
         actor.require(Right.READ)
+        check_namespace(ref)
         head = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head())
         digest = hashlib.sha256()
         counts = {"entries": 0, "links": 0, "events": 0}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import READABLE, Entry, EntryState, Scope, valid_ref
+from reverie.core.entry import READABLE, Entry, EntryState, Scope, check_namespace, valid_ref
 from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
@@ -215,6 +215,7 @@ def purge(
 
 
 def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
+    check_namespace(entry_id)
     entry = tx.get(entry_id, where=msgspec.structs.replace(ANYTHING, expired=False) if cold else None)
     if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
         raise NotFound("There is no entry of that id in this memory.")

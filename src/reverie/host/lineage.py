@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from reverie.core.actor import Actor, Right
 from reverie.core.dream import After, DreamReport, NotUndoable
-from reverie.core.entry import Entry, EntryState, Scope, valid_ref
+from reverie.core.entry import Entry, EntryState, Scope, check_namespace, valid_ref
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.dream.archive import archive_bytes, archive_document, index_entry
@@ -79,6 +79,7 @@ class Lineage:
     def report(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
         """The stored report. Raises NotFound, also when the dream is not one of `ref`."""
         actor.require(Right.READ)
+        check_namespace(ref)
         report = self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
         if ref is not None and report.ref != ref:
             raise NotFound("There is no dream of that id in this memory.")
@@ -87,6 +88,7 @@ class Lineage:
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
         """Reports, newest first."""
         actor.require(Right.READ)
+        check_namespace(ref)
 
         def body(tx: ReadTx) -> list[DreamReport]:
             found: list[DreamReport] = []
@@ -172,6 +174,7 @@ class Lineage:
     def why(self, actor: Actor, ref: str, entry_id: str) -> Why:
         """The tree from an entry to the original words it was made from."""
         actor.require(Right.READ)
+        check_namespace(entry_id)
         if not valid_ref(ref):
             raise NotFound("There is no entry of that id in this memory.")
 
@@ -195,6 +198,7 @@ class Lineage:
     def derived(self, actor: Actor, ref: str, entry_id: str) -> list[str]:
         """Every entry made from this one, directly or through others. Raises NotFound."""
         actor.require(Right.READ)
+        check_namespace(entry_id)
 
         def body(tx: ReadTx) -> list[str]:
             if tx.get(entry_id, where=ANYTHING) is None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Entry, EntryState, Link, Scope, valid_ref
+from reverie.core.entry import Entry, EntryState, Link, Scope, check_namespace, valid_ref
 from reverie.core.errors import Invalid, NotFound
 from reverie.core.event import Event
 from reverie.core.query import Filter, Page
@@ -29,6 +29,7 @@ class Reading:
     def get(self, actor: Actor, ref: str, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
         """The entry, if it is readable (with `cold`: also archived or retired, as long as its text exists)."""
         actor.require(Right.READ)
+        check_namespace(entry_id)
         entry = None
         if valid_ref(ref):
             where = msgspec.structs.replace(ANYTHING, expired=False) if cold else None
@@ -70,6 +71,7 @@ class Reading:
     def links(self, actor: Actor, ref: str, entry_id: str, *, incoming: bool = False) -> list[Link]:
         """The arrows from an entry, or to it."""
         actor.require(Right.READ)
+        check_namespace(entry_id)
         if not valid_ref(ref):
             return []
         return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.links(entry_id, incoming=incoming))

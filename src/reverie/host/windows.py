@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Document, Scope, valid_ref
+from reverie.core.entry import FOREIGN_PREFIX, Document, Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
@@ -208,9 +208,9 @@ class Windows:
 
 def ref_for(key: str) -> str:
     """The memory of a scope: the scope itself where that is a ref."""
-    if valid_ref(key):
+    if not key.casefold().startswith(FOREIGN_PREFIX) and valid_ref(key):
         return key
-    clean = "/".join(part for part in _UNFIT.sub("-", key).strip("-/.").split("/") if part.strip("."))
+    clean = "/".join(part for part in _UNFIT.sub("-", key.replace(":", "-")).strip("-/.").split("/") if part.strip("."))
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     made = f"{clean.lstrip('._:/-')[:200]}-{digest}".lstrip("-")
     return made if valid_ref(made) else f"window-{digest}"

@@ -20,6 +20,7 @@ from reverie.core.entry import (
     Receipt,
     Scope,
     Source,
+    check_namespace,
     speaker,
     valid_ref,
 )
@@ -323,6 +324,7 @@ def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = 
         raise TooLarge(f"At most {policy.max_tags} tags.", pointer=f"{pointer}/tags")
     for number, tag in enumerate(draft.tags):
         _label(tag, f"{pointer}/tags/{number}", MAX_TAG_LENGTH)
+    check_namespace(draft.id)
     source = draft.source
     for name, value, most in (
         ("id", draft.id, MAX_ID_LENGTH),

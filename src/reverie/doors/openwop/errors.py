@@ -6,6 +6,7 @@ from reverie.core.errors import ReverieError, TooLarge
 
 STATUS = {
     "validation_error": 400,
+    "unsupported_ref_namespace": 400,
     "unsupported_stream_mode": 400,
     "unauthenticated": 401,
     "key_expired": 401,

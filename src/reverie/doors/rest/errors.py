@@ -10,6 +10,7 @@ from reverie.doors.rest.wire import Problem
 
 STATUS = {
     "validation_error": 400,
+    "unsupported_ref_namespace": 400,
     "unauthenticated": 401,
     "key_expired": 401,
     "key_revoked": 401,

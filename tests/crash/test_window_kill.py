@@ -1,0 +1,110 @@
+"""Kill a real process at every point of a compaction pass and of a turn; the conversation goes on as if nothing was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.crash.converser import SCOPE, STEPS, open_window, take_turn
+from tests.responses_emulator import Emulator, Slow, Turn, call, message, thought
+
+import reverie
+
+CHILD = Path(__file__).with_name("converser.py")
+
+
+def errand(turn: Turn) -> list[dict[str, Any]]:
+    """Two calls, one call, then an answer, for ever."""
+    number = turn.outputs % 3
+    if turn.last.get("type") == "function_call_output" and number == 0:
+        return [thought(), message(f"Answer with {len(turn.facts)} facts.")]
+    many = 2 if number == 0 else 1
+    return [thought(), *(call("step", {"number": turn.outputs + n + 1}) for n in range(many))]
+
+
+@pytest.fixture
+def provider() -> Iterator[Emulator]:
+    with Emulator(context=8000, model=errand) as emulator:
+        yield emulator
+
+
+def child(folder: Path, provider: Emulator, step: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, str(CHILD), str(folder), provider.url, provider.key, step], stderr=subprocess.PIPE
+    )
+
+
+def catch_up(items: list[Any], notes: Path) -> None:
+    """A caller that lost an answer reads in the window how far the conversation came."""
+    books = json.loads(notes.read_text())
+    outputs = {item.get("call_id") for item in items if item.get("type") == "function_call_output"}
+    waiting = [i for i in items if i.get("type") == "function_call" and i["call_id"] not in outputs]
+    if {item["call_id"] for item in waiting} == {item.get("call_id") for item in books["said"]}:
+        return  # not sent yet
+    if books["said"][0].get("role") == "user" and books["said"][0]["content"] not in json.dumps(items):
+        return
+    books["said"] = []
+    for item in waiting:
+        books["facts"] += 1
+        words = f"fact:out-{books['facts']} " + "detail " * 60
+        books["said"].append({"type": "function_call_output", "call_id": item["call_id"], "output": words})
+    notes.write_text(json.dumps(books))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_a_named_step_the_window_is_whole_and_goes_on(tmp_path: Path, provider: Emulator, step: str) -> None:
+    if step == "calling":
+        provider.faults["compact"] = [Slow(3)]
+    process = child(tmp_path, provider, step)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == -9, stderr.decode()[-2000:]
+    asked = len(provider.requests("compact"))
+    during_pass = step in ("begun", "calling", "answered") or step.startswith("commit-")
+    with reverie.open(tmp_path) as memory:
+        window = open_window(memory, provider.url, provider.key)
+        assert len(provider.requests("compact")) == asked  # no repeat by itself
+        rows = memory.host.windows.show(memory.actor, SCOPE)
+        compacted = any(item["type"] == "compaction" for item in rows["items"])
+        assert compacted == (step == "committed")
+        assert rows["items"]
+        states = [row["state"] for row in rows["attempts"]]
+        assert states == (["abandoned"] if during_pass else ["committed"] if step == "committed" else [])
+        assert len(rows["compactions"]) == int(compacted)
+        abandoned = memory.events(types=["remote_compaction_abandoned"])
+        assert len(abandoned) == int(during_pass)
+        open_window(memory, provider.url, provider.key)
+        assert len(memory.events(types=["remote_compaction_abandoned"])) == len(abandoned)  # reported once
+        if step in ("begun", "calling", "answered", "committed") or step.startswith("commit-"):
+            catch_up(window.items(), tmp_path / "caller.json")
+        heard = None
+        for _ in range(12):
+            heard = take_turn(window, tmp_path / "caller.json") or heard
+        facts = json.loads((tmp_path / "caller.json").read_text())["facts"]
+        while heard is None or f"{facts} facts" not in heard:
+            heard = take_turn(window, tmp_path / "caller.json")
+            facts = json.loads((tmp_path / "caller.json").read_text())["facts"]
+            assert facts < 120, heard
+        assert any(row["state"] == "committed" for row in memory.host.windows.show(memory.actor, SCOPE)["attempts"])
+        assert memory.verify().ok
+
+
+def test_two_processes_on_one_scope_lose_nothing(tmp_path: Path, provider: Emulator) -> None:
+    provider.model = lambda turn: [thought(), message(f"I know {len(turn.facts)} facts.")]
+    with reverie.open(tmp_path) as memory:
+        window = open_window(memory, provider.url, provider.key)
+        window.create(model="gpt-5.6-sol", input="fact:first")
+        others = [child(tmp_path, provider, f"say:{name}:10") for name in ("one", "two")]
+        for process in others:
+            _, stderr = process.communicate(timeout=120)
+            assert process.returncode == 0, stderr.decode()[-2000:]
+        answer = window.create(model="gpt-5.6-sol", input="fact:last")
+        assert answer.output_text == "I know 22 facts."
+        shown = memory.host.windows.show(memory.actor, SCOPE)
+        assert any(row["state"] == "committed" for row in shown["attempts"])
+        assert not [row for row in shown["attempts"] if row["state"] == "in_flight"]
+        assert memory.verify().ok
