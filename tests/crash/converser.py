@@ -37,7 +37,7 @@ STEPS = (
     "turn-window",
 )
 SCOPE = "agent-1/task-7"
-TRIGGER = 1500
+TRIGGER = 1000
 
 
 def die(*_: Any) -> None:
@@ -143,7 +143,7 @@ def main() -> None:
                 window.create(model="gpt-5.6-sol", input=f"fact:{name}-{number} " + "word " * 80)
             return
         arm(step)
-        for _ in range(40):
+        for _ in range(30):
             take_turn(window, Path(folder) / "caller.json")
 
 
