@@ -1,0 +1,74 @@
+"""The same words and questions give the same ranking on PostgreSQL and SQLite."""
+
+from __future__ import annotations
+
+from itertools import count, pairwise
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reverie.core.entry import EntryState, Scope
+from reverie.core.query import Filter, Match
+from reverie.store.conformance import make_entry, make_event
+from reverie.store.contract import Store, WriteTx
+from reverie.store.postgres import PostgresStore
+from reverie.store.sqlite import SqliteStore
+
+NUMBERS = count()
+WORD = st.sampled_from(["kettle", "shelf", "err_42", "zoë", "犬小", "a", "port", "lisbon", "x" * 64, "7"])
+TEXT = st.lists(WORD, min_size=1, max_size=30)
+VECTOR = st.lists(st.integers(-127, 127), min_size=4, max_size=4).map(lambda numbers: bytes(n % 256 for n in numbers))
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(
+    corpus=st.lists(
+        st.tuples(TEXT, VECTOR, st.sampled_from(["notes", "other"]), st.booleans()), min_size=1, max_size=25
+    ),
+    asked=st.lists(WORD, min_size=1, max_size=5),
+    query=VECTOR,
+    limit=st.sampled_from([1, 3, 100]),
+)
+def test_both_stores_rank_alike(
+    store: PostgresStore,
+    corpus: list[tuple[list[str], bytes, str, bool]],
+    asked: list[str],
+    query: bytes,
+    limit: int,
+) -> None:
+    tenant = f"t{next(NUMBERS)}"
+    plain = SqliteStore(":memory:")
+
+    def fill(tx: WriteTx) -> None:
+        for n, (terms, vector, ref, _) in enumerate(corpus):
+            entry = make_entry(id=f"{n}", ref=ref, content=" ".join(terms))
+            seq = tx.append(make_event(entry_id=entry.id))
+            tx.insert(entry, seq=seq, terms=terms, vector=("m", vector), minted=False)
+
+    def retire(tx: WriteTx) -> None:
+        for n, (_, _, ref, leaves) in enumerate(corpus):
+            if leaves and ref == tx.scope.ref:
+                tx.change(f"{n}", seq=tx.append(make_event()), state=EntryState.DELETED)
+
+    found = []
+    for each in (plain, store):
+        each.write(Scope(tenant), fill)
+        for ref in ("notes", "other"):
+            each.write(Scope(tenant, ref), retire)
+        found.append(look(each, tenant, asked, query, limit))
+    plain.close()
+    (words, near), (other_words, other_near) = found
+    assert [(m.entry.id, m.score) for m in near] == [(m.entry.id, m.score) for m in other_near]
+    assert len(words) == len(other_words)
+    for one, other in zip(words, other_words, strict=True):
+        # equal scores may differ in the last bits, because FTS5 adds rounded numbers
+        assert abs(one.score - other.score) <= 1e-6 * one.score, (words, other_words)
+    if all(a.score - b.score > 1e-5 * a.score for a, b in pairwise(words)):
+        assert [m.entry.id for m in words] == [m.entry.id for m in other_words]
+
+
+def look(store: Store, tenant: str, asked: list[str], query: bytes, limit: int) -> tuple[list[Match], list[Match]]:
+    return store.read(
+        Scope(tenant, "notes"),
+        lambda tx: (tx.match(asked, Filter(), limit=limit), tx.nearest(query, Filter(), limit=limit)),
+    )
