@@ -82,7 +82,7 @@ def make_application(
     app.add_exception_handler(HTTPException, refusal.http)  # type: ignore[arg-type]
     rate = RateLimit(settings.rate_per_second, settings.rate_burst)
     # added innermost first
-    app.add_middleware(BodyLimit, most=settings.max_request_bytes)
+    app.add_middleware(BodyLimit, most=settings.max_request_bytes, doors=doors)
     app.add_middleware(Admission, host=host, doors=doors, rate=rate, refuse=refusal.error, metrics=metrics)
     app.add_middleware(RawPaths)
     app.add_middleware(Edge, metrics=metrics, traces=traces, tail=tail)

@@ -6,11 +6,12 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reverie.core.errors import RateLimited, TooLarge
+from reverie.serve.door import Door, door_of
 from reverie.serve.problems import problem
 
 _MOST_BUCKETS = 100_000
@@ -19,9 +20,10 @@ _MOST_BUCKETS = 100_000
 class BodyLimit:
     """Refuses a body over the limit before reading it, or (without a length) as soon as it passes the limit."""
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp, *, most: int, doors: Sequence[Door] = ()) -> None:
         self.app = app
         self.most = most
+        self._doors = doors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -30,7 +32,9 @@ class BodyLimit:
         if length is not None and not (length.isdigit() and len(length) < 19):
             return await problem(400, "validation_error", "Content-Length is not a number.")(scope, receive, send)
         if length is not None and int(length) > self.most:
-            refusal = problem(413, "too_large", self.message, details={"max_bytes": self.most})
+            door = door_of(self._doors, scope["path"])
+            shape = door.shape(scope["path"]) if door else None
+            refusal = problem(413, "too_large", self.message, details={"max_bytes": self.most}, shape=shape)
             return await refusal(scope, receive, send)
         seen = 0
 

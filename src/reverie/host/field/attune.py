@@ -14,6 +14,7 @@ from reverie.core.query import Filter
 from reverie.host.field import conflicts
 from reverie.host.field.budget import counting, cut, fit, gist
 from reverie.host.field.call import Call, Operation
+from reverie.host.field.envelope import LIMIT_EPOCH
 from reverie.host.field.relevance import LAYERS, Asked, rank_units
 from reverie.host.field.units import find_unit, relations_of, unit
 from reverie.store.contract import ReadTx
@@ -100,8 +101,8 @@ def _whole(no: Any, given: Mapping[str, Any], name: str, *, least: int) -> int |
     value = given.get(name)
     if value is None:
         return None
-    if type(value) is not int or value < least:
-        raise no(f"{name} is a whole number, {least} or more.")
+    if type(value) is not int or not least <= value < LIMIT_EPOCH:
+        raise no(f"{name} is a whole number, {least} or more, below 2^53.")
     return value
 
 

@@ -7,7 +7,7 @@ relations are the Field's own. Nothing here depends on the order units come in; 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reverie.core.entry import Entry
 from reverie.core.ports import Embedder
@@ -62,17 +62,24 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A unit, its score and why."""
+    """A unit and its score. Why is put into words for the few that are shown."""
 
     entry: Entry
     score: float
-    reason: str
+    asked: Asked
+    factors: Mapping[str, float]
+    meaning: tuple[float, Sequence[str]] | None
+
+    @property
+    def reason(self) -> str:
+        """Why it stands where it stands, for a person."""
+        return _reason(self.entry, self.asked, self.factors, self.meaning)
 
 
 def rank_units(tx: ReadTx, entries: Sequence[Entry], asked: Asked, embedder: Embedder | None) -> list[Scored]:
     """Every entry scored, best first."""
     meaning = _meaning(tx, entries, asked.query, embedder) if asked.query.strip() else None
-    role = frozenset(terms(asked.role))
+    role = frozenset(word for word in asked.role.lower().split() if len(word) > 3)
     scored = [
         _score(entry, asked, role, meaning.get(entry.id, (0.0, ())) if meaning is not None else None)
         for entry in entries
@@ -84,7 +91,7 @@ def rank_units(tx: ReadTx, entries: Sequence[Entry], asked: Asked, embedder: Emb
         author = item.entry.source.actor
         loss = 1 - _AGAIN * min(voices.get(author, 0), 5)
         voices[author] = voices.get(author, 0) + 1
-        spread.append(Scored(item.entry, round(item.score * loss, 6), item.reason))
+        spread.append(replace(item, score=round(item.score * loss, 6)))
     return sorted(spread, key=_order)
 
 
@@ -126,7 +133,7 @@ def _score(entry: Entry, asked: Asked, role: frozenset[str], meaning: tuple[floa
         "recency": 0.5 ** (age / _HALF_LIFE),
         "type": TYPE_WEIGHTS.get(kind, 0.4),
         "confidence": 0.5 if sure is None else sure,
-        "role": 1.0 if entry.source.role == asked.role else 0.8 if role & set(terms(entry.content[:500])) else 0.4,
+        "role": 1.0 if entry.source.role == asked.role else 0.8 if _names(entry, role) else 0.4,
     }
     if asked.task_id is not None:
         factors["task"] = 1.0 if task == asked.task_id else 0.0
@@ -140,7 +147,12 @@ def _score(entry: Entry, asked: Asked, role: frozenset[str], meaning: tuple[floa
     score = base if meaning is None else (1 - MEANING) * base + MEANING * meaning[0]
     if recency is not None and meaning is not None:
         score = recency * factors["recency"] + (1 - recency) * score
-    return Scored(entry, max(0.0, min(1.0, score)), _reason(entry, asked, factors, meaning, age))
+    return Scored(entry, max(0.0, min(1.0, score)), asked, factors, meaning)
+
+
+def _names(entry: Entry, role: frozenset[str]) -> bool:
+    text = entry.content.lower()
+    return any(word in text for word in role)
 
 
 def _average(factors: Mapping[str, float], weights: Mapping[str, float], recency: float | None) -> float:
@@ -156,8 +168,8 @@ def _reason(
     asked: Asked,
     factors: Mapping[str, float],
     meaning: tuple[float, Sequence[str]] | None,
-    age: int,
 ) -> str:
+    age = max(asked.epoch - entry.epoch, 0)
     parts: list[str] = []
     if meaning is not None:
         close, words = meaning

@@ -169,7 +169,7 @@ def _policy(call: Call, given: Any) -> dict[str, Any]:
             policy.membership in ("invite", "open")
             and all(kind in TYPES for kind in kinds)
             and all(0 <= least <= 10 for least in policy.min_authority.values())
-            and policy.vote_quorum >= 1
+            and 1 <= policy.vote_quorum <= 10_000
         )
     except msgspec.ValidationError:
         sound = False

@@ -11,7 +11,7 @@ from msgspec import Struct
 from reverie.host.field import documents
 from reverie.host.field.agents import change_agent, load_agent
 from reverie.host.field.call import Call, Operation
-from reverie.host.field.envelope import MAX_NAME
+from reverie.host.field.envelope import LIMIT_EPOCH, MAX_NAME
 from reverie.host.field.sessions import MAX_TEXT, check_session, load_session
 from reverie.host.field.units import find_unit
 from reverie.store.contract import ReadTx
@@ -115,8 +115,11 @@ def _check(call: Call, given: Mapping[str, Any]) -> None:
     if needs is not None and not (isinstance(needs, list) and all(isinstance(item, str) and item for item in needs)):
         raise call.error("INVALID_REQUEST", "task.depends_on is a list of task ids.")
     priority = given.get("priority")
-    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int | float | str)):
-        raise call.error("INVALID_REQUEST", "task.priority is a number or a text.")
+    sound = isinstance(priority, str) and len(priority) <= MAX_NAME
+    if isinstance(priority, int | float) and not isinstance(priority, bool):
+        sound = abs(priority) < LIMIT_EPOCH
+    if priority is not None and not sound:
+        raise call.error("INVALID_REQUEST", "task.priority is a number or a short text.")
 
 
 def _create(call: Call, given: Mapping[str, Any]) -> Task:
