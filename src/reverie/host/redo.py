@@ -14,12 +14,12 @@ import msgspec
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamReport, RedactionFailed
-from reverie.core.entry import Entry, EntryState, Link
+from reverie.core.entry import Draft, Entry, EntryState, Link
 from reverie.core.event import NewEvent
 from reverie.dream.archive import archive_bytes, archive_document, index_entry
 from reverie.dream.leaks import clean
 from reverie.dream.mustkeep import find
-from reverie.dream.plan import Work, to_source, weigh
+from reverie.dream.plan import DREAM_KIND, Work, to_source, weigh
 from reverie.dream.request import Answer, Extractive, Request
 from reverie.dream.source import Statement
 from reverie.dream.verify import GateReport, verify
@@ -149,6 +149,8 @@ class Redoing:
         draft = output_draft(answer.text, sources, dream_id=dream_id, checksum=checksum)
         if not derived.remaining:  # its own tags may name the forgotten
             draft = msgspec.structs.replace(draft, subject=None, tags=tuple(t for t in draft.tags if ":" in t)[-2:])
+        if derived.entry.kind != DREAM_KIND:  # a synthesis stays one
+            draft = _like(derived.entry, draft)
         output = self._writing.prepare(actor, before.ref, [draft], roomy(rules))[0]
         alive = {entry.id for entry in derived.remaining}
         tokens = gates.tokens if gates else self._count(answer.text)
@@ -216,10 +218,20 @@ class Redoing:
         tx.insert(entry, seq=seq, terms=done.output.terms, vector=done.output.vector, minted=True)
         for source in done.derived.remaining:
             tx.link(Link(entry.id, source.id, "distilled-from"))
+            if entry.kind != DREAM_KIND:
+                tx.link(Link(entry.id, source.id, "elaborates"))
         checksum = str(done.report.checksum)
         if tx.load(ARCHIVE_SPACE, checksum) is None:
             tx.save(ARCHIVE_SPACE, checksum, done.archive, seq=seq, meta={"dream": done.report.id, "ref": ref})
         save_report(tx, msgspec.structs.replace(done.report, seq=seq, created_at=tx.now), seq=seq)
+
+
+def _like(old: Entry, draft: Draft) -> Draft:
+    """A dream made again keeps the kind, the attributes and the author of the one it stands for."""
+    source = msgspec.structs.replace(old.source, trust=min(old.source.trust, draft.source.trust))
+    return msgspec.structs.replace(
+        draft, kind=old.kind, attributes={**old.attributes, **draft.attributes}, source=source
+    )
 
 
 def has_text(entry: Entry | None) -> bool:

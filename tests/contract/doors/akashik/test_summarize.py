@@ -176,6 +176,10 @@ def test_forgetting_a_subject_reaches_the_syntheses_made_from_it(boss: Any, serv
     assert done.forgotten == 1
     assert "Odalys" not in str(boss.attune(scope={"include_archived": True}))
     assert server.host.audit.verify(actor).ok
+    for unit in boss.attune()["record"]:
+        assert unit["memory_unit"]["type"] == "synthesis"
+        assert unit["memory_unit"]["source"]["agent_id"] == "akashik.field"
+        assert {relation["target_id"] for relation in unit["memory_unit"]["relations"]} <= set(ids)
     assert all(boss.unit(i)["archived"] for i in ids)
 
 
