@@ -55,7 +55,10 @@ def discovery_url(url: str) -> str:
     """Where the document of a host stands."""
     from reverie.core.errors import Invalid
 
-    parts = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+    except ValueError:
+        raise Invalid("This is not an address. Name a host: http://127.0.0.1:8484") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Invalid("Name a host: http://127.0.0.1:8484")
     path = parts.path.rstrip("/")
