@@ -83,6 +83,11 @@ class Batch:
         self.kept = 0
         """Bodies whose work stays."""
 
+    @property
+    def logged(self) -> bool:
+        """Whether anything was appended to the log."""
+        return bool(self.held.seq != self._before[0])
+
     def send(self, work: Work, query: tuple[bytes, Any] | None = None) -> list[Row]:
         """Send what waits, and a query whose rows are returned: one round trip."""
         execute = self.connection.execute

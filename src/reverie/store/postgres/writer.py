@@ -6,7 +6,7 @@ each other. (Eight threads on one tenant, durable commits of 2 ms: see docs/post
 
 When the connection breaks while a commit is under way nobody knows whether it happened. Then the head is locked again,
 which waits until the server is through with the old transaction, and the log is asked for the event that would be in
-it. If it is there the write is acknowledged; if not, it is run again. Nothing is lost and nothing is done twice.
+it. If it is there the write is acknowledged; if not, it is run again. (What has no event may always be run again.) Nothing is lost and nothing is done twice.
 """
 
 from __future__ import annotations
@@ -191,6 +191,8 @@ class Writer:
                 except BaseException as fault:
                     if lost(fault) or connection.broken:
                         held = batch.held
+                        if not batch.logged:  # leases and answers: doing them again is doing them once
+                            raise
                         raise _Unsure(tenant, held.seq, bytes.fromhex(held.hash)) from fault
                     raise
                 if ended != "COMMIT":  # the transaction had failed, and a body hid it
