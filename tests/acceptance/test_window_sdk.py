@@ -124,7 +124,7 @@ class Talk:
 @pytest.mark.parametrize(
     ("how", "turns", "policy"),
     [
-        ({}, 201, {}),
+        ({}, 80, {}),
         ({"history": True}, 60, {}),
         ({"stream": True}, 60, {}),
         ({"history": True, "stream": True}, 36, {"store": True}),
@@ -132,7 +132,7 @@ class Talk:
         ({}, 60, {"mode": "trigger"}),
         ({}, 60, {"inject_checkpoint": "brief"}),
         ({}, 60, {"mode": "server_side"}),
-        ({"history": True}, 60, {"mode": "server_side"}),
+        ({"history": True}, 40, {"mode": "server_side"}),
         ({}, 60, {"mode": "server_side", "store": True}),
     ],
     ids=lambda value: json.dumps(value) if isinstance(value, dict) else str(value),

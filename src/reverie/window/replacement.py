@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reverie.window.estimate import estimate, item_tokens
-from reverie.window.items import CALLS, HOSTED, Item, compact, input_items, item_type, output_items, well_formed
+from reverie.window.items import CALLS, HOSTED, Item, input_items, item_type, output_items, well_formed
 from reverie.window.pairing import pair
 
 MOST_OF_PREFIX = 0.80
@@ -90,31 +90,26 @@ def _cut(item: Item, room: int) -> Item | None:
     value = item.value
     content = value.get("content")
     parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else list(content or [])
-    whole = item_tokens(item, {})
+    head = {key: part for key, part in value.items() if key != "id"}
     kept: list[Any] = []
-    spare = room - (whole - sum(_part_tokens(part) for part in parts))
+    made: Item | None = None
     for part in parts:
-        size = _part_tokens(part)
-        if size <= spare:
-            kept.append(part)
-            spare -= size
-        elif isinstance(part, dict) and isinstance(part.get("text"), str):
-            text = part["text"].encode("utf-8", "surrogatepass")[: max(0, (spare - 12) * 4)].decode("utf-8", "ignore")
-            while text and _part_tokens({**part, "text": text}) > spare:
-                text = text[: len(text) * 9 // 10]
-            if text:
-                kept.append({**part, "text": text})
-            break
-        else:
-            break
-    if not kept:
-        return None
-    made = Item.of({**{key: part for key, part in value.items() if key != "id"}, "content": kept})
-    return made if item_tokens(made, {}) <= room else None
-
-
-def _part_tokens(part: Any) -> int:
-    return -(-len(compact(part).encode("utf-8", "surrogatepass")) // 4)
+        whole = Item.of({**head, "content": [*kept, part]})
+        if item_tokens(whole, {}) <= room:
+            kept, made = [*kept, part], whole
+            continue
+        text = part.get("text") if isinstance(part, dict) else None
+        if isinstance(text, str):
+            low, high = 0, len(text)
+            while low < high:  # the longest beginning that fits
+                middle = (low + high + 1) // 2
+                tried = Item.of({**head, "content": [*kept, {**part, "text": text[:middle]}]})
+                if item_tokens(tried, {}) <= room:
+                    low, made = middle, tried
+                else:
+                    high = middle - 1
+        break
+    return made
 
 
 def _is_payload(value: Any) -> bool:
