@@ -2,11 +2,12 @@
 
 Between processes and machines the turn is the lock on the tenant's head. In this process callers queue by tenant; the
 first one runs the bodies of all who wait, in one transaction, and wakes them when it is durable. Tenants never wait for
-each other. (Eight threads on one tenant, durable commits of 2 ms: see docs/postgres.md.)
+each other.
 
 When the connection breaks while a commit is under way nobody knows whether it happened. Then the head is locked again,
 which waits until the server is through with the old transaction, and the log is asked for the event that would be in
-it. If it is there the write is acknowledged; if not, it is run again. (What has no event may always be run again.) Nothing is lost and nothing is done twice.
+it. If it is there the write is acknowledged; if not, it is run again. (What has no event may always be run again.)
+Nothing is lost and nothing is done twice.
 """
 
 from __future__ import annotations
