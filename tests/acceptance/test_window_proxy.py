@@ -149,7 +149,11 @@ def test_a_client_that_repeats_everything_stays_bounded(
     assert shown["requests"]["windowed"] == 40
     assert shown["remoteCompaction"]["compacted"] == len(provider.requests("compact"))
     assert shown["windows"][0]["scope"] == "agent-1/task-7"
-    whole = json.dumps(shown) + "".join(str(dict(headers)) for headers in chat.answers)
+    metrics = httpx2.get(f"{lab.root}/reverie/metrics", trust_env=False).text
+    assert 'reverie_window_turns_total{status="hit"} 39.0' in metrics
+    assert f'reverie_window_passes_total{{status="compacted"}} {len(provider.requests("compact"))}.0' in metrics
+    assert 'reverie_window_tokens_total{kind="input",of="turn"}' in metrics
+    whole = metrics + json.dumps(shown) + "".join(str(dict(headers)) for headers in chat.answers)
     assert provider.key not in whole
     assert "fact:" not in whole
     assert "gAAAA" not in whole

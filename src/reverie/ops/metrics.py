@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
@@ -63,6 +63,18 @@ class Metrics:
             "reverie_jobs_total", "Jobs run, by name and outcome.", ["job", "outcome"], registry=registry
         )
         self.swept = Counter("reverie_swept_total", "Entries destroyed by sweeps.", registry=registry)
+        self.window_turns = Counter(
+            "reverie_window_turns_total", "Turns of provider windows, by continuation.", ["status"], registry=registry
+        )
+        self.window_passes = Counter(
+            "reverie_window_passes_total", "Compactions considered, by outcome.", ["status"], registry=registry
+        )
+        self.window_tokens = Counter(
+            "reverie_window_tokens_total", "Tokens of turns and passes.", ["of", "kind"], registry=registry
+        )
+        self.window_losses = Counter(
+            "reverie_window_cache_loss_total", "Turns by what cost them the prompt cache.", ["cause"], registry=registry
+        )
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an answered request. `route` is a template, never a path."""
@@ -92,6 +104,22 @@ class Metrics:
         """Count a use case that raised."""
         code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
         self.failures.labels(name, code).inc()
+
+    def window(self, diagnostics: Mapping[str, Any]) -> None:
+        """Count a turn of a provider window by its diagnostics, whose words are a fixed vocabulary."""
+        continuation, passed = diagnostics.get("incremental_continuation"), diagnostics.get("remote_compaction")
+        cache = diagnostics.get("cache") or {}
+        if continuation:
+            self.window_turns.labels(continuation["status"]).inc()
+        if passed:
+            self.window_passes.labels(passed["status"]).inc()
+        if cache.get("cache_loss"):
+            self.window_losses.labels(cache["cache_loss"]).inc()
+        used = (passed or {}).get("usage") or {}
+        for of, figures in (("turn", cache), ("pass", used)):
+            for kind in ("input_tokens", "cached_tokens", "output_tokens"):
+                if isinstance(figures.get(kind), int):
+                    self.window_tokens.labels(of, kind.removesuffix("_tokens")).inc(figures[kind])
 
     def render(self) -> bytes:
         """The page Prometheus reads."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from anyio import to_thread
+
 from reverie.core.clock import SystemClock
 from reverie.core.ports import Clock
 from reverie.doors.responses.relay import (
@@ -28,7 +30,7 @@ from reverie.doors.responses.relay import (
     pass_through,
     raw_path,
 )
-from reverie.doors.responses.status import PATH, Counts, local, show
+from reverie.doors.responses.status import METRICS, PATH, Counts, local, show, show_metrics
 
 MOST_BYTES = 64 * 2**20
 """Longer requests are not looked into: they pass through."""
@@ -83,12 +85,13 @@ class Proxy:
 
     async def _http(self, scope: Scope, caller: Caller, send: Send) -> None:
         path, headers = raw_path(scope), list(scope["headers"])
-        if path in (PATH, PATH + b".json") and scope["method"] in ("GET", "HEAD"):
+        if path in (PATH, PATH + b".json", METRICS) and scope["method"] in ("GET", "HEAD"):
             if not local(headers):
                 await answer(send, 403, error_body("The status is for this machine only.", "forbidden"))
                 return
-            from anyio import to_thread
-
+            if path == METRICS:
+                await show_metrics(send, self.counts)
+                return
             listed = await to_thread.run_sync(self.windows.listed) if self.windows else ()
             document = self.counts.document(self.upstream.url, listed)
             await show(send, headers, document, as_json=path != PATH)

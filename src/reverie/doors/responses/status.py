@@ -13,8 +13,10 @@ import orjson
 
 from reverie.core.clock import to_iso
 from reverie.doors.responses.relay import Header, Send, header, start
+from reverie.ops.metrics import CONTENT_TYPE, Metrics
 
 PATH = b"/reverie/status"
+METRICS = b"/reverie/metrics"
 SHOWN = 200
 
 
@@ -23,12 +25,28 @@ class Counts:
     """What happened since the start."""
 
     started_at: int
+    metrics: Metrics = field(default_factory=Metrics)
+    """The same for Prometheus."""
     requests: Counter[str] = field(default_factory=Counter)
     """By what became of them: passed_through, windowed, client_managed_chain, upstream_fault."""
     statuses: Counter[str] = field(default_factory=Counter)
     passes: Counter[str] = field(default_factory=Counter)
     cache_loss: Counter[str] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
+
+    def turn(self, diagnostics: Mapping[str, Any]) -> None:
+        """Count a turn of a window."""
+        self.metrics.window(diagnostics)
+        if diagnostics["incremental_continuation"]:
+            self.statuses[diagnostics["incremental_continuation"]["status"]] += 1
+        if diagnostics["remote_compaction"]:
+            self.passes[diagnostics["remote_compaction"]["status"]] += 1
+        cache = diagnostics["cache"] or {}
+        if cache.get("cache_loss"):
+            self.cache_loss[cache["cache_loss"]] += 1
+        for name in ("input_tokens", "cached_tokens"):
+            if isinstance(cache.get(name), int):
+                self.tokens[name] += cache[name]
 
     def document(self, upstream: str, windows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The status as JSON."""
@@ -58,8 +76,17 @@ def local(headers: Sequence[Header]) -> bool:
 async def show(send: Send, headers: Sequence[Header], document: Mapping[str, Any], *, as_json: bool) -> int:
     """Answer the status route: a page for browsers, JSON for everyone else."""
     page = not as_json and b"text/html" in (header(headers, b"accept") or b"")
-    data = _page(document).encode() if page else orjson.dumps(document)
-    kind = b"text/html; charset=utf-8" if page else b"application/json"
+    if page:
+        return await _send(send, _page(document).encode(), b"text/html; charset=utf-8")
+    return await _send(send, orjson.dumps(document), b"application/json")
+
+
+async def show_metrics(send: Send, counts: Counts) -> int:
+    """Answer the metrics route."""
+    return await _send(send, counts.metrics.render(), CONTENT_TYPE.encode())
+
+
+async def _send(send: Send, data: bytes, kind: bytes) -> int:
     answered: list[Header] = [
         (b"content-type", kind),
         (b"content-length", str(len(data)).encode()),

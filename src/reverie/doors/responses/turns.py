@@ -167,7 +167,7 @@ class _Exchange:
         if completed:
             with suppress(ReverieError, UpstreamFault):
                 await self._drive(self._engine.after_turn())
-        self._count()
+        self._windows._counts.turn(self._engine.diagnostics)
         return status
 
     async def _answer(self) -> tuple[int, bool]:
@@ -325,19 +325,6 @@ class _Exchange:
         if cache and cache.get("cache_loss"):
             shown.append((b"x-reverie-window-cache-loss", _plain(cache["cache_loss"])))
         return shown if any(name == STATUS for name, _ in shown) else [(STATUS, b"unknown"), *shown]
-
-    def _count(self) -> None:
-        counts, known = self._windows._counts, self._engine.diagnostics
-        if known["incremental_continuation"]:
-            counts.statuses[str(known["incremental_continuation"]["status"])] += 1
-        if known["remote_compaction"]:
-            counts.passes[str(known["remote_compaction"]["status"])] += 1
-        cache = known["cache"] or {}
-        if cache.get("cache_loss"):
-            counts.cache_loss[str(cache["cache_loss"])] += 1
-        for name in ("input_tokens", "cached_tokens"):
-            if isinstance(cache.get(name), int):
-                counts.tokens[name] += cache[name]
 
 
 async def _read(response: httpcore2.Response, *, whole: bool) -> Reply:
