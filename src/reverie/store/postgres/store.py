@@ -22,6 +22,7 @@ from reverie.store.postgres.migrate import migrate, schema_version
 from reverie.store.postgres.pool import Connection, connect, open_pool
 from reverie.store.postgres.read import PostgresReadTx
 from reverie.store.postgres.rows import SQL
+from reverie.store.postgres.scrub import Scrubber
 from reverie.store.postgres.transfer import PostgresTransfer
 from reverie.store.postgres.writer import ATTEMPTS, Writer, give_back, limits
 from reverie.store.vectors import VectorCache
@@ -63,7 +64,8 @@ class PostgresStore:
         except Exception as fault:
             error = translate(fault)
             raise error from fault
-        self._writer = Writer(self._pool, self._clock, self._cache)
+        self._scrubber = Scrubber(url)
+        self._writer = Writer(self._pool, self._clock, self._cache, self._scrubber.owe)
 
     def _at_home(self) -> None:
         """Connections do not survive a fork."""
@@ -163,6 +165,7 @@ class PostgresStore:
         self._closed = True
         self._writer.close()
         self._pool.close()
+        self._scrubber.close()
 
 
 def _one(connection: Connection, name: str) -> Any:

@@ -85,8 +85,12 @@ class _Unsure(Exception):
 class Writer:
     """Every write of this process goes through it."""
 
-    def __init__(self, pool: ConnectionPool[Connection], clock: Clock, cache: VectorCache) -> None:
+    def __init__(
+        self, pool: ConnectionPool[Connection], clock: Clock, cache: VectorCache, destroyed: Callable[[], None]
+    ) -> None:
         self._pool = pool
+        self._destroyed = destroyed
+        """To be called after text was destroyed."""
         self._clock = clock
         self._cache = cache
         self._lock = threading.Condition()
@@ -200,6 +204,8 @@ class Writer:
                     raise StoreError("The database undid the transaction.")
                 for ref in batch.rewritten:
                     self._cache.forget(batch.held.n, ref)
+                if batch.rewritten:
+                    self._destroyed()
         finally:
             give_back(self._pool, connection)
 

@@ -1,0 +1,53 @@
+"""What was destroyed: gone for every query at once, from the tables after VACUUM, from the files after a rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+from tests.postgres import PostgresServer
+
+from reverie.core.entry import Scope
+from reverie.store.conformance import make_entry, make_event
+from reverie.store.conformance.lab import put
+from reverie.store.contract import WriteTx
+from reverie.store.postgres import PostgresStore
+
+SCOPE = Scope("acme", "notes")
+WORD = "marzipanfjord"
+
+
+def test_destroyed_text_leaves_tables_and_files(make_database: Callable[[], str], postgres: PostgresServer) -> None:
+    url = make_database()
+    store = PostgresStore(url)
+    long = f"{WORD} " + "padding that makes it long enough to be stored apart " * 400
+
+    def fill(tx: WriteTx) -> None:
+        for n in range(20):
+            put(tx, make_entry(id=f"{n}", content=long if n % 2 else WORD, tags=(WORD,), subject=WORD))
+
+    def destroy(tx: WriteTx) -> None:
+        for n in range(20):
+            tx.purge(f"{n}", seq=tx.append(make_event()))
+
+    store.write(SCOPE, fill)
+    name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+    postgres.execute("CHECKPOINT")
+    assert traces(postgres, name)
+    store.write(SCOPE, destroy)
+    store.close()  # does the VACUUM that is owed
+    dead = postgres.execute(
+        "SELECT sum(n_dead_tup) FROM pg_stat_user_tables WHERE schemaname = 'reverie'", database=name
+    )
+    postgres.execute("VACUUM FULL", database=name)
+    postgres.execute("CHECKPOINT")
+    assert not traces(postgres, name)
+    assert dead[0][0] < 20
+
+
+def traces(postgres: PostgresServer, database: str) -> list[Path]:
+    """Files of a database that hold the word."""
+    number = postgres.execute(f"SELECT oid FROM pg_database WHERE datname = '{database}'")[0][0]
+    files = (postgres.folder / "base" / str(number)).iterdir()
+    return [file for file in files if WORD.encode() in file.read_bytes()]
