@@ -16,6 +16,7 @@ from reverie.host.field.faults import Faults
 from reverie.host.field.field import Field
 from reverie.host.forks import Forks
 from reverie.host.heartbeat import Heartbeats
+from reverie.host.injection import Injection
 from reverie.host.instant import Instants
 from reverie.host.jobs import Jobs
 from reverie.host.keys import Keys
@@ -68,6 +69,7 @@ class Host:
             parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives, self.commitments
         )
         self.seeding = Seeding(parts, self.rules)
+        self.injection = Injection(parts, self.recall)
         self.instants = Instants(parts)
         self.heartbeats = Heartbeats(parts)
         self.workspace = Workspace(parts, self.rules)

@@ -39,22 +39,21 @@ def entries(
     tag: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
     id: Annotated[str | None, Query(max_length=1500)] = None,  # noqa: A002
     as_of: Annotated[str | None, Query(alias="asOf")] = None,
+    token_budget: Annotated[str | None, Query(alias="tokenBudget")] = None,
+    rank: Annotated[Literal["recency", "relevance"], Query()] = "recency",
+    query: Annotated[str | None, Query(max_length=8192)] = None,
 ) -> Response:
     at = None if as_of is None else from_iso(as_of, pointer="/asOf")
-    found = call.host.instants.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
+    if rank == "relevance":
+        if not query or at is not None or id is not None:
+            raise Invalid("Rank by relevance takes a query, and neither asOf nor id.", pointer="/query")
+        found = call.host.injection.relevant(call.actor, memory_ref, query, tag=tag, limit=_limit(limit))
+    else:
+        found = call.host.instants.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
+    if token_budget is not None:
+        found = call.host.injection.within(found, _limit(token_budget, "tokenBudget"))
     shown: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
     return reply(shown | ({"asOf": as_of} if as_of is not None else {}))
-
-
-class ForgetIn(Open):
-    memory_ref: str = Field(alias="memoryRef", min_length=1)
-    subject: str = Field(min_length=1, max_length=256)
-
-
-@memory.post("/test/memory/forget")
-def forget(call: Call, body: ForgetIn) -> Response:
-    done = call.host.forgetting.forget(call.actor, body.subject, ref=body.memory_ref)
-    return reply({"forgotten": done.forgotten + done.derived})
 
 
 # workspace files of an owner that the body names
@@ -161,9 +160,9 @@ def events(call: Call, request: Request, run_id: Segment) -> Response:
     return reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
 
 
-def _limit(text: str | None) -> int:
+def _limit(text: str | None, name: str = "limit") -> int:
     if text is None or text == "":
         return 0
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise Invalid("limit is a whole number of at least 0.", pointer="/limit")
+        raise Invalid(f"{name} is a whole number of at least 0.", pointer=f"/{name}")
     return int(text)

@@ -1,0 +1,68 @@
+"""The injection budget (RFC 0113): a ranked list cut to tokens, no entry cut, and a list of its own for relevance."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.contract.doors.openwop.schemas import ERROR, valid
+from tests.contract.doors.openwop.test_compaction import fresh, seed, stored
+
+
+def planted(caller: Any) -> str:
+    ref = fresh()
+    texts = ["tea at four", "the kites are blue and fly over the long beach", "soup", "word " * 500]
+    entries = [
+        {"id": f"e{n}", "content": text, "createdAt": f"2024-01-0{n + 1}T00:00:00Z"} for n, text in enumerate(texts)
+    ]
+    seed(caller, ref, *entries)
+    return ref
+
+
+def ids(entries: list[dict[str, Any]]) -> list[str]:
+    return [entry["id"] for entry in entries]
+
+
+def test_the_longest_beginning_of_the_list_that_fits(seamed: Any, ada: Any) -> None:
+    ref, count = planted(ada), seamed.host.parts.tokens.count
+    everything = stored(ada, ref)
+    assert ids(everything) == ["e3", "e2", "e1", "e0"]
+    for budget in (1, 5, 12, 20, 600):
+        kept = stored(ada, ref, tokenBudget=budget)
+        fitting = [entry for entry in everything if count(entry["content"]) <= budget]
+        assert ids(kept) == ids(fitting)[: len(kept)]
+        assert sum(count(entry["content"]) for entry in kept) <= budget
+        if len(kept) < len(fitting):
+            more = [*kept, fitting[len(kept)]]
+            assert sum(count(entry["content"]) for entry in more) > budget
+
+
+def test_an_entry_over_the_budget_alone_is_left_out_whole(ada: Any) -> None:
+    assert ids(stored(ada, planted(ada), tokenBudget=30)) == ["e2", "e1", "e0"]
+
+
+def test_by_relevance_the_best_answer_comes_first(ada: Any) -> None:
+    ref = planted(ada)
+    assert ids(stored(ada, ref, rank="relevance", query="blue kites"))[0] == "e1"
+    assert ids(stored(ada, ref, rank="relevance", query="blue kites", tokenBudget=12))[0] == "e1"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["tokenBudget=0", "tokenBudget=-1", "tokenBudget=x", "rank=luck", "rank=relevance", "limit=-1", "asOf=then"],
+)
+def test_what_makes_no_sense_is_refused(ada: Any, asked: str) -> None:
+    answer = ada.get(f"/v1/memory/{quote('a/b', safe='')}?{asked}")
+    assert answer.status_code == 400, answer.text
+    valid(answer.json(), ERROR)
+
+
+def test_without_the_parts_it_is_not_provided(make_server: Any) -> None:
+    server = make_server(openwop_seams=True, tokenizer="none", embedder="none")
+    caller = server.caller()
+    seed(caller, "notes", "one")
+    for asked in ("tokenBudget=10", "rank=relevance&query=one"):
+        answer = caller.get(f"/v1/memory/notes?{asked}")
+        assert answer.status_code == 501
+        assert answer.json()["error"] == "capability_not_provided"
