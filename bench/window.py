@@ -7,7 +7,8 @@
 The provider is the strict emulator of tests/responses_emulator: it bills every token, keeps a prompt cache, refuses what
 the real one refuses, and its model knows exactly what is in its prompt or in a compaction payload that is. Every run
 asks for some more steps of one long piece of work; every step is a tool call with a fact in its output. In the second
-session compaction requests fail now and then, in the ways they do. All three use the real Agents SDK runner.
+session every other compaction fails, in the ways they do; the third is one long tool loop, which a session alone cannot
+shrink. All use the real Agents SDK runner.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ ROWS: list[tuple[str, Callable[[Figures], str]]] = [
     ("facts the model still knew at the end", lambda f: f"{f.facts_known} of {f.facts}"),
     ("model requests", lambda f: f"{f.requests:,}"),
     ("input tokens of turns", lambda f: f"{f.input_tokens:,}"),
-    ("of these cached", lambda f: f"{f.cached_tokens / max(1, f.input_tokens):.0%}"),
+    ("of these not cached", lambda f: f"{f.input_tokens - f.cached_tokens:,}"),
     ("compaction requests", lambda f: f"{f.compactions:,}"),
     ("input tokens of compactions", lambda f: f"{f.compaction_tokens:,}"),
     ("largest prompt", lambda f: f"{f.peak_tokens:,}"),
@@ -193,8 +194,14 @@ def main() -> None:
     set_tracing_disabled(True)
     logging.disable(logging.ERROR)
     runs, steps = (8, 6) if given.quick else (16, 8)
+    long = 70 if given.quick else 100
+    plans: dict[str, tuple[str, int, int, list[Fault]]] = {
+        "quiet": (f"{runs} runs of {steps} steps", runs, steps, []),
+        "faulty": ("The same while every other compaction fails", runs, steps, FAULTS),
+        "loop": (f"One run of {long} steps", 1, long, []),
+    }
     sessions: dict[str, dict[str, Figures]] = {}
-    for name, faults in (("quiet", []), ("faulty", FAULTS)):
+    for name, (_, runs, steps, faults) in plans.items():
         sessions[name] = {
             way: asyncio.run(measure(way, runs=runs, steps=steps, faults=faults))
             for way in WAYS
@@ -204,10 +211,9 @@ def main() -> None:
         shown = {name: {way: vars(f) for way, f in ways.items()} for name, ways in sessions.items()}
         print(json.dumps(shown, indent=1))
         return
-    print(f"{runs} runs of {steps} steps, a context of {CONTEXT:,} tokens.\n")
-    print(table(sessions["quiet"]))
-    print("\nThe same with failing compactions (500, broken JSON, no output, no item, no answer, 429), one in two:\n")
-    print(table(sessions["faulty"]))
+    print(f"A context of {CONTEXT:,} tokens; the window compacts from {TRIGGER:,}.")
+    for name, (title, *_) in plans.items():
+        print(f"\n{title}:\n\n{table(sessions[name])}")
 
 
 if __name__ == "__main__":

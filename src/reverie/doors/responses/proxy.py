@@ -16,6 +16,7 @@ from anyio import to_thread
 from reverie.core.clock import SystemClock
 from reverie.core.ports import Clock
 from reverie.doors.responses.relay import (
+    SCOPE,
     Caller,
     CallerLeft,
     Header,
@@ -34,7 +35,6 @@ from reverie.doors.responses.status import METRICS, PATH, Counts, local, show, s
 
 MOST_BYTES = 64 * 2**20
 """Longer requests are not looked into: they pass through."""
-SCOPE = b"x-reverie-scope"
 STATUS = b"x-reverie-window-status"
 
 
@@ -109,6 +109,9 @@ class Proxy:
             if said:
                 self.counts.requests[said] += 1
                 extra.append((STATUS, said.encode()))
+        elif path.endswith(b"/responses/compact") and header(headers, SCOPE) is not None:
+            self.counts.requests["client_compaction"] += 1  # the client's own; its next history tells what came of it
+            extra.append((STATUS, b"client_compaction"))
         self.counts.requests["passed_through"] += not extra
         relayed = await pass_through(self.upstream, scope, caller, send, extra)
         self.counts.requests["upstream_fault"] += relayed in (0, 502)

@@ -1,7 +1,7 @@
 """Bytes from a caller to the upstream and back, unchanged: the transport of the proxy.
 
 Method, path, query, headers and bodies go through as they came, both ways, piece by piece and without decoding. Only
-what belongs to one connection stays behind: hop-by-hop headers, `Host`, and our own `x-reverie-*` request headers.
+what belongs to one connection stays behind: hop-by-hop headers, `Host`, and our own `x-reverie-scope`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HOP = frozenset(
         b"upgrade",
     }
 )
-_OWN = b"x-reverie-"
+SCOPE = b"x-reverie-scope"
 
 
 class UpstreamFault(Exception):
@@ -153,11 +153,7 @@ async def pieces(response: httpcore2.Response) -> AsyncIterator[bytes]:
 
 def forwarded(headers: Sequence[Header]) -> list[Header]:
     """Request headers without those of the connection. `Expect` was met by us, on this connection."""
-    return [
-        (name, value)
-        for name, value in _end_to_end(headers)
-        if not name.lower().startswith(_OWN) and name.lower() not in (b"host", b"expect")
-    ]
+    return [(name, value) for name, value in _end_to_end(headers) if name.lower() not in (b"host", b"expect", SCOPE)]
 
 
 def returned(headers: Sequence[Header]) -> list[Header]:

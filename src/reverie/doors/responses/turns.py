@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpcore2
-from anyio import to_thread
 
 from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
@@ -35,6 +34,7 @@ from reverie.doors.responses.relay import (
 )
 from reverie.doors.responses.sse import Events
 from reverie.doors.responses.status import Counts
+from reverie.doors.responses.window import keep
 from reverie.host import Host
 from reverie.window import Base, NegativeCache, WindowPolicy
 from reverie.window.engine import Answer, Engine, Keep, Streaming, holds_back, is_closing
@@ -127,7 +127,7 @@ class WindowTurns:
             state = keeper.open(provider=PROVIDER, base=self._base, account=account)
             return Engine(keeper, state, clock=self._host.parts.clock.now)
 
-        engine = await to_thread.run_sync(open_window)
+        engine: Engine = await keep(open_window)
         held = self._held.setdefault(key, Held(engine))
         while len(self._held) > MOST_OPEN:
             self._held.popitem(last=False)
@@ -256,7 +256,7 @@ class _Exchange:
             while True:
                 try:
                     if isinstance(step, Keep):
-                        result: Any = await to_thread.run_sync(step.call)
+                        result: Any = await keep(step.call)
                     else:
                         result = await self._ask(step)
                 except BaseException as fault:
