@@ -16,5 +16,7 @@ def open_store(target: str | Path, **options: Any) -> Store:
         return PostgresStore(str(target), **options)
     from reverie.store.sqlite import SqliteStore
 
+    if str(target) == ":memory:":
+        return SqliteStore(":memory:", **options)
     path = Path(target)
     return SqliteStore(path / "reverie.db" if path.is_dir() else path, **options)

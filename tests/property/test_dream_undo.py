@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.stores import open_store
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector, TokenBudgetExceeded
@@ -20,7 +21,6 @@ from reverie.models.static import StaticEmbedder
 from reverie.models.tokens import TokenCounter
 from reverie.redact import Redactor
 from reverie.store.conformance import HandClock
-from reverie.store.sqlite import SqliteStore
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 HOUR = 3_600_000
@@ -31,11 +31,11 @@ redactor, embedder, tokens = cache(Redactor), cache(StaticEmbedder), cache(lambd
 
 
 class World:
-    """A host in memory on a clock that moves when told to."""
+    """A host on a clock that moves when told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: str) -> None:
         self.clock = HandClock()
-        store = SqliteStore(":memory:", clock=self.clock)
+        store = open_store(target, clock=self.clock)
         self.host = Host(
             Parts(store=store, redactor=redactor(), embedder=embedder(), tokens=tokens(), clock=self.clock)
         )
@@ -134,17 +134,24 @@ def drafts(draw: st.DrawFn, least: int = 2, most: int = 24) -> list[Draft]:
 
 
 @pytest.fixture
-def world() -> Iterator[type[World]]:
+def world(engine: str, request: pytest.FixtureRequest) -> Iterator[type[World]]:
     made: list[World] = []
+    postgres = request.getfixturevalue("postgres") if engine == "postgres" else None
+    url = postgres.make_database() if postgres else ":memory:"
 
     class Tracked(World):
         def __init__(self) -> None:
-            super().__init__()
+            if postgres and made:
+                made.pop().host.close()
+                assert postgres.empty_database(url)
+            super().__init__(url)
             made.append(self)
 
     yield Tracked
     for one in made:
         one.host.close()
+    if postgres:
+        postgres.drop_database(url)
 
 
 def examples(count: int) -> Any:

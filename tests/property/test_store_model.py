@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from tests.postgres import PostgresServer
+from tests.stores import open_store
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Entry, EntryState
@@ -23,7 +27,6 @@ from reverie.core.query import Filter
 from reverie.host import Host, Parts
 from reverie.redact import Redactor
 from reverie.store.conformance import HandClock
-from reverie.store.sqlite import SqliteStore
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 ADA = Actor(tenant="acme", id="ada")
@@ -90,7 +93,7 @@ class HostMachine(RuleBasedStateMachine):
     def open(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.clock = HandClock()
-        self.path = ":memory:" if self.in_memory else str(Path(self.folder.name) / "memory.db")
+        self.path = self.make_path()
         self.open_host()
         self.model: dict[str, dict[str, Record]] = {ref: {} for ref in REFS}
         self.answers: dict[str, tuple[tuple[str, str], str]] = {}
@@ -98,8 +101,11 @@ class HostMachine(RuleBasedStateMachine):
         self.walks: list[Walk] = []
         self.seq, self.count, self.limit = 0, 0, 10_000_000
 
+    def make_path(self) -> str:
+        return ":memory:" if self.in_memory else str(Path(self.folder.name) / "memory.db")
+
     def open_host(self) -> None:
-        store = SqliteStore(self.path, clock=self.clock)
+        store = open_store(self.path, clock=self.clock)
         self.host = Host(Parts(store=store, clock=self.clock, redactor=redactor()))
 
     def teardown(self) -> None:
@@ -441,8 +447,29 @@ class FileMachine(HostMachine):
     in_memory = False
 
 
+class PostgresMachine(HostMachine):
+    """The same in PostgreSQL, also closed and opened again."""
+
+    in_memory = False
+    server: PostgresServer
+    url: str
+
+    def make_path(self) -> str:
+        assert self.server.empty_database(self.url)
+        return self.url
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _database(postgres: PostgresServer) -> Iterator[None]:
+    PostgresMachine.server, PostgresMachine.url = postgres, postgres.make_database()
+    yield
+    postgres.drop_database(PostgresMachine.url)
+
+
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": not SOAK}
 TestInMemory = HostMachine.TestCase
 TestInMemory.settings = settings(max_examples=2000 if SOAK else 30, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
 TestInFile = FileMachine.TestCase
 TestInFile.settings = settings(max_examples=500 if SOAK else 8, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
+TestInPostgres = PostgresMachine.TestCase
+TestInPostgres.settings = settings(max_examples=200 if SOAK else 5, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
