@@ -70,13 +70,11 @@ def change_agent(call: Call, agent_id: str, *, seq: int, **changes: Any) -> None
 
 def _register(call: Call) -> dict[str, Any]:
     payload = call.payload
-    agent_id: Any = payload.get("id", call.agent_id)
+    agent_id: Any = payload.get("id")
     role: Any = payload.get("role")
     for name, value in (("id", agent_id), ("role", role)):
         if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
             raise call.error("INVALID_REQUEST", f"{name} is a text of 1 to {MAX_NAME} characters.", **_rejected(call))
-    if agent_id != call.agent_id:
-        raise call.error("INVALID_REQUEST", "id and the envelope's agent_id differ.", **_rejected(call))
     interests = payload.get("interests")
     interests = [] if interests is None else interests
     if not isinstance(interests, list) or not all(isinstance(item, str) for item in interests):
@@ -171,11 +169,11 @@ def _deregister(call: Call) -> dict[str, Any]:
     agent_id = call.payload.get("agent_id", call.speaker.id)
     if not isinstance(agent_id, str) or not agent_id.strip() or len(agent_id) > MAX_NAME:
         raise call.error("INVALID_REQUEST", "agent_id is a text that is not empty.")
-    if agent_id != call.speaker.id:
-        call.require(8, "DEREGISTER of another agent")
     found = documents.load(call.tx, AGENTS, agent_id)
     if found is None:
         return {"status": "not_found", "cleanup": {"units_orphaned": 0, "tasks_reassigned": 0}}
+    if agent_id != call.speaker.id:
+        call.require(8, "DEREGISTER of another agent")
     seq = call.append("agent.left", data={"agent": agent_id})
     call.tx.drop(AGENTS, agent_id, seq=seq, expected=found[1])
     orphaned = call.tx.count(_units_of(agent_id))

@@ -23,6 +23,7 @@ from reverie.host.field.call import Again, Call, Operation, Ready, Services
 from reverie.host.field.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, read_envelope
 from reverie.host.field.errors import FieldError, translated
 from reverie.host.field.faults import Faults
+from reverie.host.field.names import name_of, named, with_names
 from reverie.host.field.operations import TABLE
 from reverie.host.field.sessions import check_session, enter, load_session
 from reverie.host.field.units import ARCHIVED, HOT, PURGED, UNIT_STATES, shown_unit, tombstone
@@ -141,6 +142,7 @@ class Field:
 
     def _look(self, tx: ReadTx, ready: Ready, envelope: Envelope, row: Operation) -> Ready:
         """The checks before slow work, on a snapshot; they are made again inside the transaction."""
+        ready = _named(tx, ready, envelope)
         self._repeat(tx, ready, envelope, row)
         checked = replace(ready)
         self._admit(tx, checked, row)
@@ -148,6 +150,7 @@ class Field:
         return checked
 
     def _execute(self, tx: WriteTx, ready: Ready, envelope: Envelope, row: Operation, prepared: Any) -> dict[str, Any]:
+        ready = _named(tx, ready, envelope)
         key, digest = self._repeat(tx, ready, envelope, row)
         call = self._call(tx, ready)
         self._admit(tx, call, row)
@@ -249,7 +252,7 @@ class Field:
 
         def body(tx: ReadTx) -> dict[str, Any]:
             view = self._view(tx, actor, agent_id)
-            return {"conflicts": conflicts.unresolved_for(tx, view, session_id=session_id)}
+            return {"conflicts": conflicts.unresolved_for(tx, view, session_id=self._name(tx, actor, session_id))}
 
         return self._read(actor, body)
 
@@ -287,13 +290,14 @@ class Field:
 
         def body(tx: ReadTx) -> dict[str, Any]:
             view, head = self._view(tx, actor, agent_id), tx.head()
+            session = self._name(tx, actor, session_id)
             found: list[Mapping[str, Any]] = []
             at = after_seq
             while len(found) < limit:
                 page = tx.read_log(after=at, limit=1000)
                 for event in page:
                     at = event.seq
-                    if session_id is not None and event.session != session_id:
+                    if session is not None and event.session != session:
                         continue
                     if view.enters(event.session):
                         found.append(event.document())
@@ -305,10 +309,14 @@ class Field:
 
         return self._read(actor, body)
 
+    def _name(self, tx: ReadTx, actor: Actor, sent: str | None) -> str | None:
+        known = self.services.rulebook.current(actor.tenant).known
+        return None if sent is None else name_of(tx, self.services.parts.redactor, known, sent)
+
     def _view(self, tx: ReadTx, actor: Actor, agent_id: str | None) -> View | CredentialView:
         level = self.services.level
         if agent_id is not None:
-            agent = load_agent(tx, agent_id)
+            agent = load_agent(tx, self._name(tx, actor, agent_id) or "")
             if agent is None or agent.credential != actor.id:
                 raise FieldError("AGENT_NOT_REGISTERED", "This credential has registered no agent of this id.")
             return View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
@@ -328,6 +336,19 @@ class Field:
             if made is error:
                 raise
             raise made from error
+
+
+def _named(tx: ReadTx, ready: Ready, envelope: Envelope) -> Ready:
+    """The message with the names in it told apart, where they had to be redacted."""
+    session = envelope.session_id
+    if not ready.findings and ready.agent_id == envelope.agent_id and ready.session_id == session:
+        return ready
+    return replace(
+        ready,
+        agent_id=named(tx, envelope.agent_id, ready.agent_id),
+        session_id=named(tx, session, ready.session_id or "") if session is not None else None,
+        payload=with_names(tx, envelope.payload, ready.payload),
+    )
 
 
 def _tick(tx: ReadTx, received: int, ready: Ready) -> int:

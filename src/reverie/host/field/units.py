@@ -73,7 +73,6 @@ def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> 
             "question": None,
             **(intent if isinstance(intent, dict) else {}),
         },
-        "confidence": confidence if isinstance(confidence, dict) else None,
         "source": {
             "agent_id": entry.source.actor,
             "agent_role": entry.source.role or entry.source.door or "unknown",
@@ -88,6 +87,8 @@ def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> 
         "status": status_of(entry),
         "epoch": entry.epoch,
     }
+    if isinstance(confidence, dict):
+        shown["confidence"] = {name: value for name, value in confidence.items() if value is not None}
     if entry.archived:
         shown["archived"] = True
         shown["archived_epoch"] = attributes.get("archived_epoch")

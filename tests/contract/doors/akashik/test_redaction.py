@@ -89,6 +89,28 @@ def test_an_agent_whose_name_was_redacted_can_still_speak(server: Any) -> None:
     assert agent("DEREGISTER", {"agent_id": agent.id})["status"] == "ok"
 
 
+def test_names_that_look_like_secrets_stay_apart(server: Any, join: Callable[..., Agent]) -> None:
+    caller = server.caller()
+    names = [f"sess_{secret(number)[4:].lower()}" for number in (11, 12)]
+    writer, reader = join(caller), join(caller)
+    ids = [writer.inside(name).record(f"in session {at}") for at, name in enumerate(names)]
+    for name, made in zip(names, ids, strict=True):
+        assert reader.inside(name).seen() == [made]
+        shown = reader("SESSION", {"action": "get", "session": {"id": name}})["session"]["id"]
+        assert name not in shown
+        found = reader.caller.get(f"/akashik/v1/field/log?session_id={name}").json()["events"]
+        assert [event["memory_unit_id"] for event in found if event["type"] == "memory.recorded"] == [made]
+    agents = [Agent(caller, secret(number)) for number in (13, 14)]
+    for agent in agents:
+        assert agent("REGISTER", {"id": agent.id, "role": "r"})["status"] == "registered"
+    private = {"action": "create", "session": {"id": names[0] + "x", "members": [agents[0].id]}}
+    inside = writer("SESSION", private)["session"]["id"]
+    assert inside not in (names[0], names[0] + "x")
+    kept = writer.inside(names[0] + "x").record("for one of them")
+    assert agents[0].inside(names[0] + "x").seen() == [kept]
+    agents[1].inside(names[0] + "x").refused("NOT_A_MEMBER", "ATTUNE", {"scope": {"role": "r", "max_units": 1}})
+
+
 def test_a_registered_secret_is_replaced_by_value(server: Any, join: Callable[..., Agent]) -> None:
     agent = join()
     word = "melancholy-hippopotamus"
