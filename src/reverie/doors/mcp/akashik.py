@@ -43,8 +43,12 @@ _READS = ("ATTUNE", "DETECT", "REPLAY", "SUBSCRIBE")
 _PROPERTIES: dict[str, dict[str, Any]] = {
     "agent_id": {"type": "string", "description": "Who you are: the id you registered."},
     "payload": {"type": "object", "description": "What the operation takes."},
-    "session_id": {"type": "string", "description": "The session you work in; leave it out for none."},
-    "epoch": {"type": "integer", "description": "The highest epoch you have seen; 0 when unsure.", "minimum": 0},
+    "session_id": {"type": ["string", "null"], "description": "The session you work in; leave it out for none."},
+    "epoch": {
+        "type": ["integer", "null"],
+        "description": "The highest epoch you have seen; 0 when unsure.",
+        "minimum": 0,
+    },
     "message_id": {"type": "string", "description": "Send the same one again to repeat a message without effect."},
 }
 

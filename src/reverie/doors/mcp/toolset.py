@@ -117,9 +117,10 @@ def _check(tool: HostTool, arguments: Arguments) -> None:
         known = tool.properties.get(name)
         if known is None:
             raise Invalid(f"{tool.name} takes {', '.join(tool.properties)}.", pointer=f"/{name[:64]}")
-        kinds = known.get("type")
-        if value is not None and kinds is not None and not _is(value, str(kinds)):
-            raise Invalid(f"{name} is of type {kinds}.", pointer=f"/{name}")
+        kinds = known["type"]
+        kind = kinds if isinstance(kinds, str) else kinds[0]
+        if value is not None and not _is(value, kind):
+            raise Invalid(f"{name} is of type {kind}.", pointer=f"/{name}")
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -27,7 +27,7 @@ from reverie.host.condense import Composed, Condensing
 from reverie.host.field import conflicts
 from reverie.host.field.call import FIELD_AGENT, Again, Call, Operation, Ready, Services, view_of
 from reverie.host.field.selection import Ask, matches, read_ask, select
-from reverie.host.field.units import draft, find_unit, score_of, task_of
+from reverie.host.field.units import TYPES, draft, find_unit, score_of, task_of, type_of
 from reverie.host.field.visibility import kinds_of
 from reverie.host.write import Prepared, entry_hash, searchable_text
 from reverie.store.contract import ReadTx
@@ -162,7 +162,7 @@ def _unit(composed: Composed, ask: Ask) -> Any:
     scores = [score_of(entry) for entry in entries]
     lowest = min(0.5 if score is None else score for score in scores)
     unscored = sum(score is None for score in scores)
-    types = sorted({kind for entry in entries for kind in kinds_of(entry)})
+    types = sorted({kind if kind in TYPES else type_of(entry) for entry in entries for kind in kinds_of(entry)})
     units = "1 unit" if count == 1 else f"{count} units"
     reason = ask.reason or "to keep the Field small without losing what was said"
     made = draft(

@@ -71,14 +71,20 @@ def key_of(agent_id: str, subscription_id: str) -> str:
 
 
 def load_subscription(tx: ReadTx, agent_id: str, subscription_id: str) -> Subscription | None:
-    """A subscription that was not ended."""
+    """A subscription that was not ended. One of an earlier agent of the same id is not this agent's."""
+    agent = load_agent(tx, agent_id)
     found = documents.load(tx, SUBSCRIPTIONS, key_of(agent_id, subscription_id))
-    return convert(found[0], Subscription) if found else None
+    if agent is None or found is None:
+        return None
+    made = convert(found[0], Subscription)
+    return made if made.seq >= agent.since_seq else None
 
 
 def subscriptions_of(tx: ReadTx, agent_id: str) -> list[Subscription]:
     """What an agent subscribed to, by id."""
-    return [convert(body, Subscription) for _, body, _ in documents.each(tx, SUBSCRIPTIONS, key_of(agent_id, ""))]
+    agent = load_agent(tx, agent_id)
+    found = [convert(body, Subscription) for _, body, _ in documents.each(tx, SUBSCRIPTIONS, key_of(agent_id, ""))]
+    return [made for made in found if agent is not None and made.seq >= agent.since_seq]
 
 
 def _execute(call: Call) -> dict[str, Any]:
