@@ -53,7 +53,7 @@ def _ask(ready: Ready) -> Ask:
     key, strategy, resolution = payload.get("conflict_id"), payload.get("strategy"), payload.get("resolution")
     if not isinstance(key, str) or not key:
         raise no("conflict_id names a conflict.")
-    if strategy not in STRATEGIES:
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise no(f"strategy is one of {', '.join(STRATEGIES)}.")
     if STRATEGIES[strategy] > ready.level:
         text = f"{strategy} is of Level {STRATEGIES[strategy]}; this Field is of Level {ready.level}."

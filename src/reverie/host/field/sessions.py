@@ -88,7 +88,7 @@ def check_session(ready: Ready, session: Session | None) -> None:
     """
     if session is None or ready.level < 3:
         return
-    looks = ready.payload.get("action") in READS and ready.operation in ("COORDINATE", "HANDOFF")
+    looks = str(ready.payload.get("action")) in READS and ready.operation in ("COORDINATE", "HANDOFF")
     stopped = session.status == "paused" and ready.operation in _STOPPED_BY_PAUSE
     ended = session.status == "ended" and ready.operation not in _GOES_ON_AFTER_END
     if (stopped or ended) and not looks:
