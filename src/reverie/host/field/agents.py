@@ -173,7 +173,7 @@ def _deregister(call: Call) -> dict[str, Any]:
     if found is None:
         return {"status": "not_found", "cleanup": {"units_orphaned": 0, "tasks_reassigned": 0}}
     if agent_id != call.speaker.id:
-        call.require(8, "DEREGISTER of another agent")
+        call.require_in(None, 8, "DEREGISTER of another agent")
     seq = call.append("agent.left", data={"agent": agent_id})
     call.tx.drop(AGENTS, agent_id, seq=seq, expected=found[1])
     orphaned = call.tx.count(_units_of(agent_id))

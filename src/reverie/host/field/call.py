@@ -140,6 +140,11 @@ class Call(Ready):
             self._view = view_of(self.tx, self)
         return self._view
 
+    def require_in(self, session_id: str | None, authority: int, what: str) -> None:
+        """Refuse below `authority` in a session, whichever session the envelope names."""
+        if not self.view.commands(session_id, authority):
+            raise self.error("INSUFFICIENT_AUTHORITY", f"{what} needs authority {authority} there.")
+
     def append(
         self,
         type: str,  # noqa: A002

@@ -97,7 +97,7 @@ def _initiate(call: Call) -> dict[str, Any]:
         if task.state in ("completed", "cancelled"):
             raise call.error("INVALID_TRANSITION", f"The task is {task.state}.")
         if call.speaker.id not in (task.assignee, task.creator_id):
-            call.require(6, "HANDOFF of another's task")
+            call.require_in(task.session_id, 6, "HANDOFF of another's task")
     handoff = Handoff(
         id=call.services.parts.ids.new(),
         task_id=task_id,

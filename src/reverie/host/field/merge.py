@@ -78,6 +78,8 @@ def _find(tx: ReadTx, ready: Ready, view: Any, key: str) -> tuple[Conflict, int]
     found = load_conflict(tx, key)
     if found is None or not in_sight(tx, view, found[0]):
         raise ready.error("CONFLICT_NOT_FOUND", "There is no conflict of this id.")
+    if not view.commands(found[0].session, AUTHORITY):
+        raise ready.error("INSUFFICIENT_AUTHORITY", f"MERGE needs authority {AUTHORITY} in the conflict's session.")
     return found
 
 

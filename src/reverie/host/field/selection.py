@@ -15,6 +15,9 @@ from reverie.host.field.units import ANY_UNIT, HOT, STATUSES, TYPES, status_of, 
 from reverie.host.field.visibility import View, kinds_of
 from reverie.store.contract import ReadTx
 
+AUTHORITY = {"archive": 6, "summarize": 6, "purge": 10}
+"""What each strategy needs."""
+
 STRATEGIES = ("archive", "summarize", "purge")
 MEMBERS = frozenset({"strategy", "filter", "reason", "dry_run"})
 FILTER_MEMBERS = frozenset({"max_age_epochs", "session_id", "types", "status"})
@@ -91,6 +94,8 @@ def matches(entry: Entry, view: View, ask: Ask, *, epoch: int) -> bool:
     status = status_of(entry)
     if entry.held or entry.pinned or (entry.archived and ask.strategy != "purge"):
         return False
+    if not view.commands(entry.source.session, AUTHORITY[ask.strategy]):
+        return False  # who has the authority in one session, as its creator, has it there only
     if ask.session_id is not None and entry.source.session != ask.session_id:
         return False
     if ask.types is not None and type_of(entry) not in ask.types:

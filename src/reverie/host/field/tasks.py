@@ -164,11 +164,12 @@ def _change(call: Call, task: Task, action: str, given: Mapping[str, Any]) -> Ta
         raise call.error("INVALID_REQUEST", "task.assignee is missing.")
     own = me in (task.creator_id, task.assignee)
     if action == "cancel":
-        call.require(4 if own else 8, "COORDINATE cancel")
+        call.require_in(task.session_id, 4 if own else 8, "COORDINATE cancel")
     elif action == "assign":
-        call.require(4 if assignee == me and task.assignee in (None, me) else 6, "COORDINATE assign")
+        least = 4 if assignee == me and task.assignee in (None, me) else 6
+        call.require_in(task.session_id, least, "COORDINATE assign")
     else:
-        call.require(4 if own or action != "retry" else 6, f"COORDINATE {action}")
+        call.require_in(task.session_id, 4 if own or action != "retry" else 6, f"COORDINATE {action}")
     if task.session_id != call.session_id and task.session_id is not None:
         check_session(call, load_session(call.tx, task.session_id))
     after = STATES[task.state].get(action)

@@ -64,10 +64,18 @@ class View:
         if session is None or self._level < 3:
             return True
         denied = session.policy.denied(self._agent.role if self._agent else None)
-        creator = self._agent is not None and session.creator_id == self._agent.id
-        authority = max(self._authority, 8) if creator else self._authority
-        least = session.policy.min_authority
+        authority, least = self.authority_in(session_id), session.policy.min_authority
         return all(kind not in denied and authority >= least.get(kind, 0) for kind in kinds)
+
+    def authority_in(self, session_id: str | None) -> int:
+        """What the agent may do in a session: its creator has 8 there, and nowhere else."""
+        session = self._session(session_id)
+        creator = session is not None and self._agent is not None and session.creator_id == self._agent.id
+        return max(self._authority, 8) if creator else self._authority
+
+    def commands(self, session_id: str | None, authority: int) -> bool:
+        """Whether the agent has this authority in a session. Authority is enforced from Level 3 on."""
+        return self._level < 3 or self.authority_in(session_id) >= authority
 
     def visibility_class(self, entry: Entry) -> tuple[str | None, tuple[str, ...]]:
         """Units of one class are seen by exactly the same agents; synthesis never crosses it."""

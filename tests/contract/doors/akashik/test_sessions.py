@@ -179,6 +179,25 @@ def test_the_creator_has_authority_8_in_its_session_only(join: Callable[..., Age
     assert act(operator, "end", "s")["status"] == "ended"
 
 
+def test_a_session_of_ones_own_gives_no_authority_elsewhere(join: Callable[..., Agent]) -> None:
+    victim = join()
+    climber = join(victim.caller)
+    made = victim.record("The lock is sound.")
+    task = victim("COORDINATE", {"action": "create", "task": {"title": "t"}})["task"]["id"]
+    relation = [{"type": "contradicts", "target_id": made}]
+    conflict = victim("RECORD", unit("The lock is broken.", relations=relation))["conflicts_detected"][0]
+    inside = create(climber, "mine")
+    own = inside.record("Only this is mine to archive.")
+    inside.refused("INSUFFICIENT_AUTHORITY", "DEREGISTER", {"agent_id": victim.id})
+    inside.refused("INSUFFICIENT_AUTHORITY", "COORDINATE", {"action": "cancel", "task": {"id": task}})
+    merge = {"conflict_id": conflict, "strategy": "last_write_wins", "resolution": {"rationale": "r"}}
+    inside.refused("INSUFFICIENT_AUTHORITY", "MERGE", merge)
+    wide = {"strategy": "archive", "filter": {"status": ["active", "contested"]}}
+    assert inside("COMPACT", wide)["units_affected"] == 1
+    assert inside.unit(own)["archived"] is True
+    assert "archived" not in victim.unit(made)
+
+
 def test_sessions_are_partitions_and_so_is_none(join: Callable[..., Agent]) -> None:
     writer = join()
     reader = join(writer.caller, authority_level=10)
