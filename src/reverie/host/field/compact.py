@@ -26,7 +26,8 @@ from reverie.dream.group import Member, group
 from reverie.host.condense import Composed, Condensing
 from reverie.host.field import conflicts
 from reverie.host.field.call import FIELD_AGENT, Again, Call, Operation, Ready, Services, view_of
-from reverie.host.field.selection import AUTHORITY, Ask, field, from, host, matches, read_ask, reverie, select, units
+from reverie.host.field.selection import AUTHORITY, Ask, matches, read_ask, select
+from reverie.host.field.units import TYPES, draft, find_unit, score_of, task_of, type_of
 from reverie.host.field.visibility import kinds_of
 from reverie.host.write import Prepared, entry_hash, searchable_text
 from reverie.store.contract import ReadTx
