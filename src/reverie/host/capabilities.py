@@ -12,6 +12,7 @@ from typing import Any
 from reverie.core.clock import iso_duration
 from reverie.core.policy import TenantPolicy
 from reverie.host.forks import MODES
+from reverie.host.heartbeat import MAX_RUNTIME_MS
 from reverie.host.parts import Parts
 from reverie.host.passes import MOST_ENTRIES
 from reverie.host.schedule import HORIZON_MS
@@ -64,6 +65,8 @@ def families(has: Wired) -> dict[str, Any]:
             "calendar": False,
             "maxFutureHorizon": iso_duration(HORIZON_MS),
         }
+        # what looks at conditions of commitments again and again
+        found["heartbeat"] = {"supported": True, "maxRuntimeMs": MAX_RUNTIME_MS}
     if has.workspace:
         found["workspace"] = {
             "supported": True,
