@@ -154,7 +154,7 @@ class Keeper:
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
         """Keep an answered turn: the window and, beside it, the words. What others appended meanwhile stays; a drop
         meanwhile wins."""
-        repeats = state.match[len(state.match) - len(turn.appended) :]
+        repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
         try:
             return self._save_turn(state, turn, repeats, ledger=self.policy.ledger)
         except QuotaExceeded:
@@ -213,9 +213,11 @@ class Keeper:
         # a marker may be longer than the secret it replaces, and the limit is judged before redaction
         most = max(256, rules.policy.max_entry_bytes)
         return turn_drafts(
-            turn.appended,
+            turn.appended[turn.known :],
             scope=self.key,
-            first_position=turn.first_position,
+            turn=self._parts.ids.new(),
+            first_position=turn.first_position + turn.known,
+            follows=turn.follows,
             subject=self.subject,
             max_bytes=most,
         )

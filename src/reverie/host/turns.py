@@ -31,9 +31,20 @@ _TEXT_FIELD = {
 
 
 def turn_drafts(
-    items: Iterable[Item], *, scope: str, first_position: int, subject: str | None, max_bytes: int
+    items: Iterable[Item],
+    *,
+    scope: str,
+    turn: str,
+    first_position: int,
+    follows: int | None,
+    subject: str | None,
+    max_bytes: int,
 ) -> list[Draft]:
-    """One draft per item with words in it, several when it is longer than an entry may be."""
+    """One draft per item with words in it, several when it is longer than an entry may be.
+
+    `turn` tells apart what two processes said at the same position; `follows` says that a conversation was taken up
+    again after an earlier position, so that what stood between is no longer part of it.
+    """
     drafts: list[Draft] = []
     for offset, item in enumerate(items):
         value = item.value if isinstance(item.value, dict) else {}
@@ -45,6 +56,9 @@ def turn_drafts(
             continue
         role = value.get("role") if kind == "message" else ("tool" if kind.endswith("output") else "assistant")
         about: dict[str, Any] = {SCOPE_ATTRIBUTE: scope, "position": first_position + offset, "item": kind[:64]}
+        about["turn"] = turn
+        if follows is not None:
+            about["follows"] = follows
         for name in ("call_id", "name"):
             if isinstance(value.get(name), str) and value[name]:
                 about[name] = value[name][:128]
@@ -103,16 +117,20 @@ def _pieces(text: str, max_bytes: int) -> list[str]:
 def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list[Item]:
     """Turn entries, oldest first, as items any model takes. Calls that neither they nor `following` answer are left
     out, and so is what only the provider that made it could read."""
-    whole: dict[int, dict[str, Any]] = {}
+    whole: dict[tuple[int, str], dict[str, Any]] = {}
+    taken_up: set[str] = set()
     for entry in entries:
         about = entry.attributes
-        position = about.get("position")
+        position, turn, follows = about.get("position"), str(about.get("turn", "")), about.get("follows")
         if not isinstance(position, int):
             continue
+        if isinstance(follows, int) and turn not in taken_up:
+            taken_up.add(turn)
+            whole = {key: known for key, known in whole.items() if key[0] <= follows}
         text = "" if about.get("empty") else entry.content
-        known = whole.setdefault(position, {"about": about, "role": entry.source.role, "parts": {}})
+        known = whole.setdefault((position, turn), {"about": about, "role": entry.source.role, "parts": {}})
         known["parts"][about.get("part", 0)] = text
-    items = [item for item in (_item(known) for _, known in sorted(whole.items())) if item is not None]
+    items = [item for item in (_item(whole[key]) for key in sorted(whole)) if item is not None]
     found = pair([*items, *following])
     loose = {*found.open, *found.orphans}
     return [item for at, item in enumerate(items) if at not in loose]

@@ -110,6 +110,8 @@ class Aligned:
 
     used: int
     """Items of the input that repeat known ones."""
+    at: tuple[int, ...]
+    """Which expected item each of them repeats."""
     mismatch: Match | None
     """The first expected item that is not repeated."""
     whole: bool
@@ -120,15 +122,18 @@ def align(expected: Sequence[Match], given: Sequence[Item]) -> Aligned:
     """Follow `given` along `expected`. Callers may repeat reasoning and hosted calls, or leave them out."""
     forms = match_form(given)
     hashes = [digest(form) for form in forms]
-    at = 0
-    for match in expected:
-        if at < len(given) and hashes[at] == match.hash:
-            at += 1
-        elif match.need == "omitted" and at < len(given) and given[at].type == match.type:
-            at += 1  # the same item with its decoration changed
+    found: list[int] = []
+    for index, match in enumerate(expected):
+        at = len(found)
+        # an omitted item may come back with its decoration changed
+        same = at < len(given) and (
+            hashes[at] == match.hash or (match.need == "omitted" and given[at].type == match.type)
+        )
+        if same:
+            found.append(index)
         elif match.need == "required":
-            return Aligned(at, match, False)
-    return Aligned(at, None, True)
+            return Aligned(at, tuple(found), match, False)
+    return Aligned(len(found), tuple(found), None, True)
 
 
 def diff_continuation(

@@ -197,6 +197,8 @@ class Engine:
         self.diagnostics = Diagnostics()
         self._overdue_told = False
         self.given: tuple[Any, InputIs, Json] | None = None
+        self.local: list[tuple[int, int]] = []
+        """Local projections of items since the last round; the next round leaves them alone."""
 
     # a turn
 
@@ -213,6 +215,8 @@ class Engine:
         self.given = (given, input_is, params)
         self.state = yield Keep(lambda: self.keeper.refresh(self.state))
         self.state.begin_round()
+        while self.local:
+            self.state.note_local(*self.local.pop())
         yield from self._plan()
         yield from self._maybe_pass()
         answer: Answer = yield self._send(stream)
@@ -374,10 +378,11 @@ class Engine:
         state = self.state
         pending = state.pending
         new = pending.increment if pending is not None else []
-        known = state.match
+        known, positions = state.match, state.positions
         state.reset("semantic_rebuild")
         yield from self._seed(new)
-        state.match = known if input_is == "history" else []
+        if input_is == "history":
+            state.match, state.positions = known, positions
         _, found = state.plan(new if input_is == "items" else given, input_is=input_is, **params)
         found["checkpoint_ref"] = yield from self._save_resets()
         self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found

@@ -38,6 +38,7 @@ _PLAIN = (
     "epoch_position",
     "compacted_since",
     "reset_since",
+    "positions",
     "suspected_loss",
     "server_faults",
 )

@@ -45,6 +45,12 @@ class Pending:
     history: bool
     diagnostics: dict[str, Any]
     changed_keys: list[str] = field(default_factory=list)
+    known: list[int] = field(default_factory=list)
+    """Where the items that a dropped window had already stand in the scope's sequence."""
+    begins: bool = False
+    """Whether this is all there is of the conversation, not a continuation."""
+    shortened: int = 0
+    """How many items of the caller's are not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,10 @@ class Turn:
     """Whether items were appended."""
     appended: list[Item] = field(default_factory=list)
     first_position: int = 0
+    known: int = 0
+    """How many of the appended items were kept before, in a window that was dropped."""
+    follows: int | None = None
+    """The position after which this goes on; -1: it begins anew. None: right after what was there."""
     server_items: int = 0
     usage: Mapping[str, Any] | None = None
     cache: dict[str, Any] | None = None
@@ -91,6 +101,8 @@ class WindowState:
     """How often the window was dropped: what began before a drop never ends after it."""
     items: list[Item] = field(default_factory=list)
     match: list[Match] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    """Where each item of `match` stands in the scope's sequence."""
     prune_from: int | None = None
     response_id: str | None = None
     last_response_id: str | None = None
@@ -172,6 +184,7 @@ class WindowState:
         expected = sum(match.need != "omitted" for match in self.match)
         increment = given
         whole = True
+        known: list[int] = []
         if self.scope_id is None or self.empty:
             reason = "missing_continuation_scope" if self.scope_id is None else "not_applicable_initial_request"
             diagnostics |= {"status": "fallback_full_request", "fallback_reason": reason}
@@ -190,10 +203,12 @@ class WindowState:
             else:
                 diagnostics |= self._mismatch(given, found.used, found.mismatch)
                 diagnostics |= {"status": "reset", "fallback_reason": "conversation_not_strict_append_only"}
+                known = [self.positions[at] for at in found.at]
                 self.reset("not_append_only")
         repeats = matches(increment, returned=False)
         if whole and note is not None and input_is == "history":
             increment = self._shortened(increment, note)
+        shortened = len(given) - len(increment) + 1 if whole and increment is not given else 0
         chained = False
         if not whole:
             chained = store and self.response_id is not None and not changed
@@ -201,14 +216,17 @@ class WindowState:
                 diagnostics |= {"status": "fallback_provider_window_replay"}
                 diagnostics["fallback_reason"] = "request_shape_changed"
         if self.resets:
-            diagnostics |= {"status": "reset", "reset_reason": self.resets[-1].reason}
+            reason = self.resets[-1].reason
+            diagnostics |= {"status": "reset", "reset_reason": reason}
+            if diagnostics.get("fallback_reason") != "conversation_not_strict_append_only":
+                diagnostics["fallback_reason"] = reason
         lowering = "full_request"
         if chained:
             lowering = "server_side_chain" if self.mode == "server_side" else "incremental_continuation"
         elif not whole:
             compacted = self.latest_compaction_index is not None
             lowering = "provider_window_compacted" if compacted else "provider_window_replay"
-            if self.replay_loss_reason is not None and store and self.response_id is not None:
+            if self.replay_loss_reason is not None:
                 diagnostics["server_side_context_may_be_lost"] = True
         diagnostics["request_lowering_mode"] = lowering
         self.pending = Pending(
@@ -222,6 +240,9 @@ class WindowState:
             history=input_is == "history",
             diagnostics=diagnostics,
             changed_keys=changed_keys(shape_keys(self.shape), shape_keys(form)) if changed else [],
+            known=known,
+            begins=whole,
+            shortened=shortened,
         )
         self.pending.body = self._body(params)
         return self.pending.body, diagnostics
@@ -309,8 +330,18 @@ class WindowState:
         if word is not None:
             cache["prompt_cache_diagnostics"] = word
         turn = Turn(completed, True, [*pending.increment, *output], self.next_position, usage=usage, cache=cache)
+        if pending.begins:
+            turn.follows = pending.known[-1] if pending.known else -1
+            # behind a note that stands for what is left out, fewer of them are among what is appended
+            noted = 1 if pending.shortened else 0
+            turn.known = noted + max(0, len(pending.known) - pending.shortened)
         covered = len(self.items) + len(pending.increment)
-        self.append(turn.appended, [*pending.repeats, *matches(output, returned=True)])
+        first = self.next_position
+        left_out = pending.shortened - 1 if pending.shortened else 0
+        new = range(len(pending.known), len(pending.repeats))
+        repeated = [*pending.known, *(first + max(0, at - left_out) for at in new)]
+        spoken = [first + len(pending.increment) + at for at in range(len(output))]
+        self.append(turn.appended, [*pending.repeats, *matches(output, returned=True)], [*repeated, *spoken])
         turn.server_items = sum(item.is_compaction for item in output)
         if turn.server_items and not pending.store:
             self.prune_from = self.latest_compaction_index
@@ -332,10 +363,12 @@ class WindowState:
         self.pending = None
         return turn
 
-    def append(self, items: Sequence[Item], repeats: Sequence[Match]) -> None:
+    def append(self, items: Sequence[Item], repeats: Sequence[Match], positions: Sequence[int] | None = None) -> None:
         """Grow the window."""
+        first = self.next_position
         self.items = [*self.items, *items]
         self.match = [*self.match, *repeats]
+        self.positions = [*self.positions, *(positions or range(first, first + len(repeats)))]
         self.next_position += len(items)
         self.generation += 1
 
@@ -353,6 +386,7 @@ class WindowState:
         self.epoch += 1
         self.items = list(items)
         self.match = []
+        self.positions = []
         self.epoch_position = self.next_position
         self.prune_from = self.response_id = self.reported_input_tokens = self.replay_loss_reason = None
         self.cooldown_until_tokens = self.cooldown_until_ms = None
@@ -380,8 +414,7 @@ class WindowState:
             return None
         item = self.items[-1]
         self.items = self.items[:-1]
-        if self.match:
-            self.match = self.match[:-1]
+        self.match, self.positions = self.match[:-1], self.positions[:-1]
         self.next_position -= 1
         self.generation += 1
         self.response_id = None

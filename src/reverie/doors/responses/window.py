@@ -70,6 +70,10 @@ class _Window:
         """Tell what the work is: `objective`, `plan`, `next_action`, `constraints` ... Every checkpoint quotes it."""
         self.keeper.work.update(fields)
 
+    def note_local(self, first: int, last: int) -> None:
+        """Tell that the runtime rewrote items `first` to `last` itself: no pass touches them in the next round."""
+        self.engine.local.append((first, last))
+
     def _pass_through(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the caller manages the chain itself."""
         given = arguments.get("previous_response_id") or arguments.get("conversation")
