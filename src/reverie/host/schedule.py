@@ -22,7 +22,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.clock import MS_PER_DAY, iso_duration, parse_duration, to_iso
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector
 from reverie.core.entry import Scope
-from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
+from reverie.core.errors import Busy, Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
 from reverie.core.run import Interrupted, RunOver, RunStatus
@@ -224,7 +224,8 @@ class Schedules:
         failed: str | None = None
         for ref in self._refs(actor, schedule):
             try:
-                short = self._below(actor, schedule, ref)
+                before = self._dreamt(actor, tick_dream(schedule.id, tick, ref))
+                short = None if before else self._below(actor, schedule, ref)  # what was dreamt made it small
                 made = None
                 if schedule.ref is not None or not short:  # a schedule of one memory has one run for each tick
                     made = self._one(actor, schedule, tick, ref, progress, skip=short)
@@ -297,7 +298,11 @@ class Schedules:
             except RunOver:
                 if run_id is None or self._runs.get(actor, run_id).status is not RunStatus.FAILED:
                     break  # an earlier attempt at this tick got through, or is on its way
-        return dream_id if self._dreamt(actor, dream_id) is not None else None
+        if self._dreamt(actor, dream_id) is not None:
+            return dream_id
+        if self._runs.get(actor, dream_id).status in (RunStatus.PENDING, RunStatus.RUNNING):
+            raise Busy("Another process may still be at this tick.")  # to be tried again, not to be called done
+        return None
 
     def _pass(self, actor: Actor, schedule: Schedule, ref: str, dream_id: str, progress: Progress | None) -> str | None:
         if schedule.kind == "consolidate":

@@ -7,9 +7,6 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
-
-from msgspec import Struct
 
 import reverie
 from reverie.core.clock import SystemClock, to_iso
@@ -20,26 +17,17 @@ from reverie.core.query import Brief, Filter, Head
 from reverie.host import Host
 from reverie.host.read import ANYTHING
 from reverie.ops.backup import free_bytes
+from reverie.ops.checks import Check
 from reverie.recall.lexical import terms
 from reverie.settings import Settings
 from reverie.store.contract import ReadTx
 
-Status = Literal["ok", "warn", "fail"]
 Progress = Callable[[int, int], None]
 
 _TIGHT = 2**30
 _FULL = 100 * 2**20
 _EARLIEST = 1_735_689_600_000  # 2025-01-01: a clock before this was never set
 _SKEW_MS = 300_000
-
-
-class Check(Struct, frozen=True):
-    """One thing that was looked at."""
-
-    name: str
-    status: Status
-    found: str
-    next_step: str = ""
 
 
 def versions() -> dict[str, str]:
@@ -66,6 +54,8 @@ def examine(host: Host, settings: Settings, *, quick: bool = False, progress: Pr
         ("key file", _key_file),
         ("permissions", _permissions),
         ("vectors", _vectors),
+        ("postgres", _postgres),
+        ("jobs", _jobs),
     ]
     checks: list[Check] = []
     for done, (name, look) in enumerate(looks, 1):
@@ -223,6 +213,22 @@ def _vectors(host: Host, _settings: Settings) -> Iterator[Check]:
         yield Check("vectors", "warn", f"{readable - made} of {readable} entries wait for a vector", step)
     else:
         yield Check("vectors", "ok", f"all {readable} entries have one")
+
+
+def _postgres(_host: Host, settings: Settings) -> Iterator[Check]:
+    if settings.postgres:
+        from reverie.ops.postgres import examine_postgres
+
+        yield from examine_postgres(settings)
+
+
+def _jobs(host: Host, _settings: Settings) -> Iterator[Check]:
+    dead = sum(len(host.jobs.all(host.system_actor(name), status="dead")) for name in host.tenants())
+    if dead:
+        step = "`reverie jobs list --status dead --all-tenants` says why; then retry or discard them."
+        yield Check("jobs", "warn", f"{dead} failed for good", step)
+    else:
+        yield Check("jobs", "ok", "none failed for good")
 
 
 def _folder(settings: Settings) -> Path | None:

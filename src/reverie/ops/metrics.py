@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from reverie.core.entry import Receipt
 from reverie.core.errors import ReverieError
@@ -16,6 +18,25 @@ from reverie.host.recall import Context, SearchResult
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class _Read(Collector):
+    """A gauge that is read when it is asked for."""
+
+    def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        self._name, self._text, self._label, self._read = name, text, label, read
+
+    def describe(self) -> Iterable[Metric]:
+        return [GaugeMetricFamily(self._name, self._text, labels=[self._label])]
+
+    def collect(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
+        try:
+            for value, number in self._read().items():
+                family.add_metric([value], number)
+        except ReverieError:
+            return []
+        return [family]
 
 
 class Metrics:
@@ -75,6 +96,10 @@ class Metrics:
         self.window_losses = Counter(
             "reverie_window_cache_loss_total", "Turns by what cost them the prompt cache.", ["cause"], registry=registry
         )
+
+    def watch(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        """Numbers that are read when the page is asked for. What cannot be read is left out."""
+        self.registry.register(_Read(name, text, label, read))
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an answered request. `route` is a template, never a path."""

@@ -60,6 +60,12 @@ def make_application(
     """
     metrics, tail, health = Metrics(version), Tail(), Health(settings, host)
     traces = traces or Traces()
+    pool = getattr(host.parts.store, "pool", None)
+    if pool is not None:
+        metrics.watch("reverie_pool", "Connections to the database and who waits for them.", "state", pool)
+    counts = getattr(host.parts.jobs, "counts", None)
+    if counts is not None:
+        metrics.watch("reverie_queue", "Jobs that wait, run or failed for good.", "status", counts)
     app = FastAPI(
         title="Reverie",
         version=version,

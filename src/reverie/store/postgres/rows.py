@@ -22,6 +22,8 @@ QUERIES = {
 """Every query by name; those about entries with a place for the filter."""
 SQL = {name: text.encode() for name, text in QUERIES.items()}
 """The same, ready to be sent."""
+NAMES = {text: name for name, text in SQL.items()}
+"""Statements by their text: a slow one is named in the log, never shown."""
 LONGEST_ID = 512
 """Bytes of an id that an index takes; the digest of a longer one stands for it there."""
 
@@ -30,7 +32,9 @@ LONGEST_ID = 512
 def statement(name: str, parts: tuple[str, ...]) -> bytes:
     """A query with the conditions its filter has: fewer conditions, a better plan."""
     conditions = "\nAND ".join(QUERIES[f"filter_{part}"] for part in parts) or "true"
-    return QUERIES[name].replace("{filter}", conditions).encode()
+    made = QUERIES[name].replace("{filter}", conditions).encode()
+    NAMES[made] = name
+    return made
 
 
 def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, Any]]:

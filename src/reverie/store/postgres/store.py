@@ -155,6 +155,13 @@ class PostgresStore:
             path.unlink(missing_ok=True)
             raise
 
+    def pool(self) -> Mapping[str, float]:
+        """Connections: how many there are and are free, who waits for one, and what went wrong with them."""
+        found = self._pool.get_stats()
+        names = {"pool_size": "open", "pool_available": "free", "requests_waiting": "waiting"}
+        names |= {"requests_errors": "refused", "connections_lost": "lost"}
+        return {shown: float(found.get(name, 0)) for name, shown in names.items()}
+
     def transfer(self) -> PostgresTransfer:
         self._at_home()
         return PostgresTransfer(lambda: connect(self._url))

@@ -1,0 +1,77 @@
+"""A process of the chaos test: `writer URL TENANT NAME FILE` stores numbered notes, `worker URL` runs jobs.
+
+A writer appends a line to its file for every note that was acknowledged, and after a restart goes on behind the last
+one: a note that was stored but not acknowledged is stored again under the same idempotency key. SIGTERM ends both.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft
+from reverie.core.errors import ReverieError
+from reverie.host import Host, Parts, runs, schedule, sweep
+from reverie.models.tokens import TokenCounter
+from reverie.redact import Redactor
+from reverie.store.postgres import PostgresStore
+from reverie.worker.engine import EngineQueue, EngineWorker
+
+schedule.TAKEN_MS = sweep.LEASE_MS = 3000
+runs.LEASE_MS = 2000  # a dead worker is noticed within seconds, as the test is short
+OVER = threading.Event()
+
+
+def opened(url: str) -> Host:
+    while True:
+        try:
+            store = PostgresStore(url, pool_size=6)
+            break
+        except ReverieError:
+            time.sleep(0.2)
+    queue = EngineQueue(url, per_tenant=2)
+    return Host(Parts(store=store, redactor=Redactor(), tokens=TokenCounter("o200k_base"), jobs=queue))
+
+
+def write(url: str, tenant: str, name: str, file: Path) -> None:
+    host, actor = opened(url), Actor(tenant=tenant, id=name)
+    at = len(file.read_text().splitlines()) if file.exists() else 0
+    with file.open("a") as acknowledged:
+        while not OVER.is_set():
+            try:
+                (receipt,) = host.writing.put(
+                    actor, "inbox", [Draft(content=f"Note {name} number {at}.")], idempotency_key=f"{name}-{at}"
+                )
+            except ReverieError:
+                time.sleep(0.05)
+                continue
+            acknowledged.write(f"{receipt.id}\n")
+            acknowledged.flush()
+            at += 1
+            time.sleep(0.01)
+    host.close()
+
+
+def work(url: str) -> None:
+    host = opened(url)
+    queue = host.parts.jobs
+    assert isinstance(queue, EngineQueue)
+    worker = EngineWorker(
+        host, queue, url, concurrency=2, every_seconds=5, poll_seconds=1, heartbeat_seconds=0.5, stalled_seconds=3.0
+    )
+    worker.start()
+    OVER.wait()
+    worker.stop()
+    host.close()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: OVER.set())
+    if sys.argv[1] == "writer":
+        write(sys.argv[2], sys.argv[3], sys.argv[4], Path(sys.argv[5]))
+    else:
+        work(sys.argv[2])
