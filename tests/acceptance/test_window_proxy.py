@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.responses_emulator import (
     Fail,
     Overflow,
     Raw,
+    Stall,
     Turn,
     Twist,
     call,
@@ -347,3 +349,88 @@ def test_only_loopback_is_listened_on(listen: str) -> None:
 @pytest.mark.parametrize("listen", ["127.0.0.1:8485", "localhost:0", "[::1]:8485", "8485"])
 def test_loopback_in_any_spelling(listen: str) -> None:
     assert address(listen)[1] in (8485, 0)
+
+
+def test_the_codex_base_behind_the_proxy(make: Make, provider: Emulator) -> None:
+    lab = make(provider.codex_url)
+    chat = Chat(lab.client(provider.key), "codex", stream=True, store=False, instructions="Work.")
+    heard = [chat.ask() for _ in range(12)][-1]
+    assert f"{chat.facts} facts" in heard
+    assert not provider.requests("compact")  # the route is gone there: the trigger item is used
+    assert lab.status()["remoteCompaction"]["compacted"] >= 1
+    assert {seen.status for seen in provider.seen} == {200}
+    assert all(seen.path.startswith("/backend-api/codex/responses") for seen in provider.requests("create"))
+
+
+@pytest.mark.parametrize("store", [None, False])
+def test_server_side_mode_behind_the_proxy(make: Make, provider: Emulator, store: bool | None) -> None:
+    lab = make(provider.url, mode="server_side")
+    more = {} if store is None else {"store": store}
+    chat = Chat(lab.client(provider.key), "server", **more)
+    heard = [chat.ask() for _ in range(14)][-1]
+    assert f"{chat.facts} facts" in heard
+    assert not provider.requests("compact")
+    assert max(seen.tokens for seen in provider.seen) < 3500
+    assert {headers["x-reverie-window-status"] for headers in chat.answers[1:]} == {"hit"}
+
+
+def test_a_caller_that_leaves_frees_the_window(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "leaves")
+    chat.ask()
+    provider.faults["create"] = [Stall(3, seconds=20)]
+    body = {"model": MODEL, "input": [*chat.history, {"role": "user", "content": "x"}], "stream": True, "tools": TOOLS}
+    headers = {"authorization": f"Bearer {provider.key}", **chat.headers}
+    with httpx2.stream("POST", f"{lab.root}/v1/responses", json=body, headers=headers, trust_env=False) as answer:
+        next(answer.iter_raw())
+    assert "facts" in chat.ask()  # not stuck behind the one that left
+    assert chat.answers[-1]["x-reverie-window-status"] == "hit"
+
+
+def test_many_scopes_and_callers_at_once(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key)
+    chats = [Chat(sdk, f"scope-{number}", stream=number % 2 == 0) for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        heard = list(pool.map(lambda chat: [chat.ask() for _ in range(4)][-1], chats))
+    assert [f"{chat.facts} facts" in text for chat, text in zip(chats, heard, strict=True)] == [True] * 4
+    same = Chat(sdk, "scope-0")
+    same.history = list(chats[0].history)
+    with ThreadPoolExecutor(3) as pool:  # one scope, three at a time: each gets an answer
+        question = {"role": "user", "content": "fact:again"}
+        body = {"model": MODEL, "input": [*same.history, question], "tools": TOOLS}
+        answers = list(
+            pool.map(lambda _: sdk.responses.create(model=MODEL, extra_body=body, extra_headers=same.headers), range(3))
+        )
+    assert all(answer.status == "completed" for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (b"{broken", "application/json"),
+        (b"[]", "application/json"),
+        (b'{"model": "gpt-5.4"}', "application/json"),
+        (b"\xff\xfe", "text/plain"),
+        (b'{"input": 1, "model": "gpt-5.4"}', "application/json"),
+        (b'{"input": [1, null, {}], "model": "gpt-5.4"}', "application/json"),
+        (b'{"input": {"a": 1}, "model": 7, "prompt_cache_key": "k"}', "application/json"),
+        (b'{"input": "x", "model": "gpt-5.4", "stream": "yes"}', "application/json"),
+        (b'{"input": ' + b"[" * 5000 + b"]" * 5000 + b', "model": "gpt-5.4"}', "application/json"),
+    ],
+)
+def test_hostile_requests_get_the_upstreams_own_refusal(make: Make, provider: Emulator, raw: bytes, kind: str) -> None:
+    lab = make(provider.url)
+    headers = {"authorization": f"Bearer {provider.key}", "content-type": kind, "x-reverie-scope": "hostile"}
+    answer = httpx2.post(f"{lab.root}/v1/responses", content=raw, headers=headers, trust_env=False, timeout=20)
+    assert answer.status_code == 400, answer.text
+    assert "error" in answer.json()
+    assert "reverie" not in answer.text.lower()
+    long = httpx2.post(
+        f"{lab.root}/v1/responses",
+        json={"model": MODEL, "input": "x"},
+        headers={**headers, "x-reverie-scope": "s" * 5000},
+        trust_env=False,
+    )
+    assert long.status_code == 200
+    assert long.headers["x-reverie-window-status"] == "window_unavailable"

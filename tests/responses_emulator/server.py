@@ -190,7 +190,7 @@ class Emulator(Provider):
         route = named.get(inside, "other") if handler.command == "POST" else "other"
         try:
             body = json.loads(raw) if raw else None
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         headers = {name.lower(): value for name, value in handler.headers.items()}
         seen = Seen(route, base, handler.command, handler.path, headers, raw, body)

@@ -133,7 +133,7 @@ class Proxy:
             return None, None
         named = header(headers, SCOPE)
         scope_id: Any = named.decode("utf-8", "replace").strip() if named is not None else body.get("prompt_cache_key")
-        if not isinstance(scope_id, str) or not scope_id or "input" not in body:
+        if not isinstance(scope_id, str) or not scope_id or not isinstance(body.get("input"), str | list):
             return None, None
         if body.get("previous_response_id") is not None or body.get("conversation") is not None:
             return None, "client_managed_chain"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
@@ -36,7 +37,8 @@ from reverie.doors.responses.sse import Events
 from reverie.doors.responses.status import Counts
 from reverie.doors.responses.window import keep
 from reverie.host import Host
-from reverie.window import Base, NegativeCache, WindowPolicy
+from reverie.ops.logs import Action, log, where
+from reverie.window import Base, Item, NegativeCache, WindowPolicy
 from reverie.window.engine import Answer, Engine, Keep, Streaming, holds_back, is_closing
 from reverie.window.engine import Send as Step
 
@@ -161,11 +163,13 @@ class _Exchange:
                 except UpstreamFault as fault:
                     if not fault.begun:
                         status = await refuse(self._send, self._windows._upstream, fault.kind, self._headers())
-                except ReverieError:
+                except Exception as fault:
+                    if not isinstance(fault, ReverieError):
+                        log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
                     status = None if not self._sent else 0
         # The caller has its answer; a pass that is due now costs it nothing.
         if completed:
-            with suppress(ReverieError, UpstreamFault):
+            with suppress(Exception):  # it is the next turn's again
                 await self._drive(self._engine.after_turn())
         self._windows._counts.turn(self._engine.diagnostics)
         return status
@@ -178,7 +182,7 @@ class _Exchange:
             raise UpstreamFault(str(answer.error or "upstream_disconnected"))
         if reply.stream is not None:
             return await self._relay(reply)
-        completed = bool(answer.ok and await self._drive(engine.keep(answer.text)))
+        completed = bool(answer.ok and await self._keep(answer.text, None))
         await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
         await self._send({"type": "http.response.body", "body": reply.body})
         return reply.status, completed
@@ -230,15 +234,23 @@ class _Exchange:
                 await self._begin(reply)
                 begun = True
             if any(is_closing(kind) for kind in kinds):  # kept before the caller can act on it
-                self._kept = await self._drive(self._engine.keep(told.response or "", told.output))
+                self._kept = await self._keep(told.response or "", told.output)
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
         if not begun:
             await self._begin(reply)
             await self._pass_on(waiting)
         if told.response is not None and self._kept is None:
-            self._kept = await self._drive(self._engine.keep(told.response, told.output))
+            self._kept = await self._keep(told.response, told.output)
         await self._send({"type": "http.response.body", "body": b""})
         return reply.status, bool(self._kept)
+
+    async def _keep(self, text: str, items: list[Item] | None) -> bool:
+        """Keep an answer. Whatever that meets, the caller gets it."""
+        try:
+            return bool(await self._drive(self._engine.keep(text, items)))
+        except Exception as fault:
+            log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
+            return False
 
     async def _begin(self, reply: Reply) -> None:
         await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
