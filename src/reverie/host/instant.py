@@ -55,6 +55,11 @@ class Instants:
 
         return self._parts.store.read(Scope(actor.tenant, ref), body)
 
+    def position(self, actor: Actor, at: int) -> int:
+        """The last log position at or before an instant."""
+        actor.require(Right.READ)
+        return self._parts.store.read(Scope(actor.tenant), lambda tx: _position(tx, at))
+
 
 def _there(tx: ReadTx, tags: tuple[str, ...], at: int) -> list[Entry]:
     last = _position(tx, at)

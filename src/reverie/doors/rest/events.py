@@ -10,6 +10,7 @@ from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from reverie.core.actor import Right
+from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.doors.rest import wire
 from reverie.doors.rest.call import Call, api, reply
@@ -42,8 +43,8 @@ def events(
     asked: Annotated[wire.EventsAsked, Query()],
     last_event_id: Annotated[str | None, Header(description="Resume a stream after this position.")] = None,
 ) -> Response:
-    after = _start(asked, last_event_id)
-    types = tuple(asked.type) or None
+    after = _start(call, asked, last_event_id)
+    types = tuple(name for name in asked.type if name) or None
     if STREAM in request.headers.get("accept", ""):
         call.actor.require(Right.READ)
         return StreamingResponse(_stream(call, request, after, types), media_type=STREAM)
@@ -51,12 +52,16 @@ def events(
     return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
 
 
-def _start(asked: wire.EventsAsked, last_event_id: str | None) -> int:
+def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> int:
     if last_event_id:
         if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:17]) <= _LARGEST):
             raise Invalid("Last-Event-ID is the id of an event of this stream.", pointer="/Last-Event-ID")
         return int(last_event_id[:17])
-    return next((given for given in (asked.after, asked.since) if given is not None), 0)
+    if asked.after is not None or not asked.since:
+        return asked.after or 0
+    if asked.since.isascii() and asked.since.isdigit() and len(asked.since) < 17:
+        return int(asked.since)
+    return call.host.instants.position(call.actor, from_iso(asked.since, pointer="/since"))
 
 
 async def _stream(call: Call, request: Request, after: int, types: tuple[str, ...] | None) -> AsyncIterator[bytes]:

@@ -229,7 +229,7 @@ class LinksAsked(Asked):
 
 class EventsAsked(Asked):
     after: int | None = Field(default=None, ge=0, le=LARGEST, description="A log position; events after it.")
-    since: int | None = Field(default=None, ge=0, le=LARGEST, description="The same as `after`.")
+    since: str | None = Field(default=None, max_length=64, description="The same as `after`, or an instant.")
     limit: int = Field(default=1000, ge=1, le=10_000)
     type: list[Label] = Field(default_factory=list, description="Only events of these types.")
 

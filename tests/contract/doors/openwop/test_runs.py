@@ -430,3 +430,16 @@ def test_scopes_of_a_key_limit_what_it_may_do_with_runs(seamed: Any) -> None:
             assert (answer.status_code == 403) == (needed != scope), (scope, needed)
             if answer.status_code == 403:
                 assert answer.json()["details"]["scopeRequired"] == needed
+
+
+def test_the_tenant_s_events_are_listed_by_type_and_since_a_position_or_an_instant(acme: Any) -> None:
+    fill(acme, "listed")
+    start(acme, "reverie.memory.compact", inputs={"memoryRef": "listed"})
+    (compacted,) = acme.get("events?type=memory.compacted&since=").json()["events"]
+    assert acme.get(f"events?type=memory.compacted&since={compacted['seq']}").json()["events"] == []
+    before = acme.get(f"events?type=memory.compacted&since={compacted['seq'] - 1}").json()["events"]
+    assert before == [compacted]
+    assert acme.get("events", params={"since": "2020-01-01T00:00:00Z", "type": ""}).json()["events"][0]["seq"] == 1
+    later = acme.get("events", params={"since": "2099-01-01T00:00:00+02:00"})
+    assert later.json()["events"] == []
+    assert acme.get("events?since=yesterday").status_code == 400

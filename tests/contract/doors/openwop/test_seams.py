@@ -262,3 +262,27 @@ def test_the_log_of_a_run_is_read_by_type_and_node(ada: Any) -> None:
     for event in written:
         valid(event, RUN_EVENT)
     assert ada.get(f"{path}?type=memory.written&nodeId=other").json() == {"events": []}
+
+
+@pytest.mark.parametrize(
+    "odd", ["%00", "a%00b", "%F0%9F%90%88", "x" * 2000, "%20", "..%2F..", "%27%3B--", "%25", "a%0Ab"]
+)
+def test_odd_names_are_no_fault_of_the_host(ada: Any, odd: str) -> None:
+    for method, path, body in (
+        ("GET", f"/v1/runs/{odd}", None),
+        ("GET", f"/v1/runs/{odd}/events", None),
+        ("GET", f"/v1/runs/{odd}/events/poll", None),
+        ("POST", f"/v1/runs/{odd}/cancel", None),
+        ("POST", f"/v1/runs/{odd}:fork", {"mode": "replay"}),
+        ("GET", f"/v1/memory/{odd}", None),
+        ("GET", f"/v1/memory/plain?id={odd[:300]}", None),
+        ("GET", f"/v1/memory/plain?tag={odd[:200]}", None),
+        ("GET", f"/v1/host/workspace/files?prefix={odd}", None),
+        ("GET", f"/v1/host/workspace/files/{odd}", None),
+        ("GET", f"/v1/host/sample/test/runs/{odd}/events?type={odd}&nodeId={odd}", None),
+        ("DELETE", f"schedules/{odd}", None),
+    ):
+        answer = ada.send(method, path, **({"json": body} if body else {}))
+        assert answer.status_code in (200, 400, 404), (path, answer.text)
+        if answer.status_code != 200:
+            valid(answer.json(), ERROR)
