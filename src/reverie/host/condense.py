@@ -138,15 +138,19 @@ class Condensing:
 
     def _final(self, actor: Actor, text: str, plan: DreamPlan, rules: Rules, shorter: int | None) -> str:
         """Redacted as a whole (joining may complete a secret), then cut, never the other way round."""
-        try:
-            text = self._gating.clean(actor, text, plan.run, rules)
-        except RedactionFailed:
-            text = "[REDACTED]"
+        text = self._clean(actor, text, plan, rules).strip()
         if shorter is not None and len(text) >= shorter:
             text = _cut(text, max(shorter - 1, 1))
         while len(text.encode()) > MOST_BYTES:
             text = _cut(text, len(text) * 3 // 4)
         return text
+
+    def _clean(self, actor: Actor, text: str, plan: DreamPlan, rules: Rules) -> str:
+        """Text that is built never to come to rest is not worth keeping a COMPACT from its end."""
+        try:
+            return self._gating.clean(actor, text, plan.run, rules)
+        except RedactionFailed:
+            return "[REDACTED]"
 
     def _section(
         self,
@@ -179,7 +183,7 @@ class Condensing:
         told = []
         for entry in entries:
             source = to_source(entry)
-            content = self._gating.clean(actor, source.content, plan.run, rules)
+            content = self._clean(actor, source.content, plan, rules)
             while self._count(content) > most:
                 content = _cut(content, len(content) * 3 // 4)
             told.append(replace(source, content=content))

@@ -37,6 +37,8 @@ ROLE = "compactor"
 MOST_NAMED = 100
 LEASE_MS = 5000
 _POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 60.0
+"""Then it goes on without the lease: at worst the work is done twice and stored once."""
 _PROCESS = uuid.uuid4().hex
 
 
@@ -77,6 +79,8 @@ def _prepare(ready: Ready) -> Work | None:
     if ask.dry_run:
         members = _members(services, entries, borders)
         return Work(0, [Synthesis(c, None) for c in _outline(services, ready, entries, members)])
+    if entries:
+        _room(ready, scope)  # before any lease: who is refused must not keep others waiting
     holder = f"{_PROCESS}-{os.getpid()}-{threading.get_ident()}"
     leases = sorted({f"compact/{services.ref}/{entry.source.session or ''}" for entry in entries})
     for lease in leases:
@@ -84,7 +88,6 @@ def _prepare(ready: Ready) -> Work | None:
     # someone else may have done the work while we waited
     position, entries, borders = read(scope, look) if leases else (0, entries, borders)
     members = _members(services, entries, borders)
-    _room(ready, scope, 0, 0)
     condensing = _condensing(services)
     by_id = {entry.id: entry for entry in entries}
     room = min(condensing.room(ready.rules.policy), 8000)
@@ -130,18 +133,16 @@ def _take(ready: Ready, scope: Scope, lease: str, holder: str) -> None:
     saves double work, while the versions checked inside the transaction keep the work right."""
     parts = ready.services.parts
     seconds = LEASE_MS // 1000 + (ready.rules.policy.model_seconds_per_dream if parts.distillers else 0)
-    while True:
+    patience = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < patience:
         until = parts.clock.now() + seconds * 1000
         if parts.store.write(scope, lambda tx, until=until: tx.claim(lease, holder, until=until)):  # type: ignore[misc]
             return
         time.sleep(_POLL_SECONDS)
 
 
-def _room(ready: Ready, scope: Scope, entries: int, size: int) -> None:
-    def check(tx: ReadTx) -> None:
-        _check_room(ready, tx, entries, size)
-
-    ready.services.parts.store.read(scope, check)
+def _room(ready: Ready, scope: Scope) -> None:
+    ready.services.parts.store.read(scope, lambda tx: _check_room(ready, tx, 1, 1))
 
 
 def _check_room(ready: Ready, tx: ReadTx, entries: int, size: int) -> None:

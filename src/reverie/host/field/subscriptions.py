@@ -141,6 +141,9 @@ def _subscribe(call: Call, wanted: Subscription) -> dict[str, Any]:
     documents.save(
         call.tx, SUBSCRIPTIONS, key_of(agent, key), to_builtins(made), seq=seq, expected=stored[1] if stored else None
     )
+    for old, body, version in documents.each(call.tx, TICKETS):
+        if body["until"] <= call.tx.now:  # nobody came
+            call.tx.drop(TICKETS, old, seq=seq, expected=version)
     ticket = f"{call.actor.tenant}~{secrets.token_urlsafe(32)}"
     body = {"agent": agent, "key": call.actor.key_id, "subscription": key, "until": call.tx.now + TICKET_MS}
     documents.save(call.tx, TICKETS, keyed_hash(call.tx.log_key(), ticket), body, seq=seq, expected=None)
