@@ -1,0 +1,147 @@
+"""Hot queries find their rows by an index that begins with the tenant, under row security too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from tests.postgres import PostgresServer
+
+from reverie.core.entry import Scope
+from reverie.store.conformance import make_entry
+from reverie.store.conformance.lab import put
+from reverie.store.postgres import PostgresStore
+from reverie.store.postgres.rows import SQL, statement
+
+FOUND_BY = {
+    "get": "entry_id",
+    "get_as_of": "entry_id",
+    "scan_newest": "entry_live",
+    "scan_oldest": "entry_live",
+    "scan_tag": "tag_pkey",
+    "scan_all": "entry_pkey",
+    "scan_subject": "entry_subject",
+    "scan_expired": "entry_expiry",
+    "match": "posting_pkey",
+    "pick": "entry_pkey",
+    "pick_briefs": "entry_pkey",
+    "pick_near": "vector_pkey",
+    "best_words": "posting_pkey",
+    "before": "entry_live",
+    "after": "entry_live",
+    "read_log": "event_pkey",
+    "read_run": "event_run",
+    "load": "document_pkey",
+    "documents": "document_pkey",
+}
+BY_POSITION = {
+    "get_any": ("entry_id", (1, "r1", "e40")),
+    "id_taken": ("entry_id", (1, "r1", "e40")),
+    "scan_cold": ("entry_gone", (1, 1, 1)),
+    "vectors_since": ("vector_since", (1, "r1", 0)),
+    "with_vector": ("vector_pkey", (1, "{40}", "r1")),
+    "links_from": ("link_pkey", (1, "r1", "e40")),
+    "links_to": ("link_to", (1, "r1", "e40")),
+    "answer": ("answer_pkey", (1, "k40", 1)),
+    "event_hash": ("event_pkey", (1, 1)),
+    "key": ("api_key_pkey", ("k40",)),
+    "trim_answers": ("answer_until", (1, 1)),
+    "trim_document": ("document_pkey", (1, "s1", "k40", 1)),
+}
+BOUND: dict[str, Any] = {
+    "tenant": 1,
+    "ref": "r1",
+    "id": "e40",
+    "gone": False,
+    "now": 1,
+    "as_of": 1,
+    "at": 2**60,
+    "n": 1,
+    "limit": 10,
+    "tag": "t4",
+    "subject": "s3",
+    "positions": "{40,41}",
+    "words": "{1,2}",
+    "asked": "{1,1}",
+    "entries": 10,
+    "average": 5.0,
+    "memory": 1,
+    "after": 0,
+    "types": None,
+    "run": "r",
+    "skip": 0,
+    "space": "s1",
+    "key": "k40",
+    "version": None,
+    "prefix": "",
+    "beyond": "x",
+    "name": "acme",
+}
+
+
+# Enough rows that it matters which index is used; one entry in ten has left, expires or has a subject.
+FILL = """
+INSERT INTO reverie.entry (tenant, n, ref, id, kind, content, tags, subject, attributes, actor, door, trust, state,
+  created_at, expires_at, pinned, archived, held, version, born_seq, epoch, gone_seq, gone_at)
+SELECT 1, g, 'r' || g % 3, 'e' || g, 'note', 'text', '[]', CASE WHEN g % 10 = 0 THEN 's' || g % 7 END, '{}', 'ada',
+  'rest', 10, 'active', g, CASE WHEN g % 10 = 1 THEN g END, false, false, false, 1, g, 1,
+  CASE WHEN g % 10 = 2 THEN g END, CASE WHEN g % 10 = 2 THEN g END
+FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.vector SELECT 1, 'r' || g % 3, g, g, 'm', 'x' FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.tag SELECT 1, 'r' || g % 3, 't' || g % 50, g FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.link (tenant, ref, from_id, type, to_id, n)
+  SELECT 1, 'r' || g % 3, 'e' || g, 'supports', 'e' || g * 7, g FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.answer SELECT 1, 'k' || g, 'd', 'a', g FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.posting SELECT 1, 1, g % 90, g, 1, 9 FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.document SELECT 1, 's' || g % 3, 'k' || g, 1, 'x', '{}', 1, 1 FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.event (tenant, seq, epoch, at, type, operation, actor, data, prev_hash, hash, run)
+  SELECT 1, g, 1, 1, 't' || g % 9, 'x', 'x', '{}', 'x', 'x', CASE WHEN g % 9 = 0 THEN 'r' || g END
+  FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.api_key SELECT 'k' || g, 't', 'x', 'x', '[]', 1, '[]', 1 FROM generate_series(10, 6000) AS g;
+VACUUM ANALYZE
+"""
+
+
+@pytest.fixture(scope="module")
+def planner(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
+    """A connection inside a tenant, with enough rows to choose between plans."""
+    url = postgres.make_database()
+    store = PostgresStore(url)
+    store.write(Scope("acme", "notes"), lambda tx: put(tx, make_entry(id="a")))
+    store.close()
+    name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+    for part in FILL.split(";\n"):
+        postgres.execute(part, database=name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT set_config('reverie.name', 'acme', false), set_config('reverie.tenant', '1', false)")
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET enable_bitmapscan = off")
+        yield connection
+    postgres.drop_database(url)
+
+
+def plan(connection: psycopg.Connection, sql: bytes, bound: Any) -> str:
+    return "\n".join(row[0] for row in connection.execute(b"EXPLAIN " + sql, bound).fetchall())
+
+
+@pytest.mark.parametrize("name", sorted(FOUND_BY))
+def test_a_hot_query_uses_its_index(planner: psycopg.Connection, name: str) -> None:
+    bound = BOUND | ({"after": ""} if name == "documents" else {})
+    found = plan(planner, statement(name, ("readable",)), bound)
+    assert re.search(rf"using {FOUND_BY[name]} .*\n(?:.*\n)?\s*Index Cond: .*tenant = ", found), found
+    assert "Seq Scan" not in found, found
+
+
+@pytest.mark.parametrize("name", sorted(BY_POSITION))
+def test_a_query_bound_by_position_uses_its_index(planner: psycopg.Connection, name: str) -> None:
+    index, bound = BY_POSITION[name]
+    found = plan(planner, SQL[name], bound)
+    assert f"using {index} " in found, found
+    assert "Seq Scan" not in found, found
+
+
+def test_words_are_read_from_the_index_alone(planner: psycopg.Connection) -> None:
+    assert "Index Only Scan using posting_pkey" in plan(planner, SQL["best_words"], BOUND)
