@@ -191,6 +191,14 @@ def test_a_client_that_chains_by_itself_is_left_alone(make: Make, provider: Emul
     assert raw.headers["x-reverie-window-status"] == "client_managed_chain"
     assert "2 facts" in raw.parse().output_text
     assert lab.status()["requests"]["client_managed_chain"] == 1
+    own = sdk.responses.with_raw_response.create(
+        model=MODEL,
+        input=[{"role": "user", "content": "x"}, {"type": "compaction_trigger"}],
+        store=False,
+        extra_headers=scope,
+    )
+    assert own.headers["x-reverie-window-status"] == "client_compaction"
+    assert [item.type for item in own.parse().output] == ["compaction"]
     assert sdk.responses.retrieve(first.id).id == first.id
 
 

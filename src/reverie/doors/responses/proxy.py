@@ -119,7 +119,7 @@ class Proxy:
     async def _understood(
         self, scope: Scope, caller: Caller, headers: Sequence[Header]
     ) -> tuple[Asked | None, str | None]:
-        """(the request, None) when it belongs to a window; else (None, why it passes through although it could)."""
+        """(the request, None) when it belongs to a window; else (None, why it passes through although it names one)."""
         if header(headers, b"content-encoding") not in (None, b"identity"):
             return None, None
         raw = await caller.look(MOST_BYTES)
@@ -137,6 +137,9 @@ class Proxy:
             return None, None
         if body.get("previous_response_id") is not None or body.get("conversation") is not None:
             return None, "client_managed_chain"
+        items = body["input"] if isinstance(body["input"], list) else []
+        if any(isinstance(item, dict) and item.get("type") == "compaction_trigger" for item in items):
+            return None, "client_compaction"
         if body.get("background"):
             return None, "background"
         left = (b"content-length", b"accept-encoding")

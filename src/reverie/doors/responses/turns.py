@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import httpcore2
@@ -89,7 +91,8 @@ class WindowTurns:
         self._policy = policy
         self._negative = NegativeCache()
         self._counts = counts
-        self._held: OrderedDict[tuple[str, str], Held] = OrderedDict()
+        self._held: OrderedDict[tuple[str, bytes], Held] = OrderedDict()
+        self._secret = secrets.token_bytes(32)  # no credential outlives its request, not even here
 
     def listed(self) -> list[Mapping[str, Any]]:
         """The windows, newest first, without their items."""
@@ -112,12 +115,19 @@ class WindowTurns:
             held = await self._window(asked)
         except ReverieError:
             return None
-        async with held.lock:
+        waited = False
+        async with caller.present():
+            waited = await held.lock.acquire()
+        if not waited:
+            return 0  # it left while others were being answered
+        try:
             return await _Exchange(self, held.engine, asked, caller, send).run()
+        finally:
+            held.lock.release()
 
     async def _window(self, asked: Asked) -> Held:
         account = _account(asked.headers)
-        key = (asked.scope_id, account)
+        key = (asked.scope_id, blake2b(account.encode(), key=self._secret).digest())
         if key in self._held:
             self._held.move_to_end(key)
             return self._held[key]
