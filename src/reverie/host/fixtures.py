@@ -10,6 +10,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Entry, Scope, valid_ref
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
+from reverie.host.injection import Injection
 from reverie.host.parts import Parts
 from reverie.host.read import MAX_PAGE
 from reverie.host.workflow import Work, Workflow
@@ -18,7 +19,7 @@ PROBE_SECRET = "conformance-test-secret"
 _HOUR_MS = 3_600_000
 
 
-def fixtures(parts: Parts) -> dict[str, Workflow]:
+def fixtures(parts: Parts, injection: Injection) -> dict[str, Workflow]:
     """Every fixture by id."""
     prefix = "conformance-agent-memory-"
     bodies: dict[str, Callable[[Work], Mapping[str, Any]]] = {
@@ -28,6 +29,8 @@ def fixtures(parts: Parts) -> dict[str, Workflow]:
         f"{prefix}redaction": _redaction,
         f"{prefix}cross-tenant": lambda work: _cross_tenant(work, parts),
     }
+    if parts.tokens is not None:
+        bodies[f"{prefix}injection-budget"] = lambda work: _injection(work, injection)
     return {name: Workflow(body, fixture=True, ref=_ref_of(name)) for name, body in bodies.items()}
 
 
@@ -88,6 +91,16 @@ def _cross_tenant(work: Work, parts: Parts) -> Mapping[str, Any]:
         found = _as_another(parts, work.actor, ref)
     own = [entry for entry in work.list(ref) if entry.id == written.id]
     return {"ownerEntryId": written.id, "ownerProbe": own, "crossTenantProbe": found}
+
+
+def _injection(work: Work, injection: Injection) -> Mapping[str, Any]:
+    """Three notes, and as many of the newest as a budget of tokens holds; one that is too long alone is left out."""
+    ref, budget = _ref(work), work.inputs.get("tokenBudget", 32)
+    for name, text in (("short", "A short note."), ("long", "A long note. " * 200), ("newest", "The newest note.")):
+        work.put(ref, text, name=name, node="injection-budget-probe")
+    own = [entry for entry in work.list(ref) if entry.source.run == work.run.id]
+    kept = injection.within(own, budget)
+    return {"memoryList": kept, "tokenBudget": budget}
 
 
 def _as_another(parts: Parts, actor: Actor, ref: str) -> list[Entry]:

@@ -69,14 +69,14 @@ class Host:
             parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives, self.commitments
         )
         self.seeding = Seeding(parts, self.rules)
-        self.injection = Injection(parts, self.recall)
         self.instants = Instants(parts)
         self.heartbeats = Heartbeats(parts)
         self.workspace = Workspace(parts, self.rules)
         self.runs = Runs(parts, self.rules, self.writing)
         self.schedules = Schedules(parts, self.rules, self.dreaming, self.consolidating, self.runs)
         self.forks = Forks(parts, self.runs)
-        for name, workflow in workflows(parts, self.passes).items():
+        self.injection = Injection(parts, self.recall)
+        for name, workflow in workflows(parts, self.passes, self.injection).items():
             self.runs.offer(name, workflow)
         self.lineage = Lineage(parts, self.rules, self.archives)
         self.spending = Spending(parts)

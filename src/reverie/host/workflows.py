@@ -9,6 +9,7 @@ from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
 from reverie.host.fixtures import fixtures
+from reverie.host.injection import Injection
 from reverie.host.parts import Parts
 from reverie.host.passes import WORKFLOWS, Passes
 from reverie.host.workflow import Work, Workflow, memory_ref
@@ -16,9 +17,9 @@ from reverie.host.workflow import Work, Workflow, memory_ref
 _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
 
 
-def workflows(parts: Parts, passes: Passes) -> dict[str, Workflow]:
+def workflows(parts: Parts, passes: Passes, injection: Injection) -> dict[str, Workflow]:
     """Every workflow by id."""
-    return {name: _pass(name, parts, passes) for name in WORKFLOWS} | fixtures(parts)
+    return {name: _pass(name, parts, passes) for name in WORKFLOWS} | fixtures(parts, injection)
 
 
 def _pass(name: str, parts: Parts, passes: Passes) -> Workflow:

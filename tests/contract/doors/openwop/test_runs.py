@@ -14,6 +14,7 @@ from reverie.core.run import Interrupted, RunStatus
 ENDS = {"run.completed", "run.failed", "run.cancelled"}
 FIXTURES = [
     "conformance-agent-memory-cross-tenant",
+    "conformance-agent-memory-injection-budget",
     "conformance-agent-memory-redaction",
     "conformance-agent-memory-roundtrip",
     "conformance-agent-memory-ttl",
@@ -114,6 +115,19 @@ def test_another_tenant_s_memory_is_empty(ada: Any, probe: str | None) -> None:
     variables = start(ada, "conformance-agent-memory-cross-tenant", inputs=inputs)["variables"]
     assert [entry["id"] for entry in variables["ownerProbe"]] == [variables["ownerEntryId"]]
     assert variables["crossTenantProbe"] == []
+
+
+def test_an_injection_keeps_to_its_budget_and_cuts_no_entry(ada: Any) -> None:
+    def kept(**inputs: Any) -> list[str]:
+        variables = start(ada, "conformance-agent-memory-injection-budget", inputs=inputs)["variables"]
+        return [entry["id"].rpartition(".")[2] for entry in variables["memoryList"]]
+
+    assert kept() == ["newest", "short"]
+    assert kept(tokenBudget=4) == ["newest"]
+    assert kept(tokenBudget=1) == []
+    assert kept(tokenBudget=5000) == ["newest", "long", "short"]
+    refused = start(ada, "conformance-agent-memory-injection-budget", inputs={"tokenBudget": "x"})
+    assert (refused["status"], refused["error"]["code"]) == ("failed", "validation_error")
 
 
 def test_the_host_s_own_writes_name_no_node(ada: Any) -> None:
