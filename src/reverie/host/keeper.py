@@ -156,14 +156,14 @@ class Keeper:
         meanwhile wins."""
         repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
         try:
-            return self._save_turn(state, turn, repeats, ledger=self.policy.ledger)
-        except QuotaExceeded:
-            return self._save_turn(state, turn, repeats, ledger=False)
+            return self._save_turn(state, turn, repeats)
+        except QuotaExceeded:  # the window goes on; the quota says no to words only
+            return self._save_turn(state, turn, repeats, words=False)
 
-    def _save_turn(self, state: WindowState, turn: Turn, repeats: Sequence[Any], *, ledger: bool) -> WindowState:
+    def _save_turn(self, state: WindowState, turn: Turn, repeats: Sequence[Any], *, words: bool = True) -> WindowState:
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
-            drafts = self._turn_drafts(turn, rules) if ledger else []
-            after = self._checkpoint(state, "server_threshold") if turn.server_items else None
+            drafts = self._turn_drafts(turn, rules) if words and self.policy.ledger else []
+            after = self._checkpoint(state, "server_threshold") if words and turn.server_items else None
             if after is not None:
                 drafts = [*drafts, self._checkpoint_draft(after, rules)]
             prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
@@ -174,7 +174,8 @@ class Keeper:
                 kept: WindowState | None = state
                 if current != state.version:
                     kept = self._merged(document, state, turn, repeats)
-                self._check_quota(tx, rules, prepared)
+                if prepared:
+                    self._check_quota(tx, rules, prepared)
                 receipts = [insert(tx, self._actor, item, operation="TURN") for item in prepared]
                 if kept is None:  # dropped meanwhile
                     fresh = WindowState(scope_id=self.key, base=state.base, policy=self.policy)

@@ -215,3 +215,36 @@ def test_the_text_of_an_item_is_kept_to_the_byte(tmp_path: Path) -> None:
         again = keeper.open(provider="openai", base=Base.of("http://127.0.0.1:1/v1"), account="x")
         assert again.items[1].text == raw
         assert isinstance(again.items[1], Item)
+
+
+def test_a_long_output_becomes_several_entries_and_one_item_again(server: Server) -> None:
+    actor = Actor(tenant=server.caller().tenant, id="local:test")
+    keeper = server.host.windows.keeper(actor, "long")
+    state = keeper.open(provider="openai", base=Base.of("http://127.0.0.1:1/v1"), account="x")
+    words = "é word " * 20_000
+    state.plan([{"role": "user", "content": words}], model="m")
+    keeper.save_turn(state, state.accept({"id": "r", "status": "completed", "output": []}))
+    (item,) = server.host.windows.rebuild(actor, "long", most_tokens=10**6)
+    assert item["content"][0]["text"] == words
+
+
+def test_a_full_quota_keeps_the_window_and_not_the_words(server: Server) -> None:
+    actor = Actor(tenant=server.caller().tenant, id="local:test")
+    a_window(server.host, actor)
+    server.host.rules.set_policy(actor, {"max_entries": 1})
+    keeper = server.host.windows.keeper(actor, "agent-1/task-7")
+    state = keeper.open(provider="openai", base=Base.of("http://127.0.0.1:1/v1"), account="someone")
+    before = len(state.items)
+    state.plan("more", input_is="items", model="m")
+    state = keeper.save_turn(state, state.accept({"id": "r", "status": "completed", "output": []}))
+    again = keeper.open(provider="openai", base=Base.of("http://127.0.0.1:1/v1"), account="someone")
+    assert len(again.items) == before + 1
+
+
+def test_a_window_of_another_tenant_is_not_there(server: Server) -> None:
+    one, two = (Actor(tenant=server.caller().tenant, id="local:test") for _ in range(2))
+    a_window(server.host, one)
+    assert not server.host.windows.all(two).items
+    assert not server.host.windows.drop(two, "agent-1/task-7")
+    keeper = server.host.windows.keeper(two, "agent-1/task-7")
+    assert keeper.open(provider="openai", base=Base.of("http://127.0.0.1:1/v1"), account="someone").items == []
