@@ -44,6 +44,8 @@ _OF_TYPE = {
     "question": "interpretive",
 }
 _CANDIDATES = 60
+_LOOKED_AT, _MOST_TERMS = 2000, 32
+"""Of a long unit its beginning is looked for: a search for thousands of words would hold up every writer."""
 WHY = {
     "number": "the numbers differ",
     "negation": "one denies the other",
@@ -242,7 +244,7 @@ def speaks(entry: Entry) -> bool:
 
 def _alike(tx: ReadTx, entry: Entry) -> list[Entry]:
     """Standing units of the same session that share words with this one."""
-    words = terms(entry.content)
+    words = list(dict.fromkeys(terms(entry.content[:_LOOKED_AT])))[:_MOST_TERMS]
     if not words:
         return []
     where = Filter(session=entry.source.session)

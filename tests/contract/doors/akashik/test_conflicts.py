@@ -100,6 +100,15 @@ def test_agreeing_and_unrelated_units_are_left_alone(boss: Any, mate: Any) -> No
     assert boss("DETECT", {"mode": "scan"})["scan_coverage"]["new_conflicts_found"] == 0
 
 
+def test_a_long_unit_is_recorded_and_summarised_like_any_other(boss: Any, mate: Any) -> None:
+    boss.record(FAST)
+    table = "".join(f"The table lists harbour number {n} with depth {n * 3} metres. " for n in range(900))
+    assert len(mate("RECORD", {**_unit(f"{SLOW} {table}", ""), "relations": []})["conflicts_detected"]) == 1
+    long = mate.record(table)
+    assert boss("COMPACT", {"strategy": "summarize"})["units_affected"] == 1
+    assert boss.unit(long)["archived"] is True
+
+
 def test_archived_units_are_not_looked_at(boss: Any, mate: Any) -> None:
     boss.record(FAST)
     boss("COMPACT", {"strategy": "archive"})
