@@ -115,6 +115,8 @@ class WindowSession:
         if not self._keeps and not self._views:
             self._views.append(list(self.window.engine.state.match))
         for view in reversed(self._views):
+            if not view and self.window.engine.state.items:
+                continue  # taken back to nothing by someone else: it says nothing about this history
             found = align(view, given)
             if found.whole:
                 return given[found.used :]
