@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,7 @@ from reverie.host.rules import RuleBook, Rules
 from reverie.host.spend import SpendGuard
 from reverie.redact.markers import CANONICAL
 
+_MARKER = re.compile(CANONICAL.pattern.decode())
 FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged"}
 """What became of a source, by how its statement was made."""
 
@@ -153,7 +155,10 @@ class Gating:
         text = cleaned(answer.text)
         if not text.strip():
             text = cleaned(joined(work.sources)) if any(s.content.strip() for s in work.sources) else ELLIPSIS
-        text = cut(text, budget - work.input_tokens, self._count)
+        room = budget - work.input_tokens
+        text = cut(text, room, self._count)
+        if distiller is self._extractive:
+            text = with_markers(text, work.sources, room, self._count)
         return Distilled(answer, text, self.unasked(work, text, budget), distiller)
 
     def unasked(self, work: Work, text: str, budget: int) -> GateReport:
@@ -262,6 +267,16 @@ def honest(answer: Answer, work: Work) -> Answer:
 def storable(text: str) -> str:
     """Text without what no store takes: null characters and halves of characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def with_markers(text: str, sources: Sequence[Told], room: int, count: Callable[[str], int]) -> str:
+    """`text` and, where there is room, the markers of its sources that it left out.
+
+    A marker alone tells nothing, so no distiller keeps it; but that something was taken out there is to be seen.
+    """
+    told = dict.fromkeys(marker[0] for source in sources for marker in _MARKER.finditer(source.content))
+    longer = "\n".join([text, *(marker for marker in told if marker not in text)])
+    return longer if count(longer) <= room else text
 
 
 def new_markers(text: str, sources: Sequence[Told], cleaned: Callable[[str], str]) -> bool:

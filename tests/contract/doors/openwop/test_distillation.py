@@ -217,6 +217,14 @@ def test_a_hostile_summariser_reaches_neither_memory_nor_archive(ada: Any) -> No
         assert "[REDACTED:" in body["archive"]["content"]
 
 
+@pytest.mark.parametrize("leak", ["[BYOK:aaa]", "<REDACTED:label>", "x [BYOK:zz] y"])
+def test_a_leak_leaves_a_marker_even_where_it_tells_nothing(ada: Any, leak: str) -> None:
+    body = distil(ada, fresh(), sources=[leak, *FACTS])
+    assert "BYOK" not in json.dumps(body)
+    assert "[REDACTED:" in body["archive"]["content"]
+    assert "Tuesday" in body["archive"]["content"]
+
+
 def test_a_summariser_that_says_too_much_is_cut_to_the_budget(ada: Any) -> None:
     body = distil(ada, planted(ada), summarizerOutput="many words " * 5000, tokenBudget=300)
     assert body["event"]["distillation"]["tokensUsed"] <= 300
