@@ -102,9 +102,9 @@ def test_agreeing_and_unrelated_units_are_left_alone(boss: Any, mate: Any) -> No
 
 def test_a_long_unit_is_recorded_and_summarised_like_any_other(boss: Any, mate: Any) -> None:
     boss.record(FAST)
-    table = "".join(f"The table lists harbour number {n} with depth {n * 3} metres. " for n in range(900))
-    assert len(mate("RECORD", {**_unit(f"{SLOW} {table}", ""), "relations": []})["conflicts_detected"]) == 1
-    long = mate.record(table)
+    chatter = "".join(f"The keeper of lighthouse {chr(97 + n % 26)} waved again. " for n in range(1000))
+    assert len(mate("RECORD", {**_unit(f"{SLOW} {chatter}", ""), "relations": []})["conflicts_detected"]) == 1
+    long = mate.record(chatter)
     assert boss("COMPACT", {"strategy": "summarize"})["units_affected"] == 1
     assert boss.unit(long)["archived"] is True
 
