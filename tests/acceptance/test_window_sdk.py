@@ -31,8 +31,8 @@ from tests.responses_emulator import (
 import reverie
 from reverie.responses import ResponsesWindow, WindowPolicy
 
-TRIGGER = 4000
-CONTEXT = 8000
+TRIGGER = 2000
+CONTEXT = 5000
 TOOLS = [{"type": "function", "name": "step", "parameters": {"type": "object", "properties": {}}}]
 
 
@@ -124,16 +124,16 @@ class Talk:
 @pytest.mark.parametrize(
     ("how", "turns", "policy"),
     [
-        ({}, 81, {}),
-        ({"history": True}, 36, {}),
-        ({"stream": True}, 36, {}),
-        ({"history": True, "stream": True}, 36, {"store": True}),
-        ({}, 36, {"store": True}),
-        ({}, 36, {"mode": "trigger"}),
-        ({}, 36, {"inject_checkpoint": "brief"}),
-        ({}, 36, {"mode": "server_side"}),
-        ({"history": True}, 36, {"mode": "server_side"}),
-        ({}, 36, {"mode": "server_side", "store": True}),
+        ({}, 36, {}),
+        ({"history": True}, 21, {}),
+        ({"stream": True}, 21, {}),
+        ({"history": True, "stream": True}, 21, {"store": True}),
+        ({}, 21, {"store": True}),
+        ({}, 21, {"mode": "trigger"}),
+        ({}, 21, {"inject_checkpoint": "brief"}),
+        ({}, 21, {"mode": "server_side"}),
+        ({"history": True}, 21, {"mode": "server_side"}),
+        ({}, 21, {"mode": "server_side", "store": True}),
     ],
     ids=lambda value: json.dumps(value) if isinstance(value, dict) else str(value),
 )
@@ -151,12 +151,12 @@ def test_a_long_session_stays_bounded_and_forgets_nothing(
         assert len(passes) >= 1
         assert {row["trigger_reason"] for row in passes} == {"server_threshold"}
     else:
-        assert talk.statuses.count("compacted") >= turns // 30
+        assert "compacted" in talk.statuses
 
 
 def test_a_restart_goes_on_where_it_ended(provider: Emulator, memory: reverie.Memory) -> None:
     talk = Talk(opened(provider, memory))
-    for _ in range(36):
+    for _ in range(21):
         talk.window = opened(provider, memory)
         talk.turn()
     assert f"{talk.facts} facts and {talk.outputs} outputs" in talk.heard
@@ -437,7 +437,7 @@ def test_server_side_is_switched_off_after_two_faults(provider: Emulator, memory
 def test_a_server_that_forgets_to_compact_is_helped(provider: Emulator, memory: reverie.Memory) -> None:
     provider.server_skips_tool_turns = True
     talk = Talk(opened(provider, memory, mode="server_side", server_compact_threshold=1500))
-    heard = talk.run(36)
+    heard = talk.run(21)
     assert max(seen.tokens for seen in provider.seen) < CONTEXT
     assert f"{talk.facts} facts and {talk.outputs} outputs" in heard
 
@@ -475,7 +475,7 @@ def test_the_codex_base_is_spoken_to_as_it_demands(provider: Emulator, memory: r
     sdk = OpenAI(api_key=provider.key, base_url=provider.codex_url.removesuffix("/codex"), max_retries=0)
     policy = WindowPolicy(trigger_input_tokens=TRIGGER)
     talk = Talk(ResponsesWindow.open(sdk, store=memory, scope="codex", policy=policy), stream=True)
-    heard = talk.run(36)
+    heard = talk.run(21)
     assert {seen.base for seen in provider.seen} == {"codex"}
     assert not provider.requests("compact")
     assert talk.statuses.count("compacted") >= 1
@@ -507,7 +507,7 @@ async def _async_talk(provider: Emulator, memory: reverie.Memory, *, stream: boo
         sdk, store=memory, scope="async", policy=WindowPolicy(trigger_input_tokens=TRIGGER)
     )
     talk = Talk(window)
-    for _ in range(36):
+    for _ in range(21):
         if stream:
             items = []
             async for event in await window.create(**talk.given(), stream=True):
