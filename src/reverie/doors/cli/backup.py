@@ -40,6 +40,10 @@ def create(
     from reverie.ops.backup import create as make
 
     with session(DEFAULT_TENANT, data, database_url, text=False) as opened, progress("copying") as report:
+        if opened.settings.postgres:  # SQL of one moment, for psql: see docs/postgres.md
+            opened.host.parts.store.backup(str(file), progress=report)
+            _print({"file": str(file), "bytes": file.stat().st_size}, json, f"wrote {file}; read it back with psql")
+            return
         key = opened.settings.key_path
         manifest = make(opened.host, file, open_store=open_store, key=key if with_key else None, progress=report)
     if json:
