@@ -21,7 +21,7 @@ JOBS: Mapping[str, str] = {
     "retain": "destroy what expired or outlived its retention",
     "scan": "look at everything stored with today's redaction rules",
     "recover": "go on with runs whose process died, or end them",
-    "forget": "after a forget: repeat what the ledger names, and clear its traces from the files",
+    "forget": "forget again what the ledger names: after a restore, or when a forget was cut off",
     "commitments": "fire the commitments that came due, or whose condition became true",
 }
 """Every job with its meaning. The names are the same on every store."""
