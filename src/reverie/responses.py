@@ -18,7 +18,18 @@ from typing import Any
 from reverie.core.errors import Invalid
 from reverie.doors.responses.agents import WindowSession
 from reverie.doors.responses.window import AsyncWindow, SyncWindow, window_keeper
-from reverie.window import WindowPolicy, WindowState
+from reverie.window import (
+    WindowPolicy,
+    WindowState,
+    classify_error,
+    diff_continuation,
+    estimate,
+    match_form,
+    safe_boundary,
+    shape_hash,
+    strip_for_compact,
+    validate_replacement,
+)
 
 __all__ = [
     "AsyncWindow",
@@ -28,6 +39,14 @@ __all__ = [
     "WindowPolicy",
     "WindowSession",
     "WindowState",
+    "classify_error",
+    "diff_continuation",
+    "estimate",
+    "match_form",
+    "safe_boundary",
+    "shape_hash",
+    "strip_for_compact",
+    "validate_replacement",
 ]
 
 

@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 def doors() -> list[Door]:
     """The two addresses, ready to be mounted."""
     from reverie.doors.mcp.http import AKASHIK_PATH, MEMORY_PATH, route, status_of
-    from reverie.doors.mcp.toolset import akashik_tools, memory_tools
     from reverie.serve.door import Door
 
     return [
-        Door(name="mcp", prefix=path, routes=[route(path, tools)], status_of=status_of)
-        for path, tools in ((MEMORY_PATH, memory_tools), (AKASHIK_PATH, akashik_tools))
+        Door(name="mcp", prefix=path, routes=[route(path, akashik=akashik)], status_of=status_of)
+        for path, akashik in ((MEMORY_PATH, False), (AKASHIK_PATH, True))
     ]

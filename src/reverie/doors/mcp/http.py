@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import Any
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, RateLimited, ReverieError, Unauthenticated
-from reverie.doors.mcp.toolset import HostTool, make_server
 
 MEMORY_PATH = "/mcp"
 AKASHIK_PATH = "/akashik/mcp"
@@ -22,7 +22,7 @@ def status_of(error: ReverieError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def route(path: str, tools: Callable[[], Sequence[HostTool]]) -> Route:
+def route(path: str, *, akashik: bool) -> Route:
     """The address of a set of tools."""
 
     class Endpoint:
@@ -31,12 +31,21 @@ def route(path: str, tools: Callable[[], Sequence[HostTool]]) -> Route:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             request = Request(scope, receive)
             request.state.route = path
-            state = request.app.state
-            server = make_server(state.host, request.state.actor, tools(), version=request.app.version)
-            manager = StreamableHTTPSessionManager(
-                server, json_response=True, stateless=True, max_request_body_size=state.settings.max_request_bytes
-            )
+            app = request.app
+            manager = await to_thread.run_sync(_manager, app, request.state.actor, akashik)
             async with manager.run():
                 await manager.handle_request(scope, receive, send)
 
     return Route(path, Endpoint(), methods=["POST"])
+
+
+def _manager(app: Any, actor: Actor, akashik: bool) -> Any:
+    """What answers one request. The SDK takes a second to import: whoever asks first waits for it, not every start."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from reverie.doors.mcp.toolset import akashik_tools, make_server, memory_tools
+
+    tools = akashik_tools() if akashik else memory_tools()
+    server = make_server(app.state.host, actor, tools, version=app.version)
+    most = app.state.settings.max_request_bytes
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=most)
