@@ -137,6 +137,8 @@ def test_tail_follows_another_process_until_interrupted(reverie: Run, environmen
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
+        # a test run in the background of a shell passes on that Control-C is ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdout is not None
     assert process.stderr is not None

@@ -14,6 +14,6 @@ import reverie
 if __name__ == "__main__":
     folder, workflow, step = sys.argv[1:4]
     memory = reverie.open(folder)
-    arm(step)
+    arm(step, memory.host.parts.store)
     memory.host.runs.start(memory.actor, workflow, inputs={"memoryRef": "bot"})
     memory.close()

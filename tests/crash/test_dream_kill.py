@@ -87,7 +87,7 @@ def test_after_a_crash_the_lease_ends_and_the_next_run_starts_clean(make_target:
 def test_killed_at_random_moments_a_dream_is_whole_or_nothing(make_target: Callable[..., str]) -> None:
     pick = random.Random(20261115)
     outcomes = set()
-    for turn in range(500 if SOAK else 8):
+    for turn in range(500 if SOAK else 4):
         folder = make_target(str(turn))
         ids = fill(folder)
         dream_and_die(folder, f"after-{pick.uniform(1, 60):.2f}")
