@@ -55,12 +55,17 @@ def measure(*, quick: bool) -> dict[str, Any]:
             read_all(children, results, Path(folder), size)
         for child in children.values():
             child.close()
-        dreams = {str(workers): dreams_per_second(server, workers, quick=quick) for workers in (1, 2, 4)}
+        dreams = {
+            str(entries): {
+                str(workers): dreams_per_second(server, workers, entries=entries, quick=quick) for workers in (1, 2, 4)
+            }
+            for entries in (60, 600)
+        }
     return {"results": results, "absent": absent, "versions": versions, "dreams": dreams, "machine": machine()}
 
 
-def dreams_per_second(server: Any, workers: int, *, quick: bool) -> float:
-    """How many dreams so many worker processes make in a second: jobs of several tenants, 60 entries each."""
+def dreams_per_second(server: Any, workers: int, *, entries: int, quick: bool) -> float:
+    """How many dreams of so many entries so many worker processes make in a second, for several tenants."""
     import reverie
     from reverie.core.job import Job
     from reverie.worker.engine import EngineQueue
@@ -73,7 +78,7 @@ def dreams_per_second(server: Any, workers: int, *, quick: bool) -> float:
                 memory.ref(f"memory-{at}").put_many([
                     f"Service {n} of team {number} listens on port {7000 + n * 7 + at}; we decided it on day {n}. "
                     "Thanks everyone for the good and long talk about it, which was a pleasure for all of us."
-                    for n in range(60)
+                    for n in range(entries)
                 ])  # fmt: skip
     queue = EngineQueue(url, per_tenant=4)
     command = [sys.executable, "-m", "reverie.doors.cli.main", "worker", "--concurrency", "2", "--database-url", url]
@@ -124,9 +129,11 @@ def table(report: dict[str, Any]) -> str:
             cells.append("-" if value is None else f"{value:,.0f}/s" if figure == "per_second" else f"{value:.1f} ms")
         if any(cell != "-" for cell in cells):
             lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    dreams = report["dreams"]
-    lines += ["", "Dreams of 60 entries: " + ", ".join(f"{dreams[n]:.1f}/s with {n} workers" for n in dreams) + "."]
-    lines.append(f"From 1 to 2 workers: {dreams['2'] / dreams['1'] / 2:.0%} of twice as many.")
+    lines.append("")
+    for entries, speed in report["dreams"].items():
+        by_workers = ", ".join(f"{speed[n]:.1f}/s with {n} workers" for n in speed)
+        share = f"{speed['2'] / speed['1'] / 2:.0%}"
+        lines.append(f"Dreams of {entries} entries: {by_workers}; from 1 to 2 workers {share} of twice as many.")
     lines += [f"- {TITLES[peer]}: {reason}" for peer, reason in report["absent"].items()]
     lines += ["", "Machine: " + "; ".join(f"{name} {value}" for name, value in report["machine"].items()) + "."]
     return "\n".join(lines)
