@@ -18,6 +18,8 @@ from reverie.dream.tokens import tokenize
 
 _FEWEST_WORDS = 4
 """Shorter sentences share their frame by chance."""
+_BEFORE_THE_VALUE = 3
+"""Words that say what the value is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ def _frame(source: Source) -> tuple[object, ...] | None:
     tokens = [token for token in tokenize(source.content) if token.word]
     frame = tuple("#" if token.varies and not token.negates else token.stem for token in tokens)
     told = sum(word != "#" for word in frame)
-    if "#" not in frame or told < _FEWEST_WORDS:
+    # Two values that differ, or one near the beginning, name different things: deploy number 3 is not deploy number 4.
+    if frame.count("#") != 1 or told < _FEWEST_WORDS or frame.index("#") < _BEFORE_THE_VALUE:
         return None
     return (source.speaker, source.kind, source.tags, frame)
 

@@ -444,6 +444,15 @@ def test_a_hold_blocks_a_forget_visibly(host: Host, ada: Actor) -> None:
     assert texts(host, ada)
 
 
+def test_consolidation_keeps_what_is_told_of_different_things(host: Host, ada: Actor, clock: HandClock) -> None:
+    for number in range(4):
+        put(host, ada, [Draft(content=f"Deploy number {number} took {number * 7 + 3} minutes in all.")])
+        put(host, ada, [Draft(content=f"Wagon {number} was painted green by the crew.")])
+        clock.advance(1000)
+    done = host.consolidating.run(ada, "bot")
+    assert (done.input_count, done.output_count) == (8, 8)
+
+
 def test_consolidation_merges_supersedes_and_is_idempotent(host: Host, ada: Actor, clock: HandClock) -> None:
     by = Source(actor="clerk")
     for text in (
