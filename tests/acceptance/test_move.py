@@ -94,7 +94,6 @@ def content(store: Store) -> dict[str, Any]:
                 found[f"{tenant.name}/{table.name}"] = [
                     tuple(map(_plain, row)) for row in transfer.stream(tenant, table)
                 ]
-            found[f"{tenant.name}/words"] = list(transfer.indexed(tenant))
         return found
     finally:
         transfer.close()

@@ -11,6 +11,7 @@ from reverie.core.event import NewEvent
 from reverie.host.field.faults import Faults
 from reverie.host.parts import Parts
 from reverie.host.write import searchable_text
+from reverie.recall.lexical import terms
 from reverie.store.contract import WriteTx
 
 _BATCH = 200
@@ -45,27 +46,28 @@ class Reindexing:
             found = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.unembedded(embedder.name, limit=_BATCH))
             if not found:
                 return done
-            vectors = embedder.embed([searchable_text(entry) for entry in found])
+            texts = [searchable_text(entry) for entry in found]
+            rows = list(zip(found, map(terms, texts), embedder.embed(texts), strict=True))
             made = 0
             for ref in sorted({entry.ref for entry in found}):
-                own = [(entry, vector) for entry, vector in zip(found, vectors, strict=True) if entry.ref == ref]
+                own = [row for row in rows if row[0].ref == ref]
                 made += self._store(actor, ref, embedder.name, own)
             if not made:  # all of them changed meanwhile; the next call looks again
                 return done
             done += made
 
-    def _store(self, actor: Actor, ref: str, model: str, rows: Sequence[tuple[Entry, bytes]]) -> int:
+    def _store(self, actor: Actor, ref: str, model: str, rows: Sequence[tuple[Entry, list[str], bytes]]) -> int:
         def body(tx: WriteTx) -> int:
             same = []
-            for entry, vector in rows:
-                current = tx.get(entry.id)
-                if current is not None and current.version == entry.version:
-                    same.append((entry, vector))
+            for row in rows:
+                current = tx.get(row[0].id)
+                if current is not None and current.version == row[0].version:
+                    same.append(row)
             if same:
                 data = {"ref": ref, "entries": len(same), "model": model}
                 seq = tx.append(NewEvent("memory.indexed", "INDEX", actor.id, data=data))
-                for entry, vector in same:
-                    tx.index(entry.id, seq=seq, terms=None, vector=(model, vector))
+                for entry, words, vector in same:
+                    tx.index(entry.id, seq=seq, terms=words, vector=(model, vector))
                     if entry.state is EntryState.PENDING:
                         event = NewEvent(
                             "memory.enriched",

@@ -18,12 +18,9 @@ from msgspec import Struct
 
 from reverie.core.errors import Conflict, StoreCorrupt
 from reverie.host import Host, Parts
-from reverie.host.write import searchable_text
-from reverie.recall.lexical import terms
 from reverie.settings import Settings
 from reverie.store.contract import Store
-from reverie.store.rows import to_entry
-from reverie.store.transfer import ENTRY, EVENT, TABLES, Row, Table, TenantRow, Transfer
+from reverie.store.transfer import EVENT, TABLES, Row, Table, TenantRow, Transfer
 
 Progress = Callable[[int, int], None]
 MARK = "moving"
@@ -161,7 +158,6 @@ class _Move:
                 self._events(tenant)
             else:
                 self._sync(tenant, table)
-        self._words(tenant)
         # the head goes last, and only as far as the events that were copied: a reader of the target sees a whole log
         self._into.set_head(self._head(tenant))
 
@@ -196,29 +192,12 @@ class _Move:
                 changed.append(key)
         for at in range(0, len(gone), _BATCH):
             self._into.drop(tenant, table, gone[at : at + _BATCH])
-        if table is ENTRY and changed:  # a changed text has other words
-            indexed = set(self._into.indexed(tenant))
-            self._into.unindex(tenant, [key[0] for key in changed if key[0] in indexed])
         for at in range(0, len(changed), _BATCH):
             self._put(tenant, table, self._out.rows(tenant, table, changed[at : at + _BATCH]))
 
     def _put(self, tenant: TenantRow, table: Table, rows: list[Row]) -> None:
         self._into.put(tenant, table, rows)
         self._rows += len(rows)
-
-    def _words(self, tenant: TenantRow) -> None:
-        """Index in the target what is indexed in the source: the same words, so the same ranking."""
-        wanted, have = set(self._out.indexed(tenant)), set(self._into.indexed(tenant))
-        for batch in _batches(iter(sorted(have - wanted))):
-            self._into.unindex(tenant, batch)
-        missing = sorted(wanted - have)
-        at = ENTRY.columns.index
-        for start in range(0, len(missing), _BATCH):
-            keys = [(n,) for n in missing[start : start + _BATCH]]
-            rows = self._into.rows(tenant, ENTRY, keys)
-            words = [(row[at("n")], row[at("ref")], terms(searchable_text(to_entry(row)))) for row in rows]
-            self._into.index(tenant, words)
-            self._progress(start, len(missing))
 
     def _verify_whole(self) -> dict[str, int]:
         """Verify every tenant of the copy by its log; returns how far each is sound.

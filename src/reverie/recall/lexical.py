@@ -1,9 +1,7 @@
 """Words: what is indexed of a text, and what is asked of the index.
 
 Every store indexes the same terms, made here, so a search finds the same entries on every store. A term has
-only the characters a-z, 0-9, `_` and letters or digits beyond ASCII; it never contains white space. Terms may
-therefore be joined by spaces in an FTS5 column (tokenizer `unicode61`, `remove_diacritics 0`,
-`tokenchars '_'`) or put into a PostgreSQL tsvector as they are.
+only the characters a-z, 0-9, `_` and letters or digits beyond ASCII; it never contains white space.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class ReadTx(Protocol):
         """Every ref of the tenant that has readable entries, with their number, by name."""
 
     def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
-        """The best entries by BM25 over any of `terms`, under the tenant's own statistics."""
+        """The best entries by BM25 over any of `terms`, under the statistics of this memory alone."""
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         """The best entries by cosine with an int8 vector; exact. Only vectors of `vector`'s length take part."""
@@ -148,7 +148,7 @@ class WriteTx(ReadTx, Protocol):
         """Change what may change; the version goes up by one. `expected` is the version the caller saw, else Conflict.
 
         Reads as of an earlier position stay as they were. An entry that becomes unreadable leaves the indexes and
-        gets `gone_seq`; one that becomes readable again must be put back with `index`.
+        gets `gone_seq`; one that becomes readable again is found by nothing until it is put back with `index`.
         """
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: tuple[str, bytes] | None) -> None:

@@ -1,7 +1,7 @@
 """Moving memory from one store to another, row by row, as it is.
 
-Ids, positions, sequence numbers, hashes, versions and times stay what they were: nothing is written anew but the word
-index, which every store keeps in its own form. Rows have the same columns in the same order on every store.
+Ids, positions, sequence numbers, hashes, versions and times stay what they were: nothing is written anew. Rows have the
+same columns in the same order on every store.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ TABLES = (
     ENTRY,
     _table("absence", "n gone_seq", "back_seq", "n gone_seq back_seq"),
     _table("link", "n", "note", "ref from_id type to_id note n"),
-    _table("vector", "n", "seq", "ref seq n model data"),
+    _table("recall", "ref n", "seq", "ref n seq again words model vector"),
     _table("document", "space key version", "seq", "space key version body meta updated_at seq"),
     _table("answer", "key", "until", "key digest answer until"),
 )
-"""Every table that is copied. Tags come with their entries, words are made anew, leases end by themselves."""
-BOOLEANS = frozenset({"pinned", "archived", "held"})
+"""Every table that is copied. Tags come with their entries, leases end by themselves."""
+BOOLEANS = frozenset({"pinned", "archived", "held", "again"})
 
 
 class TenantRow(Struct, frozen=True):
@@ -86,7 +86,7 @@ class Transfer(Protocol):
         """Make settings and API keys these, and no others."""
 
     def counts(self, tenant: TenantRow) -> Mapping[str, int]:
-        """Rows by table, and `words`: the entries in the word index."""
+        """Rows by table."""
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
         """(key, stamp) of every row by key, from one snapshot; `after` leaves out keys up to it."""
@@ -97,9 +97,6 @@ class Transfer(Protocol):
     def rows(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> list[Row]:
         """The rows of these keys."""
 
-    def indexed(self, tenant: TenantRow) -> Iterator[int]:
-        """The positions in the word index, ascending."""
-
     def make(self, tenant: TenantRow) -> None:
         """Make the tenant under its number with an empty log, unless it is there."""
 
@@ -108,12 +105,6 @@ class Transfer(Protocol):
 
     def drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
         """Take rows out."""
-
-    def index(self, tenant: TenantRow, words: Sequence[tuple[int, str, Sequence[str]]]) -> None:
-        """Put (position, ref, terms) into the word index."""
-
-    def unindex(self, tenant: TenantRow, positions: Sequence[int]) -> None:
-        """Take positions out of the word index."""
 
     def set_head(self, tenant: TenantRow) -> None:
         """Move the head of the tenant's log: the last step of a copy."""

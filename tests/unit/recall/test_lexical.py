@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,20 +68,6 @@ def test_terms_have_only_word_characters(text):
             assert character in "abcdefghijklmnopqrstuvwxyz0123456789_" or (
                 not character.isascii() and unicodedata.category(character)[0] in "LN"
             ), (term, character)
-
-
-@settings(deadline=None)
-@given(st.text(alphabet=st.characters(codec="utf-8", max_codepoint=0x2FFF), max_size=60))
-def test_every_term_is_one_token_of_fts5(text):
-    found = terms(text)
-    if not found:
-        return
-    db = apsw.Connection(":memory:")
-    db.execute("create virtual table f using fts5(b, tokenize=\"unicode61 remove_diacritics 0 tokenchars '_'\")")
-    db.execute("insert into f values (?)", (" ".join(found),))
-    for term in set(found):
-        if all(character.isascii() or character.islower() for character in term):
-            assert db.execute("select count(*) from f where f match ?", (f'"{term}"',)).fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,7 @@ def rows_put_back_change_nothing(lab: Lab) -> None:
     try:
         (tenant,) = transfer.tenants()
         before = {table.name: list(transfer.stream(tenant, table)) for table in TABLES}
-        assert {name: len(rows) for name, rows in before.items()} == {
-            name: count for name, count in transfer.counts(tenant).items() if name != "words"
-        }
+        assert {name: len(rows) for name, rows in before.items()} == transfer.counts(tenant)
         for table in TABLES:
             assert [key for key, _ in transfer.stamps(tenant, table)] == [
                 table.key_of(row) for row in before[table.name]
@@ -34,7 +32,6 @@ def rows_put_back_change_nothing(lab: Lab) -> None:
             if table.name != "event":
                 transfer.put(tenant, table, before[table.name])
         assert {table.name: list(transfer.stream(tenant, table)) for table in TABLES} == before
-        assert list(transfer.indexed(tenant)) == sorted(row[0] for row in before["entry"])
     finally:
         transfer.close()
 

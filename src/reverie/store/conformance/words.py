@@ -1,4 +1,4 @@
-"""Words: BM25 over any of the terms, under the tenant's own statistics."""
+"""Words: BM25 over any of the terms, under the statistics of one memory."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from psycopg import Cursor
 from reverie.core.event import genesis
 from reverie.core.query import Head
 from reverie.store.postgres.pool import Connection
-from reverie.store.postgres.rows import SQL, array
+from reverie.store.postgres.rows import SQL
 from reverie.store.rows import positions_of
 
 Row = tuple[Any, ...]
@@ -33,19 +33,17 @@ class Tenant:
         "entries",
         "epoch",
         "hash",
-        "indexed",
         "log_key",
         "n",
         "position",
         "rules_seq",
         "seq",
-        "tokens",
     )
 
     def __init__(self, row: Row) -> None:
         self.n, self.log_key, self.seq, self.epoch, own_hash = row[:5]
         self.hash = own_hash.hex()
-        self.entries, self.bytes, self.rules_seq, self.position, self.indexed, self.tokens = row[5:11]
+        self.entries, self.bytes, self.rules_seq, self.position = row[5:9]
         self.position = max(self.position, positions_of(self.n)[0])
 
     def head(self) -> Head:
@@ -55,12 +53,12 @@ class Tenant:
     def state(self) -> Row:
         """All that may change."""
         head = (self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
-        return (*head, self.position, self.indexed, self.tokens)
+        return (*head, self.position)
 
     def back_to(self, state: Row) -> None:
         """Undo changes since `state` was taken."""
         self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq = state[:6]
-        self.position, self.indexed, self.tokens = state[6:]
+        self.position = state[6]
 
 
 class Batch:
@@ -78,8 +76,8 @@ class Batch:
         self.waiting: Work = []
         self.new_ids: set[tuple[str, str]] = set()
         self.answers: dict[str, tuple[str, bytes]] = {}
-        self.rewritten: set[str] = set()
-        """Memories whose vectors were destroyed."""
+        self.destroyed = False
+        """Whether text was destroyed, so that the server has to clear away old rows."""
         self.kept = 0
         """Bodies whose work stays."""
 
@@ -119,11 +117,7 @@ def send_all(connection: Connection, work: Work) -> None:
             connection.execute(*item)
             continue
         for sql, rows in item.items():
-            if sql is SQL["add_postings"]:
-                columns = list(zip(*rows, strict=True))
-                connection.execute(sql, (rows[0][0], *(array(column) for column in columns[1:])))
-            else:
-                _insert(connection, sql, rows)
+            _insert(connection, sql, rows)
 
 
 def _insert(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:

@@ -11,24 +11,6 @@ e.version, e.born_seq, e.epoch, e.gone_seq
 -- As much of an entry as a ranking needs, in the order of Brief.
 e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session
 
--- name: ranking
--- BM25 with the constants and statistics of FTS5: k1 1.2, b 0.75; a word that most entries have weighs next to nothing.
--- Each share is a whole number of 2^-41, so that their sum is exact in any order of adding.
-asked AS (
-  SELECT u.word, u.asked FROM unnest(%(words)s::bigint[], %(asked)s::bigint[]) AS u (word, asked)
-), found AS MATERIALIZED (
-  SELECT p.word, p.n, p.memory, p.times, p.length FROM reverie.posting AS p
-  WHERE p.tenant = %(tenant)s AND p.word = ANY(%(words)s::bigint[])
-), weight AS (
-  SELECT f.word, a.asked * CASE WHEN %(entries)s > 2 * count(*)
-    THEN ln((%(entries)s - count(*) + 0.5)::float8 / (count(*) + 0.5)::float8) ELSE 1e-6 END AS idf
-  FROM found AS f JOIN asked AS a ON a.word = f.word GROUP BY f.word, a.asked
-), ranking AS (
-  SELECT f.n, sum(floor(w.idf * f.times * 2.2
-    / (f.times + 1.2 * (0.25 + f.length * (0.75 / %(average)s::float8))) * 2199023255552::float8)) AS score
-  FROM found AS f JOIN weight AS w ON w.word = f.word WHERE f.memory = %(memory)s GROUP BY f.n
-)
-
 -- name: filter_readable
 -- What an ordinary read shows.
 e.state IN ('active', 'contested', 'pending_enrichment') AND NOT e.archived
@@ -83,23 +65,23 @@ set_config('reverie.control', %(control)s, true)
 
 -- name: head
 -- The tip of the tenant's log; from here on the transaction sees the tenant's rows.
-SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, indexed, tokens,
+SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position,
 set_config('reverie.tenant', n::text, true) FROM reverie.tenant WHERE name = %(name)s
 
 -- name: lock_head
 -- The same, held until the transaction ends: other writers of this tenant wait here.
-SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, indexed, tokens,
+SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position,
 set_config('reverie.tenant', n::text, true) FROM reverie.tenant WHERE name = %(name)s FOR NO KEY UPDATE
 
 -- name: add_tenant
 -- A new tenant, unless another transaction was first.
-INSERT INTO reverie.tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, indexed, tokens,
-created_at) VALUES (%s, %s, 0, 0, %s, 0, 0, 0, 0, 0, 0, %s) ON CONFLICT (name) DO NOTHING
+INSERT INTO reverie.tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, created_at)
+VALUES (%s, %s, 0, 0, %s, 0, 0, 0, 0, %s) ON CONFLICT (name) DO NOTHING
 
 -- name: set_head
 -- Move the tip of a tenant's log.
-UPDATE reverie.tenant SET seq = %s, epoch = %s, hash = %s, entries = %s, bytes = %s, rules_seq = %s, position = %s,
-indexed = %s, tokens = %s WHERE n = %s
+UPDATE reverie.tenant SET seq = %s, epoch = %s, hash = %s, entries = %s, bytes = %s, rules_seq = %s, position = %s
+WHERE n = %s
 
 -- name: event_hash
 -- What the log has at a position.
@@ -202,18 +184,6 @@ AND {filter}
 SELECT ref, count(*) FROM reverie.entry WHERE tenant = %s AND gone_seq IS NULL AND state <> 'draft'
 AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref ORDER BY ref
 
--- name: best_words
--- The best positions, whatever their entries are now.
-WITH {ranking}
-SELECT n, score FROM ranking ORDER BY score DESC, n LIMIT %(limit)s
-
--- name: match
--- The best entries that match.
-WITH {ranking}
-SELECT {brief}, r.score FROM ranking AS r JOIN reverie.entry AS e ON e.n = r.n
-WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND {filter}
-ORDER BY r.score DESC, e.n LIMIT %(limit)s
-
 -- name: pick
 -- Entries at the given positions that match.
 SELECT {columns} FROM reverie.entry AS e
@@ -225,12 +195,6 @@ AND {filter}
 SELECT {brief} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
 AND {filter}
-
--- name: pick_near
--- The same, and still with a vector: a held matrix may know vectors that are gone.
-SELECT {brief} FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
-AND EXISTS (SELECT 1 FROM reverie.vector AS v WHERE v.tenant = e.tenant AND v.n = e.n) AND {filter}
 
 -- name: before
 -- The readable entry before each position in its ref, by time and then by insertion.
@@ -250,18 +214,21 @@ SELECT e.n,
 FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s
 
--- name: vectors_since
--- Vectors of a memory indexed after a log position.
-SELECT seq, n, data FROM reverie.vector WHERE tenant = %s AND ref = %s AND seq > %s ORDER BY seq
+-- name: index_rows
+-- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
+SELECT n, words, vector FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s
+UNION ALL
+SELECT n, words, vector FROM reverie.recall
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s
 
--- name: with_vector
--- Which of the given positions of a memory have a vector.
-SELECT v.n FROM reverie.vector AS v WHERE v.tenant = %s AND v.n = ANY(%s::bigint[]) AND v.ref = %s
+-- name: index_gone
+-- Entries of a memory that left it after a log position.
+SELECT n FROM reverie.entry WHERE tenant = %s AND gone_seq > %s AND ref = %s
 
 -- name: index_state
 -- Readable entries, and those of them with a vector of a model.
-SELECT count(*), count(v.n) FROM reverie.entry AS e
-LEFT JOIN reverie.vector AS v ON v.tenant = e.tenant AND v.n = e.n AND v.model = %(model)s
+SELECT count(*), count(r.n) FROM reverie.entry AS e
+LEFT JOIN reverie.recall AS r ON r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n AND r.model = %(model)s
 WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e.gone_seq IS NULL
 AND e.state <> 'draft' AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 
@@ -270,7 +237,8 @@ AND e.state <> 'draft' AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 SELECT {columns} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e.gone_seq IS NULL
 AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
-AND NOT EXISTS (SELECT 1 FROM reverie.vector AS v WHERE v.tenant = e.tenant AND v.n = e.n AND v.model = %(model)s)
+AND NOT EXISTS (SELECT 1 FROM reverie.recall AS r
+  WHERE r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n AND r.model = %(model)s)
 ORDER BY e.n LIMIT %(limit)s
 
 -- name: add_event
@@ -284,24 +252,21 @@ INSERT INTO reverie.entry (n, tenant, ref, id, kind, content, tags, subject, att
 run, node, trust, state, created_at, expires_at, pinned, archived, held, version, born_seq, epoch, long_id)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 
--- name: add_words
--- Keep which words an entry is indexed by.
-INSERT INTO reverie.words (tenant, n, length, words) VALUES (%s, %s, %s, %s)
+-- name: add_recall
+-- What a new entry is found by.
+INSERT INTO reverie.recall (tenant, ref, n, seq, again, words, model, vector)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 
--- name: add_postings
--- Index the words of entries.
-INSERT INTO reverie.posting (tenant, memory, word, n, times, length)
-SELECT %s, u.* FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[]) AS u
+-- name: set_recall
+-- Index an entry again; words or vector that are not given stay.
+INSERT INTO reverie.recall AS r (tenant, ref, n, seq, again, words, model, vector)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (tenant, ref, n) DO UPDATE SET seq = excluded.seq, again = true, words = coalesce(excluded.words, r.words),
+model = coalesce(excluded.model, r.model), vector = coalesce(excluded.vector, r.vector)
 
--- name: drop_words
--- Take an entry's words out of the index; how many there were.
-WITH gone AS (
-  DELETE FROM reverie.words WHERE tenant = %(tenant)s AND n = %(n)s RETURNING length, words
-), out AS (
-  DELETE FROM reverie.posting AS p USING (SELECT unnest(words) AS word FROM gone) AS w
-  WHERE p.tenant = %(tenant)s AND p.word = w.word AND p.n = %(n)s
-)
-SELECT length FROM gone
+-- name: drop_recall
+-- Take an entry out of the index.
+DELETE FROM reverie.recall WHERE tenant = %s AND ref = %s AND n = %s
 
 -- name: add_tag
 -- Tag an entry.
@@ -310,14 +275,6 @@ INSERT INTO reverie.tag (tenant, ref, tag, n) VALUES (%s, %s, %s, %s) ON CONFLIC
 -- name: drop_tag
 -- Take a tag off an entry.
 DELETE FROM reverie.tag WHERE tenant = %s AND ref = %s AND tag = %s AND n = %s
-
--- name: add_vector
--- Index the vector of an entry.
-INSERT INTO reverie.vector (tenant, ref, seq, n, model, data) VALUES (%s, %s, %s, %s, %s, %s)
-
--- name: drop_vector
--- Take an entry's vector out.
-DELETE FROM reverie.vector WHERE tenant = %s AND n = %s
 
 -- name: change
 -- What may change in an entry.

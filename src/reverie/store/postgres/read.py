@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
+from reverie.store.index import Found, IndexCache
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import (
     READABLE,
     SQL,
     array,
     filter_parts,
-    hashed_words,
-    memory_number,
     short_id,
     statement,
 )
@@ -31,32 +29,26 @@ from reverie.store.rows import (
     to_entry,
     to_event,
 )
-from reverie.store.vectors import VectorCache
+from reverie.store.words import ask
 
 Row = tuple[Any, ...]
-_UNIT = 127.0 * 127.0
-"""The product of a vector with itself: vectors rest with this length."""
-_SHARE = 2.0**-41
-"""What one is in the sums of `ranking`."""
 _LAST_CHARACTER = "\U0010ffff"
 
 
 class PostgresReadTx:
     """One snapshot of one scope. `_tenant` is None when the tenant has never been written: everything is empty."""
 
-    def __init__(self, connection: Connection, scope: Scope, now: int, cache: VectorCache, row: Row | None) -> None:
+    def __init__(self, connection: Connection, scope: Scope, now: int, cache: IndexCache, row: Row | None) -> None:
         self.scope = scope
         self.now = now
         self._connection = connection
-        self._cache = cache
+        self._indexes = cache
         self._tenant: int | None = None
         self._log_key = b""
         self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
-        self._indexed, self._tokens = 0, 0
         if row is not None:
             self._tenant, self._log_key = row[0], row[1]
             self._head = Head(row[2], row[3], row[4].hex(), row[5], row[6], row[7])
-            self._indexed, self._tokens = row[9], row[10]
 
     def _fetch(self, sql: bytes, bound: Any) -> list[Row]:
         return self._connection.execute(sql, bound, binary=True).fetchall()
@@ -76,10 +68,6 @@ class PostgresReadTx:
 
     def log_key(self) -> bytes:
         return self._log_key
-
-    def _statistics(self) -> tuple[int, int]:
-        """(entries, words) of the word index."""
-        return self._indexed, self._tokens
 
     def get(self, entry_id: str, *, as_of: int | None = None, where: Filter | None = None) -> Entry | None:
         where = where or READABLE
@@ -135,46 +123,31 @@ class PostgresReadTx:
     def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:
             return []
-        entries, tokens = self._statistics()
-        if not entries:
-            return []
-        words: Counter[int] = hashed_words(terms, self._log_key)
-        bound = {
-            "tenant": self._tenant,
-            "words": array(list(words)),
-            "asked": array(list(words.values())),
-            "entries": entries,
-            "average": tokens / entries,
-            "memory": memory_number(self._ref),
-        }
-        if where != READABLE:
-            rows = self._filtered("match", where, ref=self._ref, limit=limit, **bound)
-            return [Match(Brief(*row[:-1]), row[-1] * _SHARE) for row in rows]
-        # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up.
-        wanted = limit
-        while True:
-            found = self._fetch(SQL["best_words"], bound | {"limit": wanted})
-            briefs = self.briefs([n for n, _ in found], where)
-            kept = [Match(briefs[n], score * _SHARE) for n, score in found if n in briefs]
-            if len(kept) >= limit or len(found) < wanted:
-                return kept[:limit]
-            wanted *= 4
+        words = ask(terms, self._log_key)
+        return self._cache.match(self, (self._tenant, self._ref), words, where, limit)
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not any(vector):
             return []
-        tenant, ref, wanted = self._tenant, self._ref, limit
-        head, since = self.head().seq, self._vectors_since
-        while True:
-            found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=head, since=since)
-            rows = self._filtered("pick_near", where, ref=ref, positions=array([p for p, _ in found]))
-            entries = {row[0]: Brief(*row) for row in rows}
-            kept = [Match(entries[p], score / _UNIT) for p, score in found if p in entries]
-            if len(kept) >= limit or len(found) < wanted:
-                if len(kept) * 4 < len(found) and where == READABLE:
-                    self._cache.forget(tenant, ref)  # mostly rows that are gone: read anew next time
-                return kept[:limit]
-            wanted *= 4
+        return self._cache.nearest(self, (self._tenant, self._ref), vector, where, limit)
+
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
+        if self._tenant is None or not positions:
+            return {}
+        return self._cache.cosines(self, (self._tenant, self._ref), vector, positions)
+
+    @property
+    def _cache(self) -> IndexCache:
+        return self._indexes
+
+    def index_rows(self, *, after: int, since: int) -> Found:
+        """For the index cache: see `IndexedTx`."""
+        bound = {"tenant": self._tenant, "ref": self._ref, "after": after, "since": since}
+        return self._fetch(SQL["index_rows"], bound)
+
+    def index_gone(self, *, since: int) -> list[int]:
+        """For the index cache: see `IndexedTx`."""
+        return [row[0] for row in self._fetch(SQL["index_gone"], (self._tenant, since, self._ref))]
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         before, after = self._walk("before", positions, steps), self._walk("after", positions, steps)
@@ -201,18 +174,6 @@ class PostgresReadTx:
     def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
         rows = self._filtered("pick", where, ref=self._ref, positions=array(positions))
         return {row[0]: to_entry(row) for row in rows}
-
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
-        if self._tenant is None or not positions:
-            return {}
-        known = [row[0] for row in self._fetch(SQL["with_vector"], (self._tenant, array(positions), self._ref))]
-        found = self._cache.products(
-            self._tenant, self._ref, vector, known, head=self.head().seq, since=self._vectors_since
-        )
-        return {position: product / _UNIT for position, product in found.items()}
-
-    def _vectors_since(self, seq: int) -> Any:
-        return self._fetch(SQL["vectors_since"], (self._tenant, self._ref, seq))
 
     def index_state(self, model: str) -> tuple[int, int]:
         bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +11,7 @@ from reverie.core.query import Filter
 from reverie.store.sql import load_queries
 
 _RAW = load_queries("reverie.store.postgres")
-_PARTS = ("columns", "brief", "ranking")
+_PARTS = ("columns", "brief")
 READABLE = Filter()
 QUERIES = {
     name: sql.format(filter="{filter}", **{part: _RAW[part] for part in _PARTS})
@@ -72,24 +71,6 @@ def short_id(entry_id: str) -> str:
 def long_id(entry_id: str, short: str) -> str | None:
     """The id itself, when an index knows it by its digest."""
     return None if short == entry_id else entry_id
-
-
-def hashed_words(terms: Iterable[str], key: bytes) -> Counter[int]:
-    """How often each word occurs. A word is a hash under the tenant's key: the index holds no text."""
-    blake2b = hashlib.blake2b
-    counts = Counter(terms)
-    return Counter(
-        {
-            int.from_bytes(blake2b(term.encode(), digest_size=8, key=key).digest(), "big", signed=True): times
-            for term, times in counts.items()
-        }
-    )
-
-
-@lru_cache(maxsize=4096)
-def memory_number(ref: str) -> int:
-    """A number that stands for a ref in the word index; entries are looked up by the ref itself."""
-    return int.from_bytes(hashlib.sha256(ref.encode()).digest()[:4], "big", signed=True)
 
 
 def array(numbers: Sequence[int]) -> str:

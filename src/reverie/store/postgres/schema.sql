@@ -24,7 +24,7 @@ CREATE TABLE reverie.api_key (
 );
 
 -- The head of a tenant's log. A write locks its row first, so commits are in the order of the log and tenants never
--- wait for each other. indexed, tokens: how many entries the word index has, and how many words.
+-- wait for each other.
 CREATE TABLE reverie.tenant (
   n integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text COLLATE "C" NOT NULL UNIQUE,
@@ -36,8 +36,6 @@ CREATE TABLE reverie.tenant (
   bytes bigint NOT NULL,
   rules_seq bigint NOT NULL,
   position bigint NOT NULL,
-  indexed bigint NOT NULL,
-  tokens bigint NOT NULL,
   created_at bigint NOT NULL
 ) WITH (fillfactor = 50);
 
@@ -141,38 +139,23 @@ $$;
 CREATE TRIGGER event_is_final BEFORE UPDATE OR DELETE ON reverie.event
 FOR EACH ROW EXECUTE FUNCTION reverie.event_is_final();
 
--- The word index: which entries have a word, and how often. A word is a keyed hash, so the index holds no text. `memory`
--- is a hash of the ref. All of it is in the primary key's index, which is read without the table.
-CREATE TABLE reverie.posting (
-  tenant integer NOT NULL,
-  memory integer NOT NULL,
-  word bigint NOT NULL,
-  n bigint NOT NULL,
-  times integer NOT NULL,
-  length integer NOT NULL,
-  PRIMARY KEY (tenant, word, n) INCLUDE (memory, times, length)
-);
-
--- The words of each indexed entry, so that they can be taken out again.
-CREATE TABLE reverie.words (
-  tenant integer NOT NULL,
-  n bigint NOT NULL,
-  length integer NOT NULL,
-  words bigint[] NOT NULL,
-  PRIMARY KEY (tenant, n)
-);
-
--- int8 vectors; seq: when it was indexed.
-CREATE TABLE reverie.vector (
+-- What an entry is found by, in one row: its words, hashed under the tenant's key, and its vector (int8). seq: when it
+-- was indexed; again: whether that was later than when it was stored. What came since is read from the end; what was
+-- indexed again by the index.
+CREATE TABLE reverie.recall (
   tenant integer NOT NULL,
   ref text COLLATE "C" NOT NULL,
-  seq bigint NOT NULL,
   n bigint NOT NULL,
-  model text COLLATE "C" NOT NULL,
-  data bytea NOT NULL,
-  PRIMARY KEY (tenant, n)
+  seq bigint NOT NULL,
+  again boolean NOT NULL,
+  words bytea,
+  model text COLLATE "C",
+  vector bytea,
+  PRIMARY KEY (tenant, ref, n)
 );
-CREATE INDEX vector_since ON reverie.vector (tenant, ref, seq);
+CREATE INDEX recall_again ON reverie.recall (tenant, ref, seq) WHERE again;
+-- vectors do not shrink: trying costs time
+ALTER TABLE reverie.recall ALTER COLUMN vector SET STORAGE EXTERNAL, ALTER COLUMN words SET STORAGE EXTERNAL;
 
 -- Versioned state that is not memory. body is NULL in a tombstone.
 CREATE TABLE reverie.document (
@@ -214,8 +197,8 @@ DO $$
 DECLARE
   part text;
 BEGIN
-  FOREACH part IN ARRAY ARRAY['entry', 'absence', 'tag', 'link', 'event', 'posting', 'words', 'vector', 'document',
-    'answer', 'lease']
+  FOREACH part IN ARRAY ARRAY['entry', 'absence', 'tag', 'link', 'event', 'recall', 'document', 'answer',
+    'lease']
   LOOP
     EXECUTE format('ALTER TABLE reverie.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', part);
     EXECUTE format('CREATE POLICY own ON reverie.%I USING '

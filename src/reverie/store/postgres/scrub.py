@@ -14,7 +14,7 @@ import psycopg
 from reverie.store.postgres.pool import connect
 
 PAUSE_SECONDS = 2.0
-_TABLES = "entry, reverie.tag, reverie.link, reverie.document, reverie.words, reverie.posting, reverie.vector"
+_TABLES = "entry, reverie.tag, reverie.link, reverie.document, reverie.recall"
 _VACUUM = f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) reverie.{_TABLES}".encode()
 
 

@@ -15,6 +15,7 @@ from reverie.core.entry import Scope
 from reverie.core.errors import StoreError, StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
+from reverie.store.index import IndexCache
 from reverie.store.postgres.control import PostgresControlTx
 from reverie.store.postgres.dump import dump
 from reverie.store.postgres.faults import AGAIN, lost, translate
@@ -25,7 +26,6 @@ from reverie.store.postgres.rows import SQL
 from reverie.store.postgres.scrub import Scrubber
 from reverie.store.postgres.transfer import PostgresTransfer
 from reverie.store.postgres.writer import ATTEMPTS, Writer, give_back, limits
-from reverie.store.vectors import VectorCache
 
 T = TypeVar("T")
 POOL_SIZE = 16
@@ -54,7 +54,7 @@ class PostgresStore:
     ) -> None:
         self._url = url
         self._clock = clock or SystemClock()
-        self._cache = VectorCache()
+        self._cache = IndexCache()
         self._process = os.getpid()
         self._closed = False
         try:
@@ -65,7 +65,7 @@ class PostgresStore:
             error = translate(fault)
             raise error from fault
         self._scrubber = Scrubber(url)
-        self._writer = Writer(self._pool, self._clock, self._cache, self._scrubber.owe)
+        self._writer = Writer(self._pool, self._clock, self._scrubber.owe)
 
     def _at_home(self) -> None:
         """Connections do not survive a fork."""

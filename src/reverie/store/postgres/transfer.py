@@ -12,7 +12,7 @@ from psycopg import sql
 
 from reverie.store.postgres.faults import MOVED
 from reverie.store.postgres.pool import Connection
-from reverie.store.postgres.rows import SQL, array, hashed_words, long_id, memory_number, short_id
+from reverie.store.postgres.rows import SQL, long_id, short_id
 from reverie.store.postgres.writer import limits
 from reverie.store.transfer import ENTRY, TABLES, Row, Table, TenantRow
 
@@ -61,10 +61,8 @@ class PostgresTransfer:
 
     def counts(self, tenant: TenantRow) -> Mapping[str, int]:
         with self._transaction(tenant.name, tenant.n) as db:
-            names = [*(table.name for table in TABLES), "words"]
-            return {
-                name: _one(db, f"SELECT count(*) FROM reverie.{name} WHERE tenant = %s", tenant.n) for name in names
-            }
+            count = "SELECT count(*) FROM reverie.{} WHERE tenant = %s"
+            return {table.name: _one(db, count.format(table.name), tenant.n) for table in TABLES}
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
         width = len(table.key)
@@ -103,17 +101,12 @@ class PostgresTransfer:
             bound = (tenant.n, *(value for one in keys for value in one))
             return db.execute(query.encode(), bound, binary=True).fetchall()
 
-    def indexed(self, tenant: TenantRow) -> Iterator[int]:
-        with self._transaction(tenant.name, tenant.n) as db:
-            found = db.execute("SELECT n FROM reverie.words WHERE tenant = %s ORDER BY n", (tenant.n,)).fetchall()
-        return iter([row[0] for row in found])
-
     def make(self, tenant: TenantRow) -> None:
         with self._transaction(tenant.name, tenant.n) as db:
             db.execute(
                 "INSERT INTO reverie.tenant (n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, "
-                "indexed, tokens, created_at) OVERRIDING SYSTEM VALUE "
-                "VALUES (%s, %s, %s, 0, 0, '', 0, 0, 0, 0, 0, 0, %s) ON CONFLICT (name) DO NOTHING",
+                "created_at) OVERRIDING SYSTEM VALUE "
+                "VALUES (%s, %s, %s, 0, 0, '', 0, 0, 0, 0, %s) ON CONFLICT (name) DO NOTHING",
                 (tenant.n, tenant.name, tenant.log_key, tenant.created_at),
             )
             db.execute(
@@ -161,29 +154,11 @@ class PostgresTransfer:
             delete = f"DELETE FROM reverie.{table.name} WHERE tenant = %s AND {same}"
             cursor.executemany(delete.encode(), [(tenant.n, *key) for key in keys])
 
-    def index(self, tenant: TenantRow, words: Sequence[tuple[int, str, Sequence[str]]]) -> None:
-        with self._transaction(tenant.name, tenant.n) as db, db.pipeline():
-            for position, ref, terms in words:
-                hashed, length = hashed_words(terms, tenant.log_key), len(terms) + 1
-                db.execute(SQL["add_words"], (tenant.n, position, length, array(list(hashed))))
-                if hashed:
-                    size = len(hashed)
-                    columns = ([memory_number(ref)] * size, list(hashed), [position] * size, list(hashed.values()))
-                    arrays = [array(column) for column in (*columns, [length] * size)]
-                    db.execute(SQL["add_postings"], (tenant.n, *arrays))
-
-    def unindex(self, tenant: TenantRow, positions: Sequence[int]) -> None:
-        with self._transaction(tenant.name, tenant.n) as db:
-            for position in positions:
-                db.execute(SQL["drop_words"], {"tenant": tenant.n, "n": position})
-
     def set_head(self, tenant: TenantRow) -> None:
         with self._transaction(tenant.name, tenant.n) as db:
             last = _one(db, "SELECT coalesce(max(n), 0) FROM reverie.entry WHERE tenant = %s", tenant.n)
-            indexed = _one(db, "SELECT count(*) FROM reverie.words WHERE tenant = %s", tenant.n)
-            tokens = _one(db, "SELECT coalesce(sum(length), 0) FROM reverie.words WHERE tenant = %s", tenant.n)
             head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq)
-            db.execute(SQL["set_head"], (*head, last, indexed, int(tokens), tenant.n))
+            db.execute(SQL["set_head"], (*head, last, tenant.n))
 
     @contextmanager
     def stopped(self) -> Iterator[Callable[[], None]]:

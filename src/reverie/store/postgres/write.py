@@ -12,11 +12,12 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Head
+from reverie.store.index import IndexCache
 from reverie.store.postgres.batch import Batch, Row, Work, merge
 from reverie.store.postgres.read import PostgresReadTx
-from reverie.store.postgres.rows import SQL, array, hashed_words, long_id, memory_number, short_id
+from reverie.store.postgres.rows import SQL, long_id, short_id
 from reverie.store.rows import encode, to_entry, to_row
-from reverie.store.vectors import VectorCache
+from reverie.store.words import pack
 
 Vector = tuple[str, bytes]
 
@@ -29,7 +30,6 @@ class PostgresWriteTx(PostgresReadTx):
         self._held = batch.held
         self.scope = scope
         self.now = batch.now
-        self._cache = VectorCache()  # of its own: what it reads may yet be undone
         self._tenant = self._held.n
         self._log_key = self._held.log_key
         self._first_seq = self._held.seq + 1
@@ -96,8 +96,10 @@ class PostgresWriteTx(PostgresReadTx):
     def head(self) -> Head:
         return self._held.head()
 
-    def _statistics(self) -> tuple[int, int]:
-        return self._held.indexed, self._held.tokens
+    @property
+    def _cache(self) -> IndexCache:
+        """Nothing is held: what this body reads may yet change, and be undone."""
+        return IndexCache()
 
     def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
         held = self._held
@@ -153,22 +155,9 @@ class PostgresWriteTx(PostgresReadTx):
         held.bytes += len(entry.content.encode())
         for tag in entry.tags:
             self._add("add_tag", (held.n, entry.ref, tag, entry.position))
-        self._add_index(entry, seq, terms, vector)
+        row = (held.n, entry.ref, entry.position, seq, False, pack(terms, held.log_key), *(vector or (None, None)))
+        self._add("add_recall", row)
         return entry
-
-    def _add_index(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
-        held = self._held
-        if terms is not None:
-            words = hashed_words(terms, held.log_key)
-            length = len(terms) + 1  # FTS5 counts the word that stands for the ref
-            self._add("add_words", (held.n, entry.position, length, array(list(words))))
-            memory = memory_number(entry.ref)
-            for word, times in words.items():
-                self._add("add_postings", (held.n, memory, word, entry.position, times, length))
-            held.indexed += 1
-            held.tokens += length
-        if vector is not None:
-            self._add("add_vector", (held.n, entry.ref, seq, entry.position, *vector))
 
     def _stored(self, entry_id: str) -> Entry:
         rows = self._fetch(SQL["get_any"], (self._tenant, self._ref, short_id(entry_id)))
@@ -213,10 +202,11 @@ class PostgresWriteTx(PostgresReadTx):
         if readable:
             if before.gone_seq is not None:
                 self._later("add_absence", (self._tenant, before.position, before.gone_seq, seq))
+                self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
             after = msgspec.structs.replace(after, gone_seq=None)
         elif before.gone_seq is None:
             after = msgspec.structs.replace(after, gone_seq=seq)
-            self._drop_index(before, words=True, vector=True)
+            self._drop_recall(before)
         bound = (
             after.state.value,
             after.archived,
@@ -234,23 +224,21 @@ class PostgresWriteTx(PostgresReadTx):
         self._later("change", bound)
         return after
 
-    def _drop_index(self, entry: Entry, *, words: bool, vector: bool) -> None:
-        if vector:
-            self._later("drop_vector", (self._tenant, entry.position))
-        if words:
-            self._save()
-            rows = self._fetch(SQL["drop_words"], {"tenant": self._tenant, "n": entry.position})
-            for (length,) in rows:
-                self._held.indexed -= 1
-                self._held.tokens -= length
+    def _drop_recall(self, entry: Entry) -> None:
+        self._later("drop_recall", (self._tenant, entry.ref, entry.position))
+
+    def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
+        """What is None stays as it was."""
+        words = None if terms is None else pack(terms, self._log_key)
+        bound = (self._tenant, entry.ref, entry.position, seq, True, words, *(vector or (None, None)))
+        self._later("set_recall", bound)
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         self._logged(seq)
         entry = self._stored(entry_id)
         if entry.gone_seq is not None:
             raise NotFound("This entry is not readable, so it is not indexed.")
-        self._drop_index(entry, words=terms is not None, vector=vector is not None)
-        self._add_index(entry, seq, terms, vector)
+        self._set_recall(entry, seq, terms, vector)
 
     def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None) -> None:
         self._logged(seq)
@@ -266,10 +254,10 @@ class PostgresWriteTx(PostgresReadTx):
             self._later("drop_tag", (self._tenant, before.ref, tag, before.position))
         for tag in entry.tags:
             self._later("add_tag", (self._tenant, before.ref, tag, before.position))
-        self._drop_index(before, words=True, vector=True)
+        self._drop_recall(before)
         if before.gone_seq is None:
-            self._add_index(before, seq, terms, vector)
-        self._batch.rewritten.add(before.ref)
+            self._set_recall(before, seq, terms, vector)
+        self._batch.destroyed = True
 
     def purge(self, entry_id: str, *, seq: int) -> int:
         self._logged(seq)
@@ -280,10 +268,10 @@ class PostgresWriteTx(PostgresReadTx):
             self._later("drop_tag", (self._tenant, entry.ref, tag, entry.position))
         self._later("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": short_id(entry.id)})
         self._later("purge", (seq, self.now, self._tenant, entry.position))
-        self._drop_index(entry, words=True, vector=True)
+        self._drop_recall(entry)
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
-        self._batch.rewritten.add(entry.ref)
+        self._batch.destroyed = True
         return entry.byte_size
 
     def link(self, link: Link) -> None:

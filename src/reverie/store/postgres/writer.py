@@ -30,7 +30,6 @@ from reverie.store.postgres.faults import AGAIN, lost, translate
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL
 from reverie.store.postgres.write import PostgresWriteTx
-from reverie.store.vectors import VectorCache
 
 MOST_IN_A_BATCH = 128
 ATTEMPTS = 5
@@ -85,14 +84,11 @@ class _Unsure(Exception):
 class Writer:
     """Every write of this process goes through it."""
 
-    def __init__(
-        self, pool: ConnectionPool[Connection], clock: Clock, cache: VectorCache, destroyed: Callable[[], None]
-    ) -> None:
+    def __init__(self, pool: ConnectionPool[Connection], clock: Clock, destroyed: Callable[[], None]) -> None:
         self._pool = pool
         self._destroyed = destroyed
         """To be called after text was destroyed."""
         self._clock = clock
-        self._cache = cache
         self._lock = threading.Condition()
         self._lanes: dict[str, _Lane] = {}
         self._inside: set[int] = set()
@@ -202,9 +198,7 @@ class Writer:
                     raise
                 if ended != "COMMIT":  # the transaction had failed, and a body hid it
                     raise StoreError("The database undid the transaction.")
-                for ref in batch.rewritten:
-                    self._cache.forget(batch.held.n, ref)
-                if batch.rewritten:
+                if batch.destroyed:
                     self._destroyed()
         finally:
             give_back(self._pool, connection)

@@ -124,21 +124,6 @@ WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone
 SELECT ref, count(*) FROM entry WHERE tenant = ? AND gone_seq IS NULL AND state <> 'draft'
 AND (expires_at IS NULL OR expires_at > ?) GROUP BY ref ORDER BY ref
 
--- name: other_ref
--- Whether a tenant has another memory than this one.
-SELECT EXISTS (SELECT 1 FROM entry WHERE tenant = ?1 AND ref < ?2)
-OR EXISTS (SELECT 1 FROM entry WHERE tenant = ?1 AND ref > ?2)
-
--- name: best_words
--- The best positions of a tenant's word index, whatever their entries are now.
-SELECT rowid, rank FROM {words} WHERE {words} MATCH :query ORDER BY rank, rowid LIMIT :limit
-
--- name: match
--- Candidates by words: the FTS table of the tenant gives BM25 (lower is better there), the join keeps what may be seen.
-SELECT {brief}, w.rank FROM {words} AS w JOIN entry AS e ON e.n = w.rowid
-WHERE w.{words} MATCH :query AND e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
-ORDER BY w.rank, e.n LIMIT :limit
-
 -- name: pick
 -- Entries at the given positions that match.
 SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
@@ -148,12 +133,6 @@ WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 -- The same in brief.
 SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
-
--- name: pick_near
--- The same, and still with a vector: a held matrix may know vectors that are gone.
-SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
-WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL
-AND EXISTS (SELECT 1 FROM vector AS v WHERE v.n = e.n) AND {filter}
 
 -- name: before
 -- The readable entry before each position in its ref, by time and then by insertion. First the same instant is asked for
@@ -182,27 +161,31 @@ SELECT p.value,
 FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref
 
--- name: vectors_since
--- Vectors of a memory indexed after a log position.
-SELECT seq, n, data FROM vector WHERE tenant = ? AND ref = ? AND seq > ? ORDER BY seq, n
+-- name: index_rows
+-- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
+SELECT n, words, vector FROM recall WHERE tenant = :tenant AND ref = :ref AND n > :after
+UNION ALL
+SELECT n, words, vector FROM recall INDEXED BY recall_again
+WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
 
--- name: with_vector
--- Which of the given positions have a vector. The index alone tells.
-SELECT v.n FROM json_each(?) AS p CROSS JOIN vector AS v INDEXED BY vector_entry ON v.n = p.value
-WHERE v.tenant = ? AND v.ref = ?
+-- name: index_gone
+-- Entries of a memory that left it after a log position.
+SELECT n FROM entry INDEXED BY entry_gone WHERE tenant = ? AND gone_seq > ? AND ref = ?
 
 -- name: index_state
 -- Readable entries, and those of them with a vector of a model.
-SELECT count(*), count(v.n) FROM entry AS e
-LEFT JOIN vector AS v ON v.n = e.n AND v.model = (SELECT k FROM model WHERE name = :model)
+SELECT count(*), count(r.n) FROM entry AS e
+LEFT JOIN recall AS r ON r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n
+AND r.model = (SELECT k FROM model WHERE name = :model)
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND e.state <> 'draft'
 AND (e.expires_at IS NULL OR e.expires_at > :now)
 
 -- name: unembedded
 -- Readable entries without a vector of a model.
 SELECT {columns} FROM entry AS e
-LEFT JOIN vector AS v ON v.n = e.n AND v.model = (SELECT k FROM model WHERE name = :model)
-WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND v.n IS NULL
+LEFT JOIN recall AS r ON r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n
+AND r.model = (SELECT k FROM model WHERE name = :model)
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND r.n IS NULL
 AND (e.expires_at IS NULL OR e.expires_at > :now)
 ORDER BY e.n LIMIT :limit
 
@@ -218,19 +201,6 @@ SELECT name FROM tenant ORDER BY name
 -- A new tenant with an empty log.
 INSERT INTO tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at)
 VALUES (?, ?, 0, 0, ?, 0, 0, 0, ?)
-RETURNING n
-
--- name: make_words
--- The word index of one tenant: its own table, so that no tenant's words move another's ranking.
-CREATE VIRTUAL TABLE {words} USING fts5(scope, body, tokenize = "unicode61 remove_diacritics 0 tokenchars '_'")
-
--- name: scrub_words
--- Words that are taken out are gone from the index at once.
-INSERT INTO {words} ({words}, rank) VALUES ('secure-delete', 1)
-
--- name: rank_words
--- Only the body counts for the rank.
-INSERT INTO {words} ({words}, rank) VALUES ('rank', 'bm25(0.0, 1.0)')
 
 -- name: set_head
 -- Move the tip of a tenant's log.
@@ -251,13 +221,19 @@ INSERT INTO entry (n, tenant, ref, id, kind, content, tags, subject, attributes,
 trust, state, created_at, expires_at, pinned, archived, held, version, born_seq, epoch)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: add_words
--- Index the words of an entry.
-INSERT INTO {words} (rowid, scope, body) VALUES (?, ?, ?)
+-- name: add_recall
+-- What a new entry is found by.
+INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: drop_words
--- Take an entry's words out of the index.
-DELETE FROM {words} WHERE rowid = ?
+-- name: set_recall
+-- Index an entry again; words or vector that are not given stay.
+INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, ref, n) DO UPDATE SET seq = excluded.seq, again = 1, words = coalesce(excluded.words, words),
+model = coalesce(excluded.model, model), vector = coalesce(excluded.vector, vector)
+
+-- name: drop_recall
+-- Take an entry out of the index.
+DELETE FROM recall WHERE tenant = ? AND ref = ? AND n = ?
 
 -- name: add_tag
 -- Tag an entry.
@@ -266,14 +242,6 @@ INSERT OR IGNORE INTO tag (tenant, ref, tag, n) VALUES (?, ?, ?, ?)
 -- name: drop_tag
 -- Take a tag off an entry.
 DELETE FROM tag WHERE tenant = ? AND ref = ? AND tag = ? AND n = ?
-
--- name: add_vector
--- Index the vector of an entry.
-INSERT INTO vector (tenant, ref, seq, n, model, data) VALUES (?, ?, ?, ?, ?, ?)
-
--- name: drop_vector
--- Take an entry's vector out.
-DELETE FROM vector WHERE n = ? AND tenant = ?
 
 -- name: model
 -- The number of an embedding model.

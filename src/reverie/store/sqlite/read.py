@@ -10,6 +10,7 @@ import apsw
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
+from reverie.store.index import Found, IndexCache
 from reverie.store.rows import (
     FIRST,
     LAST,
@@ -22,18 +23,16 @@ from reverie.store.rows import (
     to_event,
 )
 from reverie.store.sql import load_queries
-from reverie.store.sqlite.rows import filter_parameters, scope_token
-from reverie.store.vectors import VectorCache
+from reverie.store.sqlite.rows import filter_parameters
+from reverie.store.words import ask
 
 _RAW = load_queries("reverie.store.sqlite")
 _FRAGMENTS = ("columns", "brief", "filter", "readable")
-_UNIT = 127.0 * 127.0
-"""The product of a vector with itself: vectors rest with this length."""
 
 
 def _assembled(condition: str) -> dict[str, str]:
     fragments = {part: _RAW[part] for part in ("columns", "brief")}
-    fragments |= {"filter": _RAW[condition], "words": "{words}"}
+    fragments["filter"] = _RAW[condition]
     return {name: sql.format(**fragments) for name, sql in _RAW.items() if name not in _FRAGMENTS}
 
 
@@ -47,11 +46,11 @@ READABLE = Filter()
 class SqliteReadTx:
     """One snapshot of one scope. `tenant` is None when the tenant has never been written: everything is empty."""
 
-    def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: VectorCache) -> None:
+    def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: IndexCache) -> None:
         self.scope = scope
         self.now = now
         self._connection = db
-        self._cache = cache
+        self._indexes = cache
         self._tenant: int | None = None
         self._log_key = b""
         self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
@@ -137,43 +136,32 @@ class SqliteReadTx:
     def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:
             return []
-        phrases = ['"' + term.replace('"', "") + '"' for term in terms]
-        scope, query = "", f"body : ({' OR '.join(phrases)})"
-        if self._db.execute(QUERIES["other_ref"], (self._tenant, self._ref)).get:
-            scope = f"scope : {scope_token(self._ref)} AND "  # half as much work again, so only where needed
-        table = f"words_{self._tenant}"
-        if where != READABLE:
-            bound = {"tenant": self._tenant, "ref": self._ref, "query": scope + query, "limit": limit}
-            rows = self._db.execute(QUERIES["match"].format(words=table), filter_parameters(where, self.now) | bound)
-            return [Match(Brief(*row[:-1]), -row[-1]) for row in rows]
-        # Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up: at
-        # 100,000 entries 14 ms instead of 34 for joining every entry that has one of the words.
-        sql = QUERIES["best_words"].format(words=table)
-        wanted = limit
-        while True:
-            found: list[Any] = self._db.execute(sql, {"query": scope + query, "limit": wanted}).fetchall()
-            entries = self.briefs([n for n, _ in found], where)
-            kept = [Match(entries[n], -rank) for n, rank in found if n in entries]
-            if len(kept) >= limit or len(found) < wanted:
-                return kept[:limit]
-            wanted *= 4
+        words = ask(terms, self._log_key)
+        return self._cache.match(self, (self._tenant, self._ref), words, where, limit)
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not any(vector):
             return []
-        tenant, ref, wanted = self._tenant, self._ref, limit
+        return self._cache.nearest(self, (self._tenant, self._ref), vector, where, limit)
 
-        head, since = self.head().seq, self._vectors_since
-        while True:
-            found = self._cache.nearest(tenant, ref, vector, limit=wanted, head=head, since=since)
-            rows = self._filtered("pick_near", where, ref=ref, positions=encode([p for p, _ in found]))
-            entries = {row[0]: Brief(*row) for row in rows}
-            kept = [Match(entries[p], score / _UNIT) for p, score in found if p in entries]
-            if len(kept) >= limit or len(found) < wanted:
-                if len(kept) * 4 < len(found) and where == READABLE:
-                    self._cache.forget(tenant, ref)  # mostly rows that are gone: read anew next time
-                return kept[:limit]
-            wanted *= 4
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
+        if self._tenant is None or not positions:
+            return {}
+        return self._cache.cosines(self, (self._tenant, self._ref), vector, positions)
+
+    @property
+    def _cache(self) -> IndexCache:
+        return self._indexes
+
+    def index_rows(self, *, after: int, since: int) -> Found:
+        """For the index cache: see `IndexedTx`."""
+        bound = {"tenant": self._tenant, "ref": self._ref, "after": after, "since": since}
+        rows: Any = self._db.execute(QUERIES["index_rows"], bound)
+        return rows  # type: ignore[no-any-return]
+
+    def index_gone(self, *, since: int) -> list[int]:
+        """For the index cache: see `IndexedTx`."""
+        return [row[0] for row in self._db.execute(QUERIES["index_gone"], (self._tenant, since, self._ref))]
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         before, after = self._walk("before", positions, steps), self._walk("after", positions, steps)
@@ -201,19 +189,6 @@ class SqliteReadTx:
     def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
         rows = self._filtered("pick", where, ref=self._ref, positions=encode(list(positions)))
         return {row[0]: to_entry(row) for row in rows}
-
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
-        if self._tenant is None or not positions:
-            return {}
-        bound = (encode(list(positions)), self._tenant, self._ref)
-        known = [row[0] for row in self._db.execute(QUERIES["with_vector"], bound)]
-        found = self._cache.products(
-            self._tenant, self._ref, vector, known, head=self.head().seq, since=self._vectors_since
-        )
-        return {position: product / _UNIT for position, product in found.items()}
-
-    def _vectors_since(self, seq: int) -> Any:
-        return self._db.execute(QUERIES["vectors_since"], (self._tenant, self._ref, seq))
 
     def index_state(self, model: str) -> tuple[int, int]:
         bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from functools import lru_cache
 from typing import Any
 
 from reverie.core.query import Filter
@@ -28,9 +26,3 @@ def filter_parameters(where: Filter, now: int) -> dict[str, Any]:
         "tags": encode(list(where.tags)) if where.tags else None,
         "any_tags": None if where.any_tags is None else encode(list(where.any_tags)),
     }
-
-
-@lru_cache(maxsize=4096)
-def scope_token(ref: str) -> str:
-    """A word that stands for a ref in the word index."""
-    return "r" + hashlib.sha256(ref.encode()).hexdigest()[:15]

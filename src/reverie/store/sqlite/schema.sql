@@ -122,21 +122,11 @@ CREATE TRIGGER event_is_kept BEFORE DELETE ON event BEGIN
   SELECT RAISE(ABORT, 'the event log is append-only');
 END;
 
--- int8 vectors, clustered by memory so that one memory is read in one sweep; seq: when it was indexed.
+-- Embedding models, by number.
 CREATE TABLE model (
   k INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE
 );
-CREATE TABLE vector (
-  tenant INTEGER NOT NULL,
-  ref TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  n INTEGER NOT NULL,
-  model INTEGER NOT NULL,
-  data BLOB NOT NULL,
-  PRIMARY KEY (tenant, ref, seq, n)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX vector_entry ON vector (n);
 
 -- Versioned state that is not memory. body is NULL in a tombstone.
 CREATE TABLE document (
@@ -171,3 +161,19 @@ CREATE TABLE lease (
 -- The events of a run; most events name none. Damaged data must not hide from `audit verify` behind an error here.
 CREATE INDEX event_run ON event (tenant, iif(json_valid(data), json_extract(data, '$.run'), NULL), seq)
   WHERE iif(json_valid(data), json_extract(data, '$.run'), NULL) IS NOT NULL;
+
+-- What an entry is found by, in one row: its words, hashed under the tenant's key, and its vector (int8).
+-- seq: when it was indexed; again: whether that was later than when it was stored. Rows lie in the order of their entries, so that what came since can
+-- be read from the end; what was indexed again is found by the index.
+CREATE TABLE recall (
+  tenant INTEGER NOT NULL,
+  ref TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  again INTEGER NOT NULL,
+  words BLOB,
+  model INTEGER,
+  vector BLOB,
+  PRIMARY KEY (tenant, ref, n)
+) WITHOUT ROWID;
+CREATE INDEX recall_again ON recall (tenant, ref, seq) WHERE again;

@@ -18,17 +18,16 @@ from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.core.query import Key
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
+from reverie.store.index import IndexCache
 from reverie.store.rows import encode, to_key
-from reverie.store.sql import load_migrations
 from reverie.store.sqlite.faults import translate
+from reverie.store.sqlite.migrate import APPLICATION_ID, migrate, schema_version
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
 from reverie.store.sqlite.transfer import SqliteTransfer
 from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.writer import BUSY_MS, Writer
-from reverie.store.vectors import VectorCache
 
 T = TypeVar("T")
-APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is
 MOST_IDLE_READERS = 32
 
 
@@ -45,7 +44,7 @@ class SqliteStore:
         self.path = str(path)
         self.durable = self.path != ":memory:"
         self._clock = clock or SystemClock()
-        self._cache = VectorCache()
+        self._cache = IndexCache()
         # a memory store lives under a name of its own, which every connection of this process can open
         self._target = self.path if self.durable else f"file:/reverie-{secrets.token_hex(16)}?vfs=memdb"
         if self.durable and create:
@@ -70,7 +69,7 @@ class SqliteStore:
             error = translate(fault)
             raise error from fault
         self._file = RawFile(self.path) if self.durable else None
-        self._writer = Writer(db, self._clock, self._cache, self._file)
+        self._writer = Writer(db, self._clock, self._file)
         self._db = db
 
     def _connect(self) -> apsw.Connection:
@@ -260,33 +259,3 @@ def _journal_mode(db: apsw.Connection) -> str:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-
-
-def schema_version(db: apsw.Connection) -> int:
-    """The number of the last migration the file has."""
-    return int(db.execute("PRAGMA user_version").get)
-
-
-def migrate(db: apsw.Connection, now: int) -> None:
-    """Bring a file to this version's schema: each migration once, each in one transaction, safe between processes."""
-    migrations = load_migrations("reverie.store.sqlite")
-    if schema_version(db) == len(migrations):
-        return
-    db.execute("BEGIN EXCLUSIVE")
-    try:
-        have = schema_version(db)
-        if have > len(migrations):
-            raise StoreError(
-                f"This file has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
-            )
-        for number, sql, checksum in migrations[have:]:
-            db.execute(sql)
-            row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
-            db.execute("INSERT INTO setting (name, value) VALUES (?, ?)", row)
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {len(migrations)}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise

@@ -11,8 +11,7 @@ import orjson
 
 from reverie.store.sqlite.faults import MOVED
 from reverie.store.sqlite.read import QUERIES
-from reverie.store.sqlite.rows import scope_token
-from reverie.store.sqlite.write import insert_many, words_query
+from reverie.store.sqlite.write import insert_many
 from reverie.store.transfer import BOOLEANS, ENTRY, TABLES, Row, Table, TenantRow
 
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
@@ -47,7 +46,7 @@ class SqliteTransfer:
                 f"SELECT count(*) FROM {table.name} WHERE tenant = ?",
                 (tenant.n,),
             ).get
-        return {**found, "words": sum(1 for _ in self.indexed(tenant))}
+        return found
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
         width = len(table.key)
@@ -77,18 +76,11 @@ class SqliteTransfer:
         )
         return [_out(table, row) for row in self._db.execute(sql, (tenant.n, orjson.dumps(keys).decode()))]
 
-    def indexed(self, tenant: TenantRow) -> Iterator[int]:
-        words = words_query("SELECT id FROM {words}_docsize ORDER BY id", tenant.n)
-        for row in self._db.execute(words).fetchall():
-            yield int(row[0])  # type: ignore[arg-type]
-
     def make(self, tenant: TenantRow) -> None:
         with self._db:
             if self._db.execute("SELECT 1 FROM tenant WHERE n = ?", (tenant.n,)).get is None:
                 bound = (tenant.n, tenant.name, tenant.log_key, tenant.created_at)
                 self._db.execute("INSERT INTO tenant VALUES (?, ?, ?, 0, 0, x'', 0, 0, 0, ?)", bound)
-                for query in ("make_words", "scrub_words", "rank_words"):
-                    self._db.execute(words_query(QUERIES[query], tenant.n))
 
     def put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
         with self._db:
@@ -114,16 +106,6 @@ class SqliteTransfer:
         same = " AND ".join(f"{name} = ?" for name in table.key)
         sql = f"DELETE FROM {table.name} WHERE tenant = ? AND {same}"
         self._db.executemany(sql, [(tenant.n, *key) for key in keys])
-
-    def index(self, tenant: TenantRow, words: Sequence[tuple[int, str, Sequence[str]]]) -> None:
-        rows = [(position, scope_token(ref), " ".join(terms)) for position, ref, terms in words]
-        with self._db:
-            insert_many(self._db, words_query(QUERIES["add_words"], tenant.n), rows)
-
-    def unindex(self, tenant: TenantRow, positions: Sequence[int]) -> None:
-        with self._db:
-            drop = words_query(QUERIES["drop_words"], tenant.n)
-            self._db.executemany(drop, [(position,) for position in positions])
 
     def set_head(self, tenant: TenantRow) -> None:
         head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq, tenant.n)
@@ -158,13 +140,14 @@ class SqliteTransfer:
             db.close()
 
     def _in(self, table: Table, row: Row) -> Row:
-        if table.name != "vector":
+        at = table.columns.index("model") if "model" in table.columns else None
+        if at is None or row[at] is None:
             return row
-        name = row[3]
+        name = row[at]
         number = self._db.execute(QUERIES["model"], (name,)).get
         if number is None:
             number = self._db.execute(QUERIES["add_model"], (name,)).get
-        return (*row[:3], number, row[4])
+        return (*row[:at], number, *row[at + 1 :])
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -172,6 +155,6 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _out(table: Table, row: Row) -> Row:
-    if table is not ENTRY:
+    if BOOLEANS.isdisjoint(table.columns):
         return row
     return tuple(bool(value) if name in BOOLEANS else value for name, value in zip(table.columns, row, strict=True))

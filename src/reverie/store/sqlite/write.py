@@ -20,10 +20,10 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data, genesis
 from reverie.core.query import Head
+from reverie.store.index import IndexCache
 from reverie.store.rows import encode, positions_of, to_document, to_entry, to_row
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
-from reverie.store.sqlite.rows import scope_token
-from reverie.store.vectors import VectorCache
+from reverie.store.words import pack
 
 Vector = tuple[str, bytes]
 
@@ -58,8 +58,6 @@ class Batch:
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
         self.new_ids: set[tuple[int, str, str]] = set()
         self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
-        self.rewritten: set[tuple[int, str]] = set()
-        """Memories whose vectors changed in place."""
         self.scrub = False
         """Whether text was destroyed, so that the write-ahead log has to be emptied."""
         self.lost: BaseException | None = None
@@ -78,9 +76,7 @@ class Batch:
 
     def make_tenant(self, name: str) -> _Tenant:
         bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
-        number = self.db.execute(QUERIES["add_tenant"], bound).get
-        for query in ("make_words", "scrub_words", "rank_words"):
-            self.db.execute(_words(query, number))
+        self.db.execute(QUERIES["add_tenant"], bound)
         made = self.tenant(name)
         assert made is not None
         return made
@@ -160,7 +156,6 @@ class SqliteWriteTx(SqliteReadTx):
         self._held = held
         self.scope = scope
         self.now = batch.now
-        self._cache = VectorCache()  # of its own: what it reads may yet be undone
         self._tenant = self._held.n
         self._log_key = self._held.log_key
         self._first_seq = self._held.seq + 1
@@ -239,6 +234,11 @@ class SqliteWriteTx(SqliteReadTx):
     def head(self) -> Head:
         return self._held.state()
 
+    @property
+    def _cache(self) -> IndexCache:
+        """Nothing is held: what this body reads may yet change, and be undone."""
+        return IndexCache()
+
     def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
         held = self._held
         if tick:
@@ -288,17 +288,10 @@ class SqliteWriteTx(SqliteReadTx):
         held.bytes += len(entry.content.encode())
         for tag in entry.tags:
             batch.add(QUERIES["add_tag"], (held.n, entry.ref, tag, entry.position))
-        self._add_index(entry, seq, terms, vector)
+        model, data = (batch.model(vector[0]), vector[1]) if vector is not None else (None, None)
+        row = (held.n, entry.ref, entry.position, seq, 0, pack(terms, held.log_key), model, data)
+        batch.add(QUERIES["add_recall"], row)
         return entry
-
-    def _add_index(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
-        batch, held = self._batch, self._held
-        if terms is not None:
-            sql = _words("add_words", held.n)
-            batch.add(sql, (entry.position, scope_token(entry.ref), " ".join(terms)))
-        if vector is not None:
-            row = (held.n, entry.ref, seq, entry.position, batch.model(vector[0]), vector[1])
-            batch.add(QUERIES["add_vector"], row)
 
     def _stored(self, entry_id: str) -> Entry:
         row = self._db.execute(QUERIES["get_any"], (self._tenant, self._ref, entry_id)).fetchone()
@@ -344,10 +337,11 @@ class SqliteWriteTx(SqliteReadTx):
         if readable:
             if before.gone_seq is not None:
                 db.execute(QUERIES["add_absence"], (self._tenant, before.position, before.gone_seq, seq))
+                self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
             after = msgspec.structs.replace(after, gone_seq=None)
         elif before.gone_seq is None:
             after = msgspec.structs.replace(after, gone_seq=seq)
-            self._drop_index(before, words=True, vector=True)
+            self._drop_recall(before)
         bound = (
             after.state.value,
             int(after.archived),
@@ -365,20 +359,22 @@ class SqliteWriteTx(SqliteReadTx):
         db.execute(QUERIES["change"], bound)
         return after
 
-    def _drop_index(self, entry: Entry, *, words: bool, vector: bool) -> None:
-        db = self._changing()
-        if words:
-            db.execute(_words("drop_words", self._held.n), (entry.position,))
-        if vector:
-            db.execute(QUERIES["drop_vector"], (entry.position, self._tenant))
+    def _drop_recall(self, entry: Entry) -> None:
+        self._changing().execute(QUERIES["drop_recall"], (self._tenant, entry.ref, entry.position))
+
+    def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
+        """What is None stays as it was."""
+        words = None if terms is None else pack(terms, self._log_key)
+        model, data = (self._batch.model(vector[0]), vector[1]) if vector is not None else (None, None)
+        bound = (self._tenant, entry.ref, entry.position, seq, 1, words, model, data)
+        self._changing().execute(QUERIES["set_recall"], bound)
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         self._logged(seq)
         entry = self._stored(entry_id)
         if entry.gone_seq is not None:
             raise NotFound("This entry is not readable, so it is not indexed.")
-        self._drop_index(entry, words=terms is not None, vector=vector is not None)
-        self._add_index(entry, seq, terms, vector)
+        self._set_recall(entry, seq, terms, vector)
 
     def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None) -> None:
         self._logged(seq)
@@ -403,10 +399,10 @@ class SqliteWriteTx(SqliteReadTx):
             db.execute(QUERIES["drop_tag"], (self._tenant, before.ref, tag, before.position))
         for tag in entry.tags:
             db.execute(QUERIES["add_tag"], (self._tenant, before.ref, tag, before.position))
-        self._drop_index(before, words=True, vector=True)
+        self._drop_recall(before)
         if before.gone_seq is None:
-            self._add_index(before, seq, terms, vector)
-        self._destroyed(before.ref)
+            self._set_recall(before, seq, terms, vector)
+        self._batch.scrub = True
 
     def purge(self, entry_id: str, *, seq: int) -> int:
         self._logged(seq)
@@ -414,19 +410,15 @@ class SqliteWriteTx(SqliteReadTx):
         if entry.state is EntryState.ERASED:
             return 0
         db = self._changing()
-        self._drop_index(entry, words=True, vector=True)
+        self._drop_recall(entry)
         for tag in entry.tags:
             db.execute(QUERIES["drop_tag"], (self._tenant, entry.ref, tag, entry.position))
         db.execute(QUERIES["drop_notes"], (self._tenant, entry.ref, entry.id))
         db.execute(QUERIES["purge"], (seq, self.now, entry.position, self._tenant))
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
-        self._destroyed(entry.ref)
-        return entry.byte_size
-
-    def _destroyed(self, ref: str) -> None:
-        self._batch.rewritten.add((self._held.n, ref))
         self._batch.scrub = True
+        return entry.byte_size
 
     def link(self, link: Link) -> None:
         self._logged(self._held.seq)
@@ -508,13 +500,3 @@ class SqliteWriteTx(SqliteReadTx):
 
     def release(self, name: str, holder: str) -> None:
         self._changing().execute(QUERIES["release"], (self._tenant, name, holder))
-
-
-@lru_cache(maxsize=4096)
-def _words(query: str, tenant: int) -> str:
-    return words_query(QUERIES[query], tenant)
-
-
-def words_query(sql: str, tenant: int) -> str:
-    """A query on the word index of one tenant."""
-    return sql.format(words=f"words_{tenant}")

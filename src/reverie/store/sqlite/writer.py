@@ -21,7 +21,6 @@ from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES
 from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.write import Batch, SqliteWriteTx
-from reverie.store.vectors import VectorCache
 
 MOST_IN_A_BATCH = 256
 BUSY_MS = 10_000
@@ -59,11 +58,10 @@ class _Job:
 class Writer:
     """Owns the writing connection. Every write of this process goes through it."""
 
-    def __init__(self, db: apsw.Connection, clock: Clock, cache: VectorCache, file: RawFile | None) -> None:
+    def __init__(self, db: apsw.Connection, clock: Clock, file: RawFile | None) -> None:
         self._db = db
         self._file = file
         self._clock = clock
-        self._cache = cache
         self._turn = threading.Lock()
         """Held by whoever uses the connection."""
         self._inside: int | None = None
@@ -184,8 +182,6 @@ class Writer:
             except apsw.Error:
                 pass  # tried again before the next transaction
             return fault
-        for tenant, ref in batch.rewritten:
-            self._cache.forget(tenant, ref)
         return None
 
     def _run_body(self, batch: Batch, job: _Job) -> None:

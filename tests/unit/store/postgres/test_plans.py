@@ -25,11 +25,8 @@ FOUND_BY = {
     "scan_all": "entry_pkey",
     "scan_subject": "entry_subject",
     "scan_expired": "entry_expiry",
-    "match": "posting_pkey",
     "pick": "entry_pkey",
     "pick_briefs": "entry_pkey",
-    "pick_near": "vector_pkey",
-    "best_words": "posting_pkey",
     "before": "entry_live",
     "after": "entry_live",
     "read_log": "event_pkey",
@@ -37,12 +34,13 @@ FOUND_BY = {
     "load": "document_pkey",
     "documents": "document_pkey",
 }
-BY_POSITION = {
+BY_POSITION: dict[str, tuple[str, Any]] = {
     "get_any": ("entry_id", (1, "r1", "e40")),
     "id_taken": ("entry_id", (1, "r1", "e40")),
     "scan_cold": ("entry_gone", (1, 1, 1)),
-    "vectors_since": ("vector_since", (1, "r1", 0)),
-    "with_vector": ("vector_pkey", (1, "{40}", "r1")),
+    "index_rows": ("recall_pkey", {"tenant": 1, "ref": "r1", "after": 5990, "since": 5990}),
+    "index_gone": ("entry_gone", (1, 5990, "r1")),
+    "drop_recall": ("recall_pkey", (1, "r1", 40)),
     "links_from": ("link_pkey", (1, "r1", "e40")),
     "links_to": ("link_to", (1, "r1", "e40")),
     "answer": ("answer_pkey", (1, "k40", 1)),
@@ -64,11 +62,6 @@ BOUND: dict[str, Any] = {
     "tag": "t4",
     "subject": "s3",
     "positions": "{40,41}",
-    "words": "{1,2}",
-    "asked": "{1,1}",
-    "entries": 10,
-    "average": 5.0,
-    "memory": 1,
     "after": 0,
     "types": None,
     "run": "r",
@@ -90,12 +83,11 @@ SELECT 1, g, 'r' || g % 3, 'e' || g, 'note', 'text', '[]', CASE WHEN g % 10 = 0 
   'rest', 10, 'active', g, CASE WHEN g % 10 = 1 THEN g END, false, false, false, 1, g, 1,
   CASE WHEN g % 10 = 2 THEN g END, CASE WHEN g % 10 = 2 THEN g END
 FROM generate_series(10, 6000) AS g;
-INSERT INTO reverie.vector SELECT 1, 'r' || g % 3, g, g, 'm', 'x' FROM generate_series(10, 6000) AS g;
+INSERT INTO reverie.recall SELECT 1, 'r' || g % 3, g, g, g % 100 = 0, 'w', 'm', 'x' FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.tag SELECT 1, 'r' || g % 3, 't' || g % 50, g FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.link (tenant, ref, from_id, type, to_id, n)
   SELECT 1, 'r' || g % 3, 'e' || g, 'supports', 'e' || g * 7, g FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.answer SELECT 1, 'k' || g, 'd', 'a', g FROM generate_series(10, 6000) AS g;
-INSERT INTO reverie.posting SELECT 1, 1, g % 90, g, 1, 9 FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.document SELECT 1, 's' || g % 3, 'k' || g, 1, 'x', '{}', 1, 1 FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.event (tenant, seq, epoch, at, type, operation, actor, data, prev_hash, hash, run)
   SELECT 1, g, 1, 1, 't' || g % 9, 'x', 'x', '{}', 'x', 'x', CASE WHEN g % 9 = 0 THEN 'r' || g END
@@ -143,5 +135,5 @@ def test_a_query_bound_by_position_uses_its_index(planner: psycopg.Connection, n
     assert "Seq Scan" not in found, found
 
 
-def test_words_are_read_from_the_index_alone(planner: psycopg.Connection) -> None:
-    assert "Index Only Scan using posting_pkey" in plan(planner, SQL["best_words"], BOUND)
+def test_what_was_indexed_again_is_found_by_its_own_index(planner: psycopg.Connection) -> None:
+    assert "using recall_again " in plan(planner, SQL["index_rows"], BY_POSITION["index_rows"][1])

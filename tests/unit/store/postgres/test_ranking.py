@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count, pairwise
+from itertools import count
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,12 +59,7 @@ def test_both_stores_rank_alike(
     plain.close()
     (words, near), (other_words, other_near) = found
     assert [(m.entry.id, m.score) for m in near] == [(m.entry.id, m.score) for m in other_near]
-    assert len(words) == len(other_words)
-    for one, other in zip(words, other_words, strict=True):
-        # equal scores may differ in the last bits, because FTS5 adds rounded numbers
-        assert abs(one.score - other.score) <= 1e-6 * one.score, (words, other_words)
-    if all(a.score - b.score > 1e-5 * a.score for a, b in pairwise(words)):
-        assert [m.entry.id for m in words] == [m.entry.id for m in other_words]
+    assert [(m.entry.id, m.score) for m in words] == [(m.entry.id, m.score) for m in other_words]
 
 
 def look(store: Store, tenant: str, asked: list[str], query: bytes, limit: int) -> tuple[list[Match], list[Match]]:

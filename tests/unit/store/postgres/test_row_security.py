@@ -15,6 +15,7 @@ from reverie.core.query import Filter
 from reverie.store.conformance import make_entry, make_event
 from reverie.store.conformance.lab import put
 from reverie.store.contract import WriteTx
+from reverie.store.index import IndexCache
 from reverie.store.postgres import PostgresStore
 from reverie.store.postgres.dump import OWN
 from reverie.store.postgres.rows import SQL
@@ -110,7 +111,7 @@ def test_the_binding_ends_with_the_transaction(connection: psycopg.Connection) -
     assert count(connection, "entry") == 0
 
 
-@pytest.mark.parametrize("name", ["read_log", "refs", "links_from", "load", "answer", "scan_cold", "vectors_since"])
+@pytest.mark.parametrize("name", ["read_log", "refs", "links_from", "load", "answer", "scan_cold", "index_rows"])
 def test_a_query_of_the_store_that_forgets_the_tenant_stays_inside(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -122,14 +123,13 @@ def test_a_query_of_the_store_that_forgets_the_tenant_stays_inside(
         "load": lambda tx: tx.load("files", "k"),
         "answer": lambda tx: tx.recall_answer("k"),
         "scan_cold": lambda tx: tx.cold(before=2**50, limit=10),
-        "vectors_since": lambda tx: tx.nearest(bytes([1, 2]), Filter(), limit=5),
+        "index_rows": lambda tx: tx.nearest(bytes([1, 2]), Filter(), limit=5),
     }
     before = {tenant: store.read(Scope(tenant, "notes"), calls[name]) for tenant in TENANTS}
     careless = re.sub(rb"(?:e\.)?tenant = %(?:\(tenant\))?s", rb"(\g<0> OR true)", SQL[name])
     assert careless != SQL[name]
     monkeypatch.setitem(SQL, name, careless)
-    store._cache.forget(1, "notes")
-    store._cache.forget(2, "notes")
+    store._cache = IndexCache()
     assert {tenant: store.read(Scope(tenant, "notes"), calls[name]) for tenant in TENANTS} == before
 
 

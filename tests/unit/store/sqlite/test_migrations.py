@@ -14,7 +14,7 @@ from reverie.store import sql
 from reverie.store.conformance import make_entry
 from reverie.store.conformance.lab import put
 from reverie.store.sqlite import SqliteStore
-from reverie.store.sqlite import store as store_module
+from reverie.store.sqlite import migrate as migrate_module
 from reverie.store.sqlite.read import QUERIES
 
 PACKAGE = "reverie.store.sqlite"
@@ -29,8 +29,7 @@ def shape(db: apsw.Connection) -> list[tuple[str, str, str]]:
 def test_the_schema_is_the_sum_of_the_migrations() -> None:
     fresh, migrated = apsw.Connection(":memory:"), apsw.Connection(":memory:")
     fresh.execute(files(PACKAGE).joinpath("schema.sql").read_text("utf-8"))
-    for _, text, _ in sql.load_migrations(PACKAGE):
-        migrated.execute(text)
+    migrate_module.migrate(migrated, 0)
     assert shape(fresh) == shape(migrated)
 
 
@@ -47,7 +46,7 @@ def test_a_new_file_has_it_and_says_so(make_store: Callable[..., SqliteStore]) -
     expected = apsw.Connection(":memory:")
     expected.execute(files(PACKAGE).joinpath("schema.sql").read_text("utf-8"))
     assert shape(db) == shape(expected)
-    assert db.execute("PRAGMA application_id").get == store_module.APPLICATION_ID
+    assert db.execute("PRAGMA application_id").get == migrate_module.APPLICATION_ID
 
 
 def test_opening_again_changes_nothing(make_store: Callable[..., SqliteStore]) -> None:
@@ -67,7 +66,7 @@ def test_a_later_migration_is_applied_to_an_old_file_once(
     store.close()
     known = sql.load_migrations(PACKAGE)
     more = [*known, (len(known) + 1, "CREATE TABLE later (x); INSERT INTO later VALUES (1)", "sum")]
-    monkeypatch.setattr(store_module, "load_migrations", lambda package: more)
+    monkeypatch.setattr(migrate_module, "load_migrations", lambda package: more)
     for _ in range(2):
         store = make_store()
         assert store.check()["schema"] == len(more)
@@ -84,7 +83,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     store.close()
     known = sql.load_migrations(PACKAGE)
     broken = [*known, (len(known) + 1, "CREATE TABLE later (x)", "a"), (len(known) + 2, "CREATE TABLE later (x)", "b")]
-    monkeypatch.setattr(store_module, "load_migrations", lambda package: broken)
+    monkeypatch.setattr(migrate_module, "load_migrations", lambda package: broken)
     with pytest.raises(Exception, match="refused"):
         make_store()
     monkeypatch.undo()

@@ -28,10 +28,7 @@ FOUND_BY = {
     "scan_subject": ["entry_subject (tenant=? AND subject=? AND rowid>?)"],
     "scan_expired": ["entry_expiry (tenant=? AND expires_at<?)"],
     "scan_cold": ["entry_gone (tenant=?"],
-    "other_ref": ["(tenant=? AND ref<?)", "(tenant=? AND ref>?)"],
-    "match": ["INTEGER PRIMARY KEY (rowid=?)"],
     "pick": ["INTEGER PRIMARY KEY (rowid=?)"],
-    "pick_near": ["INTEGER PRIMARY KEY (rowid=?)", "vector_entry (n=?)"],
     "pick_briefs": ["INTEGER PRIMARY KEY (rowid=?)"],
     "before": [
         "entry_live (tenant=? AND ref=? AND created_at=? AND n<?)",
@@ -41,8 +38,8 @@ FOUND_BY = {
         "entry_live (tenant=? AND ref=? AND created_at=? AND n>?)",
         "entry_live (tenant=? AND ref=? AND created_at>?)",
     ],
-    "vectors_since": ["PRIMARY KEY (tenant=? AND ref=? AND seq>?)"],
-    "with_vector": ["vector_entry (n=?"],
+    "index_rows": ["PRIMARY KEY (tenant=? AND ref=? AND n>?)", "recall_again (tenant=? AND ref=? AND seq>?)"],
+    "index_gone": ["entry_gone (tenant=? AND gone_seq>?)"],
     "links_from": ["PRIMARY KEY (tenant=? AND ref=? AND from_id=?)"],
     "links_to": ["link_to (tenant=? AND ref=? AND to_id=?)"],
     "read_log": ["PRIMARY KEY (tenant=? AND seq>?)"],
@@ -56,7 +53,7 @@ FOUND_BY = {
 }
 SMALL = {"tenants", "keys", "refs"}
 """Lists of a few names: reading all of it is what they are for."""
-NOT_TABLES = re.compile(r"SCAN (?:p|w|wanted|json_each|words_1|CONSTANT ROW|\(subquery-\d+\))\b")
+NOT_TABLES = re.compile(r"SCAN (?:p|wanted|json_each|CONSTANT ROW|\(subquery-\d+\))\b")
 
 
 @pytest.fixture
@@ -70,7 +67,6 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 
 def plan(db: apsw.Connection, sql: str) -> list[str]:
-    sql = sql.format(words="words_1")
     bindings: Any = defaultdict(lambda: None)
     if not re.search(r":[a-z]", sql):
         numbered = [int(number) for number in re.findall(r"\?(\d)", sql)]

@@ -1,0 +1,64 @@
+"""Migrations: each once, each in one transaction, safe between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+from reverie.core.errors import StoreError
+from reverie.store.sql import load_migrations
+from reverie.store.words import pack
+
+APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is
+
+
+def schema_version(db: apsw.Connection) -> int:
+    """The number of the last migration the file has."""
+    return int(db.execute("PRAGMA user_version").get)
+
+
+def migrate(db: apsw.Connection, now: int) -> None:
+    """Bring a file to this version's schema."""
+    migrations = load_migrations("reverie.store.sqlite")
+    if schema_version(db) == len(migrations):
+        return
+    db.execute("BEGIN EXCLUSIVE")
+    try:
+        have = schema_version(db)
+        if have > len(migrations):
+            raise StoreError(
+                f"This file has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
+            )
+        db.create_scalar_function("words_before_0003", _words_before(db), 2)
+        for number, sql, checksum in migrations[have:]:
+            db.execute(sql)
+            row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
+            db.execute("INSERT INTO setting (name, value) VALUES (?, ?)", row)
+        _drop_word_tables(db)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {len(migrations)}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _words_before(db: apsw.Connection) -> Callable[..., bytes | None]:
+    """The words of an entry from the FTS5 table that its tenant had up to schema 2, as they are kept since."""
+    keys: dict[int, bytes] = {}
+
+    def words(tenant: int, position: int) -> bytes | None:
+        if tenant not in keys:
+            keys[tenant] = db.execute("SELECT log_key FROM tenant WHERE n = ?", (tenant,)).get
+        body = db.execute(f"SELECT c1 FROM words_{tenant}_content WHERE id = ?", (position,)).get  # noqa: S608
+        return pack(body.split(), keys[tenant]) if body is not None else None
+
+    return words
+
+
+def _drop_word_tables(db: apsw.Connection) -> None:
+    found = db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE words_%'").fetchall()
+    for (name,) in found:
+        db.execute(f'DROP TABLE "{name}"')
