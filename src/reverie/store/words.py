@@ -23,6 +23,8 @@ from reverie.store.best import Rows, best_of, grown
 
 _RECORD = np.dtype([("word", ">i8"), ("times", ">i2")])
 _RECORD_BYTES = _RECORD.itemsize
+_HASH_BYTES = 8
+_ONCE = (1).to_bytes(2, "big")
 _MOST_TIMES = 2**15 - 1
 _REMEMBERED = 1 << 15
 _K1, _B = 1.2, 0.75
@@ -37,35 +39,41 @@ _Postings = tuple[_Words, npt.NDArray[np.int32], npt.NDArray[np.int16]]
 
 def pack(terms: Sequence[str], key: bytes) -> bytes:
     """The words of an entry as stored: each once, by its hash, and how often it occurs."""
-    hashed = _hashes(key)
+    once = _records(key)
+    if len(set(terms)) == len(terms):
+        return b"".join(map(once.__getitem__, terms))
     return b"".join(
-        [hashed[term] + min(times, _MOST_TIMES).to_bytes(2, "big") for term, times in Counter(terms).items()]
+        [
+            once[term] if times == 1 else once[term][:_HASH_BYTES] + min(times, _MOST_TIMES).to_bytes(2, "big")
+            for term, times in Counter(terms).items()
+        ]
     )
 
 
 def ask(terms: Sequence[str], key: bytes) -> list[int]:
     """The words of a question, as `Words.best` wants them."""
-    hashed = _hashes(key)
-    return [int.from_bytes(hashed[term], "big", signed=True) for term in dict.fromkeys(terms)]
+    once = _records(key)
+    return [int.from_bytes(once[term][:_HASH_BYTES], "big", signed=True) for term in dict.fromkeys(terms)]
 
 
-class _Hashes(dict[str, bytes]):
-    """The hashes of words seen before. `__missing__` keeps the common path in C code."""
+class _Records(dict[str, bytes]):
+    """The records of words seen before that occur once. `__missing__` keeps the common path in C code."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def __missing__(self, term: str) -> bytes:
-        hashed = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
+        raw = term.encode("utf-8", "surrogatepass")
+        made = hashlib.blake2b(raw, digest_size=_HASH_BYTES, key=self._key).digest() + _ONCE
         if len(self) >= _REMEMBERED:
             self.clear()
-        self[term] = hashed
-        return hashed
+        self[term] = made
+        return made
 
 
 @lru_cache(maxsize=64)
-def _hashes(key: bytes) -> _Hashes:
-    return _Hashes(key)
+def _records(key: bytes) -> _Records:
+    return _Records(key)
 
 
 class Words:

@@ -16,13 +16,12 @@ from psycopg import Cursor
 from reverie.core.event import genesis
 from reverie.core.query import Head
 from reverie.store.postgres.pool import Connection
-from reverie.store.postgres.rows import SQL
+from reverie.store.postgres.rows import SQL, TYPES, array
 from reverie.store.rows import positions_of
 
 Row = tuple[Any, ...]
 Work = list[dict[bytes, list[Row]] | tuple[bytes, Any]]
 """What waits, in order: groups of new rows, and single statements."""
-_CHUNKS = (64, 16, 4, 1)
 
 
 class Tenant:
@@ -121,19 +120,31 @@ def send_all(connection: Connection, work: Work) -> None:
 
 
 def _insert(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
-    at = 0
-    for size in _CHUNKS:
-        while len(rows) - at >= size:
-            connection.execute(_chunked(sql, size), [value for row in rows[at : at + size] for value in row])
-            at += size
+    """Insert rows in one statement, a column to an array: a statement with a place for every value would have to be
+    taken apart anew every time, which cost half of the processor time of a batch."""
+    if len(rows) == 1:
+        connection.execute(sql, rows[0])
+        return
+    columns = list(zip(*rows, strict=True))
+    same = tuple([column.count(column[0]) == len(column) for column in columns])
+    alike = [column[0] for column, one in zip(columns, same, strict=True) if one]
+    connection.execute(_many(sql, same), [*alike, *(array(c) for c, one in zip(columns, same, strict=True) if not one)])
 
 
 @lru_cache(maxsize=256)
-def _chunked(sql: bytes, size: int) -> bytes:
-    """The same insert with several rows."""
-    head, values = sql.rsplit(b"VALUES", 1)
-    values, conflict, rest = values.partition(b"ON CONFLICT")
-    return head + b"VALUES" + b",".join([values] * size) + conflict + rest
+def _many(sql: bytes, same: tuple[bool, ...]) -> bytes:
+    """The same insert with many rows; columns in which all rows are the same are given once."""
+    head, _, rest = sql.decode().partition("VALUES")
+    names = head[head.index("(") + 1 : head.index(")")].replace("\n", " ").split(", ")
+    types = [TYPES.get(name.strip(), "text") for name in names]
+    picked = ", ".join(
+        f"%s::{kind}" if one else f"u.c{n}" for n, (kind, one) in enumerate(zip(types, same, strict=True))
+    )
+    varied = [n for n, one in enumerate(same) if not one]
+    arrays = ", ".join(f"%s::{types[n]}[]" for n in varied)
+    columns = ", ".join(f"c{n}" for n in varied)
+    _, conflict, action = rest.partition("ON CONFLICT")
+    return f"{head}SELECT {picked} FROM unnest({arrays}) AS u ({columns}) {conflict}{action}".encode()  # noqa: S608
 
 
 def merge(work: Work, more: Work) -> None:

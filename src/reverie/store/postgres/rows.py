@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,15 @@ SQL = {name: text.encode() for name, text in QUERIES.items()}
 """The same, ready to be sent."""
 NAMES = {text: name for name, text in SQL.items()}
 """Statements by their text: a slow one is named in the log, never shown."""
+TYPES = {
+    **dict.fromkeys(
+        ("tenant", "n", "trust", "created_at", "expires_at", "version", "born_seq", "epoch", "seq"), "bigint"
+    ),
+    **dict.fromkeys(("at", "gone_seq", "back_seq"), "bigint"),
+    **dict.fromkeys(("pinned", "archived", "held", "again"), "boolean"),
+    **dict.fromkeys(("prev_hash", "hash", "words", "vector"), "bytea"),
+}
+"""Columns that are not text."""
 LONGEST_ID = 512
 """Bytes of an id that an index takes; the digest of a longer one stands for it there."""
 
@@ -73,6 +82,19 @@ def long_id(entry_id: str, short: str) -> str | None:
     return None if short == entry_id else entry_id
 
 
-def array(numbers: Sequence[int]) -> str:
-    """Numbers as the text of an array: a fifth of the time that sending them one by one takes."""
-    return "{" + ",".join(map(str, numbers)) + "}"
+def array(values: Sequence[Any]) -> str:
+    """Values as the text of an array: a fifth of the time that sending them one by one takes."""
+    kind = next((type(value) for value in values if value is not None), int)
+    return "{" + ",".join(["NULL" if value is None else _ELEMENT[kind](value) for value in values]) + "}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_ELEMENT: dict[type, Callable[[Any], str]] = {
+    int: str,
+    bool: lambda value: "t" if value else "f",
+    str: _quoted,
+    bytes: lambda value: '"\\\\x' + value.hex() + '"',
+}
