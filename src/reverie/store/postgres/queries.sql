@@ -196,21 +196,15 @@ SELECT {brief} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
 AND {filter}
 
--- name: before
--- The readable entry before each position in its ref, by time and then by insertion.
+-- name: around
+-- The readable entries before and after each position in its ref, by time and then by insertion, nearest first.
 SELECT e.n,
-  (SELECT b.n FROM reverie.entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
+  ARRAY(SELECT b.n FROM reverie.entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
    AND (b.created_at, b.n) < (e.created_at, e.n) AND b.state <> 'draft'
-   AND (b.expires_at IS NULL OR b.expires_at > %(now)s) ORDER BY b.created_at DESC, b.n DESC LIMIT 1)
-FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s
-
--- name: after
--- The one after it.
-SELECT e.n,
-  (SELECT a.n FROM reverie.entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
+   AND (b.expires_at IS NULL OR b.expires_at > %(now)s) ORDER BY b.created_at DESC, b.n DESC LIMIT %(steps)s),
+  ARRAY(SELECT a.n FROM reverie.entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
    AND (a.created_at, a.n) > (e.created_at, e.n) AND a.state <> 'draft'
-   AND (a.expires_at IS NULL OR a.expires_at > %(now)s) ORDER BY a.created_at, a.n LIMIT 1)
+   AND (a.expires_at IS NULL OR a.expires_at > %(now)s) ORDER BY a.created_at, a.n LIMIT %(steps)s)
 FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from reverie.core.entry import Document, Entry, Link, Scope
@@ -150,22 +151,16 @@ class PostgresReadTx:
         return [row[0] for row in self._fetch(SQL["index_gone"], (self._tenant, since, self._ref))]
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
-        before, after = self._walk("before", positions, steps), self._walk("after", positions, steps)
-        # what a walk came upon has the one it came from on its other side
+        bound = {"tenant": self._tenant, "ref": self._ref, "positions": array(positions), "now": self.now}
+        before: dict[int, int | None] = {}
+        after: dict[int, int | None] = {}
+        for position, back, on in self._fetch(SQL["around"], bound | {"steps": steps}):
+            before.update(pairwise([position, *back, None][: steps + 1]))
+            after.update(pairwise([position, *on, None][: steps + 1]))
+        # what was come upon has the one it was found from on its other side
         back = {there: here for here, there in after.items() if there is not None} | before
         on = {there: here for here, there in before.items() if there is not None} | after
         return {position: (back.get(position), on.get(position)) for position in before.keys() | after.keys()}
-
-    def _walk(self, name: str, positions: Sequence[int], steps: int) -> dict[int, int | None]:
-        """Each position passed, and the next one on that side."""
-        passed: dict[int, int | None] = {}
-        edge = list(positions)
-        for _ in range(steps):
-            bound = {"tenant": self._tenant, "ref": self._ref, "positions": array(edge), "now": self.now}
-            found: dict[int, int | None] = {row[0]: row[1] for row in self._fetch(SQL[name], bound)}
-            passed |= found
-            edge = [p for p in found.values() if p is not None and p not in passed]
-        return passed
 
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         rows = self._filtered("pick_briefs", where, ref=self._ref, positions=array(positions))
