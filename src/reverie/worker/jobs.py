@@ -64,14 +64,17 @@ class Definitions:
 
     def ticks(self, tenant: str) -> list[Job]:
         """The ticks that should run now, the runs that have not ended, the commitments that may fire."""
-        actor = self._host.system_actor(tenant)
-        due = self._host.schedules.due_ticks(actor)
-        ticks = [
+        return self.look(tenant)[0]
+
+    def look(self, tenant: str) -> tuple[list[Job], bool]:
+        """(what a tenant needs now, whether jobs wait in the store's own queue). It then sleeps if it needs nothing."""
+        found = self._host.agenda.look(self._host.system_actor(tenant))
+        jobs = [
             Job("", schedule.kind, tenant, {"schedule": schedule.id, "tick": tick}, unique=f"{schedule.id}/{tick}")
-            for schedule, tick in due
+            for schedule, tick in found.ticks
         ]
-        waiting = [("recover", self._host.runs.unattended), ("commitments", self._host.commitments.due)]
-        return ticks + [Job("", name, tenant) for name, needed in waiting if needed(actor)]
+        needed = {"recover": found.recover, "commitments": found.commitments}
+        return jobs + [Job("", name, tenant) for name in needed if needed[name]], found.jobs
 
     def _tick(self, job: Job) -> Done:
         actor = self._host.system_actor(job.tenant)

@@ -184,6 +184,7 @@ class PostgresTransfer:
             tokens = _one(db, "SELECT coalesce(sum(length), 0) FROM reverie.words WHERE tenant = %s", tenant.n)
             head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq)
             db.execute(SQL["set_head"], (*head, last, indexed, int(tokens), tenant.n))
+            db.execute(SQL["wake_anew"], {"at": 0, "tenant": tenant.n})
 
     @contextmanager
     def stopped(self) -> Iterator[Callable[[], None]]:

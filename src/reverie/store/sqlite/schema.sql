@@ -15,8 +15,10 @@ CREATE TABLE tenant (
   entries INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   rules_seq INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  wake_at INTEGER DEFAULT 0
 );
+CREATE INDEX tenant_wake ON tenant (wake_at) WHERE wake_at IS NOT NULL;
 
 CREATE TABLE api_key (
   id TEXT PRIMARY KEY,
