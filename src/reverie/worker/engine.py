@@ -35,6 +35,7 @@ from reverie.host import Host
 from reverie.host.jobs import DocumentQueue
 from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
+from reverie.store.sql import session_name
 from reverie.worker.jobs import Definitions, JobFailed, code_of
 from reverie.worker.schema import SCHEMA, install
 
@@ -52,7 +53,8 @@ _SHOWN = {"todo": "waiting", "doing": "running", "failed": "dead", "aborted": "d
 def engine_url(url: str) -> str:
     """The URL with the engine's schema as search path."""
     given = conninfo_to_dict(url).get("options") or ""
-    return make_conninfo(url, options=f"{given} -c search_path={SCHEMA}".strip(), application_name="reverie-jobs")
+    name = session_name("reverie.store.postgres").replace("/", "-jobs/")
+    return make_conninfo(url, options=f"{given} -c search_path={SCHEMA}".strip(), application_name=name)
 
 
 class EngineQueue:
