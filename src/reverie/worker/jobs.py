@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
@@ -13,6 +14,7 @@ from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
+from reverie.core.ports import ForgetLine
 from reverie.core.run import Interrupted, RunOver, RunStatus
 from reverie.host import Host
 from reverie.host.commitments import COMMITMENTS
@@ -59,8 +61,14 @@ class Definitions:
         return self._jobs[job.name](job)
 
     def sweeps(self, tenant: str) -> list[Job]:
-        """What the store says a tenant needs now. Only looks."""
-        return [Job("", name, tenant) for name in self.sweeping.due(tenant)]
+        """What the store says a tenant needs now, and the forgets that were cut off. Only looks."""
+        lines = self._host.forgetting.cut_off(self._host.system_actor(tenant))
+        again = [
+            # with all it takes: the worker that gets it may be on a machine with another ledger
+            Job("", "forget", tenant, msgspec.to_builtins(line), unique=f"{line.subject}/{line.at}")
+            for line in lines
+        ]
+        return [Job("", name, tenant) for name in self.sweeping.due(tenant)] + again
 
     def ticks(self, tenant: str) -> list[Job]:
         """The ticks that should run now, the runs that have not ended, the commitments that may fire."""
@@ -146,7 +154,11 @@ class Definitions:
         return Done({"runs": recovered}, took=recovered > 0)
 
     def _forget(self, job: Job) -> Done:
-        return Done({"forgotten": self._host.forgetting.replay(self._host.system_actor(job.tenant))})
+        forgetting, actor = self._host.forgetting, self._host.system_actor(job.tenant)
+        if not job.arguments:
+            return Done({"forgotten": forgetting.replay(actor)})
+        line = msgspec.convert({**job.arguments, "tenant": job.tenant}, ForgetLine)
+        return Done({"forgotten": forgetting.again(actor, [line])})
 
 
 def _swept(done: Swept | None) -> Done:

@@ -124,13 +124,13 @@ class Worker:
 
     def _tenant(self, tenant: str) -> Round:
         try:
-            names = self._jobs.sweeping.due(tenant)
+            jobs = self._jobs.sweeps(tenant)
         except Exception as fault:
             self._fault("retain", fault)
             return Round(failed=1)
         total, took = Round(), False
-        for name in names:
-            done = self._do(Job("", name, tenant))
+        for job in jobs:
+            done = self._do(job)
             if done is None:
                 total = _sum(total, Round(failed=1))
             elif done.took:
