@@ -17,6 +17,7 @@ from reverie.models.static import StaticEmbedder
 from reverie.models.tokens import TokenCounter
 from reverie.redact import Redactor
 from reverie.settings import Settings
+from reverie.store.sql import load_migrations
 from reverie.store.sqlite import SqliteStore
 from reverie.worker import Worker
 
@@ -78,6 +79,22 @@ def build_store(settings: Settings, *, create: bool = True) -> Store:
         with suppress(OSError):  # the store says what is wrong with the folder
             Path(settings.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return SqliteStore(settings.database, create=create)
+
+
+def upgrade_store(settings: Settings, *, finish: bool) -> tuple[int, list[int]]:
+    """Bring the schema up to this release. (Its number, steps that wait for `finish`; on SQLite none ever do.)"""
+    build_store(settings, create=False).close()
+    if not settings.postgres:
+        return len(load_migrations("reverie.store.sqlite")), []
+    from reverie.core.clock import SystemClock
+    from reverie.store.postgres.migrate import applied, migrate, pending
+    from reverie.store.postgres.pool import connect
+
+    with connect(settings.postgres) as connection:
+        if finish:
+            migrate(connection, SystemClock().now(), create=False, post=True)
+        have = applied(connection)
+    return max(have), [number for number, _, _ in pending(have, post=True)]
 
 
 def build_distiller(settings: Settings) -> Distiller | None:

@@ -76,3 +76,6 @@ class ForgetLedger(Protocol):
 
     def all(self) -> Iterable[ForgetLine]:
         """Every forget, oldest first."""
+
+    def of(self, tenant: str) -> Sequence[ForgetLine]:
+        """The forgets of one tenant, oldest first."""

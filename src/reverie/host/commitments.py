@@ -28,6 +28,8 @@ KIND = "commitment"
 COMMITMENTS = "reverie.memory.commitments"
 """The workflow in whose runs commitments fire."""
 COMMITMENT_SPACE = "commitment"
+GONE_MS = 3_600_000
+"""A commitment whose entry is gone is looked at so seldom: the entry may come back."""
 _PAGE = 500
 
 
@@ -91,16 +93,13 @@ class Commitments:
             data = {"space": COMMITMENT_SPACE, "key": key}
             seq = tx.append(NewEvent("document.saved", "COMMIT", actor.id, data=data), tick=False)
             tx.save(COMMITMENT_SPACE, key, msgspec.json.encode(item), seq=seq, expected=0)
+            tx.wake(tx.now if item.due is None else item.due)
             return True
 
         try:
             return self._parts.store.write(Scope(actor.tenant), body)
         except Conflict:
             return False  # another process was faster
-
-    def due(self, actor: Actor) -> bool:
-        """Whether there is anything to look at more closely."""
-        return bool(self._parts.store.read(Scope(actor.tenant), lambda tx: list(_moving(tx))))
 
     def fire_due(self, actor: Actor) -> int:
         """Fire what has come due and what has become true; returns how many. Any number of processes may call this."""
@@ -147,12 +146,31 @@ def key_of(ref: str, entry_id: str) -> str:
     return hashlib.sha256(canonical([ref, entry_id])).hexdigest()
 
 
+def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
+    """(whether one would fire or change now, when to look at the tenant's commitments again).
+
+    A condition may become true with any write: while a tenant has one, it is looked at again and again.
+    """
+    moving, at = False, None
+    for _, item in _stored(tx):
+        if item.due is not None and item.fired_for == item.due:
+            continue
+        changes = _next(tx, item)[1] != item
+        moving = moving or changes
+        if changes or item.due is None:
+            instant = tx.now if changes or _entry(tx, item) else tx.now + GONE_MS
+        else:
+            instant = max(item.due, tx.now + 1) if _entry(tx, item) else max(item.due, tx.now + GONE_MS)
+        at = instant if at is None else min(at, instant)
+    return moving, at
+
+
 def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
     """Whether a commitment fires now, and how it stands afterwards. One whose entry is gone never fires."""
+    if not _entry(tx, item):
+        return False, item
     scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)
     try:
-        if tx.get(item.id) is None:
-            return False, item
         if item.due is not None:
             if item.due > tx.now or item.fired_for == item.due:
                 return False, item
@@ -164,23 +182,33 @@ def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
         tx.scope = scope
 
 
+def _entry(tx: ReadTx, item: Commitment) -> bool:
+    scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)
+    try:
+        return tx.get(item.id) is not None
+    finally:
+        tx.scope = scope
+
+
 def _holds(tx: ReadTx, item: Commitment) -> bool:
     found = tx.scan(Filter(tags=(str(item.tag),)), limit=2).items
     return any(entry.id != item.id for entry in found)
 
 
-def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
-    """Commitments that would change if they were looked at now."""
+def _stored(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
     cursor: str | None = None
     while True:
         page = tx.documents(COMMITMENT_SPACE, limit=_PAGE, cursor=cursor)
         for document in page.items:
-            item = msgspec.json.decode(document.body or b"{}", type=Commitment)
-            if _next(tx, item)[1] != item:
-                yield document.key, item
+            yield document.key, msgspec.json.decode(document.body or b"{}", type=Commitment)
         cursor = page.cursor
         if cursor is None:
             return
+
+
+def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
+    """Commitments that would change if they were looked at now."""
+    return ((key, item) for key, item in _stored(tx) if _next(tx, item)[1] != item)
 
 
 def _entries(tx: ReadTx) -> Iterator[Entry]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import msgspec
 import orjson
@@ -18,6 +19,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Document, Entry, EntryState, Scope, check_namespace
 from reverie.core.errors import Busy, Held, Invalid, ReadOnly
 from reverie.core.event import NewEvent, keyed_hash
+from reverie.core.ports import ForgetLine
 from reverie.core.query import Filter
 from reverie.host.archives import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.host.lifecycle import purge
@@ -34,6 +36,8 @@ from reverie.store.contract import ReadTx, WriteTx
 
 _PAGE = 500
 _TRIES = 5
+UNDER_WAY_MS = 60_000
+"""A forget without a certificate is under way for so long; after that it was cut off."""
 _ALIVE = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED})
 
 
@@ -84,6 +88,8 @@ class Forgetting:
         self._rules = rules
         self._archives = archives
         self._redoing = Redoing(parts, writing)
+        self._certified: dict[str, int] = {}
+        """Tenant: how many lines of the ledger were compared with its log."""
 
     def forget(
         self,
@@ -198,10 +204,12 @@ class Forgetting:
     def replay(self, actor: Actor) -> int:
         """Forget again what the ledger says was forgotten: after a restore from an older backup. Returns how many."""
         actor.require(Right.WRITE)
-        if self._parts.ledger is None:
-            return 0
-        wanted = [item for item in self._parts.ledger.all() if item.tenant == actor.tenant]
-        if not wanted:
+        return self.again(actor, self._parts.ledger.of(actor.tenant)) if self._parts.ledger else 0
+
+    def again(self, actor: Actor, lines: Sequence[ForgetLine]) -> int:
+        """Forget what these lines name, whatever of it there is. Returns how many of them found something."""
+        actor.require(Right.WRITE)
+        if not lines:
             return 0
 
         def subjects(tx: ReadTx) -> dict[str, str]:
@@ -210,11 +218,38 @@ class Forgetting:
 
         known = self._parts.store.read(Scope(actor.tenant), subjects)
         done = 0
-        for item in wanted:
+        for item in lines:
             subject = known.get(item.subject)
             if subject is not None and self.forget(actor, subject, ref=item.ref, before=item.at).forgotten:
                 done += 1
         return done
+
+    def cut_off(self, actor: Actor) -> list[ForgetLine]:
+        """Forgets that this machine's ledger names and the log has no certificate of, each named once.
+
+        Either the process died between the two, or the database was restored from an older backup.
+        """
+        if self._parts.ledger is None or self._parts.read_only:
+            return []
+        compared = self._certified.get(actor.tenant, 0)
+        before = self._parts.clock.now() - UNDER_WAY_MS
+        lines = self._parts.ledger.of(actor.tenant)[compared:]
+        ripe = list(takewhile(lambda line: line.at <= before, lines))
+        if not ripe:
+            return []
+
+        def body(tx: ReadTx) -> dict[object, int]:
+            found: dict[object, int] = {}
+            after = 0
+            while events := tx.read_log(after=after, types=("memory.forgotten",)):
+                found |= {event.data.get("subject"): event.at for event in events}
+                after = events[-1].seq
+            return found
+
+        last = self._parts.store.read(Scope(actor.tenant), body)
+        self._certified[actor.tenant] = compared + len(ripe)
+        missing = [line for line in ripe if last.get(line.subject, -1) < line.at]
+        return list({(line.subject, line.ref): line for line in missing}.values())
 
 
 def within(tx: WriteTx, ref: str | None) -> WriteTx:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reverie.core.actor import Actor
+from reverie.host.agenda import Agenda
 from reverie.host.agents import Agents
 from reverie.host.archives import Archives
 from reverie.host.audit import Audit
@@ -84,6 +85,7 @@ class Host:
         self.leases = Leases(parts)
         self.cursors = Cursors(parts)
         self.jobs = Jobs(parts)
+        self.agenda = Agenda(parts)
         self.windows = Windows(parts, self.rules, self.writing)
 
     def tenants(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -75,7 +75,7 @@ class DocumentQueue:
         new_id = self._parts.ids.new()
 
         def body(tx: WriteTx) -> Job | None:
-            if any(job.name == name and job.unique == unique and job.status != "dead" for job in _all(tx)):
+            if any(job.name == name and job.unique == unique and job.status != "dead" for job in _each(tx)):
                 return None
             made = Job(new_id, name, tenant, dict(arguments), created_at=tx.now, due_at=tx.now, unique=unique)
             return _save(tx, _after_fault(made, error, tx.now) if error else made, "queued")
@@ -83,7 +83,7 @@ class DocumentQueue:
         return self._parts.store.write(Scope(tenant), body)
 
     def list(self, tenant: str, *, status: str | None = None) -> list[Job]:
-        found = self._parts.store.read(Scope(tenant), _all)
+        found = self._parts.store.read(Scope(tenant), lambda tx: list(_each(tx)))
         return [job for job in found if status is None or job.status == status]
 
     def retry(self, tenant: str, job_id: str) -> Job:
@@ -102,8 +102,8 @@ class DocumentQueue:
     def take(self, tenant: str, holder: str) -> Job | None:
         """The oldest job that is due, or whose worker died; nobody else gets it while the lease is renewed."""
 
-        def due(tx: ReadTx) -> list[Job]:
-            return [job for job in _all(tx) if job.status == "running" or _due(job, tx.now)]
+        def due(tx: ReadTx) -> Iterator[Job]:
+            return (job for job in _each(tx) if job.status == "running" or _due(job, tx.now))
 
         def body(tx: WriteTx) -> Job | None:
             for job in due(tx):
@@ -115,7 +115,7 @@ class DocumentQueue:
                     return _save(tx, taken, "started")
             return None
 
-        if not self._parts.store.read(Scope(tenant), due):
+        if self._parts.store.read(Scope(tenant), lambda tx: next(due(tx), None)) is None:
             return None
         return self._parts.store.write(Scope(tenant), body)
 
@@ -175,6 +175,8 @@ def _save(tx: WriteTx, job: Job, what: str) -> Job:
     data = {"job": job.id, "name": job.name, "what": what, "attempt": job.attempts, "code": job.error}
     seq = tx.append(NewEvent("job.changed", "JOB", _ACTOR, data=data))
     tx.save(JOB_SPACE, job.id, msgspec.json.encode(job), seq=seq)
+    if job.status != "dead":
+        tx.wake(job.due_at if job.status == "waiting" else tx.now + LEASE_MS)
     return job
 
 
@@ -188,12 +190,23 @@ def _load(tx: ReadTx, job_id: str) -> Job | None:
     return msgspec.json.decode(document.body, type=Job) if document and document.body else None
 
 
-def _all(tx: ReadTx) -> list[Job]:
-    found: list[Job] = []
-    cursor: str | None = None
+def upcoming_job(tx: ReadTx) -> int | None:
+    """When the tenant's queue is to be looked at: now, when a job is due or runs."""
+    at = None
+    for job in _each(tx):
+        if job.status == "running" or _due(job, tx.now):
+            return tx.now
+        if job.status == "waiting":
+            at = job.due_at if at is None else min(at, job.due_at)
+    return at
+
+
+def _each(tx: ReadTx) -> Iterator[Job]:
+    """The tenant's jobs, oldest first; no more of them are read than are asked for."""
+    limit, cursor = 20, None
     while True:
-        page = tx.documents(JOB_SPACE, limit=500, cursor=cursor)
-        found += [msgspec.json.decode(document.body, type=Job) for document in page.items if document.body]
-        cursor = page.cursor
+        page = tx.documents(JOB_SPACE, limit=limit, cursor=cursor)
+        yield from (msgspec.json.decode(document.body, type=Job) for document in page.items if document.body)
+        limit, cursor = 500, page.cursor
         if cursor is None:
-            return found
+            return

@@ -176,16 +176,12 @@ class Runs:
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
-    def unattended(self, actor: Actor) -> bool:
-        """Whether the tenant has runs that have not ended: `recover` finds out which of them nobody works on."""
-        return not self._parts.read_only and bool(self._parts.store.read(Scope(actor.tenant), _open_runs))
-
     def recover(self, actor: Actor) -> int:
         """Go on with every run of the tenant whose process died, or end it. Returns how many."""
         if self._parts.read_only:
             return 0
         done = 0
-        for run_id in self._parts.store.read(Scope(actor.tenant), _open_runs):
+        for run_id in self._parts.store.read(Scope(actor.tenant), open_runs):
             run = self._resume(actor, run_id, waiting=True)
             if run is None:
                 continue
@@ -259,6 +255,7 @@ class Runs:
             save_run(tx, begun, seq=seq, new=True)
             tx.save(OPEN_SPACE, run.id, b"", seq=seq)
             tx.claim(_lease(run.id), self._holder, until=tx.now + LEASE_MS)
+            tx.wake(tx.now + LEASE_MS)  # whoever works on it may be gone by then
             return begun
 
         return self._parts.store.write(Scope(actor.tenant), body)
@@ -372,7 +369,8 @@ def _lease(run_id: str) -> str:
     return f"run/{run_id}"
 
 
-def _open_runs(tx: ReadTx) -> list[str]:
+def open_runs(tx: ReadTx) -> list[str]:
+    """Runs of the tenant that have not ended."""
     return [document.key for document in tx.documents(OPEN_SPACE, limit=1000).items]
 
 

@@ -131,6 +131,7 @@ class Schedules:
             data = {"schedule": schedule.id, "cron": schedule.cron, "kind": schedule.kind, "paused": schedule.paused}
             seq = tx.append(NewEvent("schedule.saved", "SCHEDULE", actor.id, data=data))
             tx.save(SCHEDULE_SPACE, schedule.id, msgspec.json.encode(schedule), seq=seq)
+            tx.wake(tx.now)
             return schedule
 
         return self._parts.store.write(Scope(actor.tenant), body)
@@ -152,7 +153,7 @@ class Schedules:
     def all(self, actor: Actor) -> list[Due]:
         """Every schedule with its last outcome, when it is due next, and why it did not run."""
         actor.require(Right.READ)
-        return [self.due(schedule) for schedule in self._parts.store.read(Scope(actor.tenant), _all)]
+        return [self.due(schedule) for schedule in self._parts.store.read(Scope(actor.tenant), stored_schedules)]
 
     def due(self, schedule: Schedule) -> Due:
         """A schedule as people see it."""
@@ -170,7 +171,7 @@ class Schedules:
         if self._parts.read_only:
             return []
         now = self._parts.clock.now()
-        found = [(s, due_tick(s, now)) for s in self._parts.store.read(Scope(actor.tenant), _all)]
+        found = [(s, due_tick(s, now)) for s in self._parts.store.read(Scope(actor.tenant), stored_schedules)]
         return [(schedule, tick) for schedule, tick in found if tick is not None]
 
     def run_tick(
@@ -212,6 +213,7 @@ class Schedules:
             seq = tx.append(NewEvent("schedule.fired", "SCHEDULE", actor.id, data=data))
             taken = msgspec.structs.replace(schedule, last_tick=tick, last=outcome)
             tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(taken), seq=seq)
+            tx.wake(tx.now + TAKEN_MS)
             return taken
 
         return self._parts.store.write(Scope(actor.tenant), body)
@@ -340,6 +342,7 @@ class Schedules:
             data = {"schedule": schedule_id, "tick": outcome.tick, "status": outcome.status, "code": outcome.code}
             seq = tx.append(NewEvent("schedule.ran", "SCHEDULE", actor.id, data=data))
             tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(noted), seq=seq)
+            tx.wake(tx.now)
 
         self._parts.store.write(Scope(actor.tenant), body)
 
@@ -376,14 +379,19 @@ def next_tick(schedule: Schedule, after: int) -> int | None:
 
 def due_tick(schedule: Schedule, now: int) -> int | None:
     """The tick that should run now: the latest one passed, once; None when there is none or it was taken."""
+    return ticks_around(schedule, now)[0]
+
+
+def ticks_around(schedule: Schedule, now: int) -> tuple[int | None, int | None]:
+    """(the tick that should run now, the instant after now at which there may be one)."""
     if schedule.paused:
-        return None
-    running = schedule.last is not None and schedule.last.status == "running"
-    if running and schedule.last is not None and now - schedule.last.at >= TAKEN_MS:
-        return schedule.last.tick  # whoever took it may be gone: the lease tells
-    if running:
-        return None
-    since = schedule.last_tick if schedule.last_tick is not None else schedule.created_at
+        return None, None
+    if schedule.last is not None and schedule.last.status == "running":
+        again = schedule.last.at + TAKEN_MS  # whoever took it may be gone by then: the lease tells
+        return (schedule.last.tick, None) if again <= now else (None, again)
+    since = schedule.last_tick
+    if since is None:  # a delay of nothing is due at once
+        since = schedule.created_at - (schedule.delay_ms is not None)
     latest, missed = None, 0
     at = since
     while (tick := next_tick(schedule, at)) is not None and tick <= now:
@@ -392,8 +400,8 @@ def due_tick(schedule: Schedule, now: int) -> int | None:
             at = max(at, now - 3_600_000)
             missed = 2
     if latest is not None and schedule.missed == "skip" and (missed > 1 or now - latest > 3_600_000):
-        return None
-    return latest
+        return None, tick
+    return latest, tick
 
 
 def _jitter(schedule: Schedule, tick: int) -> int:
@@ -476,7 +484,8 @@ def _load(tx: ReadTx, schedule_id: str) -> Schedule | None:
     return msgspec.json.decode(document.body, type=Schedule) if document and document.body else None
 
 
-def _all(tx: ReadTx) -> list[Schedule]:
+def stored_schedules(tx: ReadTx) -> list[Schedule]:
+    """Every schedule of the tenant."""
     found: list[Schedule] = []
     cursor: str | None = None
     while True:

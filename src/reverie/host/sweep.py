@@ -44,9 +44,15 @@ class Sweeping:
 
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """
-        head = self._host.reading.snapshot(self._host.system_actor(tenant))
+        window = self._host.rules.current(tenant).policy.undo_window_ms
+
+        def body(tx: ReadTx) -> tuple[int, bool]:
+            over = tx.scan(_EXPIRED, limit=1).items or tx.cold(before=tx.now - window, limit=1)
+            return tx.head().seq, bool(over)
+
+        head, over = self._host.parts.store.read(Scope(tenant), body)
         found = []
-        if self._outdated(tenant) or self._due(tenant) or self._untrimmed(tenant, head):
+        if self._outdated(tenant) or over or self._untrimmed(tenant, head):
             found.append("retain")
         if self._unindexed(tenant, head):
             found.append("reindex")
@@ -86,14 +92,6 @@ class Sweeping:
                 return work(actor)
         finally:
             leases.give_back(actor, lease, self._holder)
-
-    def _due(self, tenant: str) -> bool:
-        window = self._host.rules.current(tenant).policy.undo_window_ms
-
-        def body(tx: ReadTx) -> bool:
-            return bool(tx.scan(_EXPIRED, limit=1).items or tx.cold(before=tx.now - window, limit=1))
-
-        return self._host.parts.store.read(Scope(tenant), body)
 
     def _outdated(self, tenant: str) -> bool:
         """Whether archives outlived their retention: looked at once an hour."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,7 @@ class FileLedger:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
+        self._read: tuple[tuple[int, int], dict[str, list[ForgetLine]]] = ((0, 0), {})
 
     def add(self, *, tenant: str, subject: str, ref: str | None, at: int) -> None:
         """Remember a forget."""
@@ -44,3 +45,17 @@ class FileLedger:
                 yield msgspec.json.decode(line, type=ForgetLine)
             except msgspec.DecodeError:
                 continue
+
+    def of(self, tenant: str) -> Sequence[ForgetLine]:
+        """The forgets of a tenant. The file is read again only when it changed: asking for many tenants is cheap."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return ()
+        version = (found.st_size, found.st_mtime_ns)
+        if self._read[0] != version:
+            lines: dict[str, list[ForgetLine]] = {}
+            for line in self.all():
+                lines.setdefault(line.tenant, []).append(line)
+            self._read = (version, lines)
+        return self._read[1].get(tenant, ())

@@ -11,7 +11,7 @@ import psycopg
 
 from reverie.ops.checks import Check
 from reverie.settings import Settings
-from reverie.store.sql import load_migrations, load_queries
+from reverie.store.sql import load_queries, migration_phases
 
 QUERIES = load_queries("reverie.ops")
 _LAG = 64 * 2**20
@@ -53,12 +53,18 @@ def _walls(role: list[tuple[Any, ...]], unguarded: list[tuple[Any, ...]]) -> Ite
 
 
 def _migrations(found: list[tuple[Any, ...]]) -> Check:
-    have, known = int(found[0][0]), len(load_migrations("reverie.store.postgres"))
-    if have == known:
-        return Check("migrations", "ok", f"all {known} applied")
-    if have > known:
-        return Check("migrations", "warn", f"{have} applied, this release knows {known}", "Upgrade this process soon.")
-    return Check("migrations", "warn", f"{known - have} pending", "Start any process of this release: it applies them.")
+    have, phases = {int(row[0]) for row in found}, migration_phases("reverie.store.postgres")
+    missing = [number for number in sorted(phases) if number not in have]
+    if have - phases.keys():
+        newest = f"{max(have)} applied, this release knows {len(phases)}"
+        return Check("migrations", "warn", newest, "Upgrade this process soon.")
+    if [number for number in missing if phases[number] != "post"]:
+        step = "Start any process of this release: it applies them."
+        return Check("migrations", "warn", f"{len(missing)} pending", step)
+    if missing:
+        step = "When no process of an older release runs: reverie upgrade --finish."
+        return Check("migrations", "warn", f"{len(missing)} to be finished", step)
+    return Check("migrations", "ok", f"all {len(phases)} applied")
 
 
 def _indexes(found: list[tuple[Any, ...]]) -> Check:

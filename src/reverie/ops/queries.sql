@@ -40,5 +40,5 @@ current_setting('superuser_reserved_connections')::integer + current_setting('re
 SELECT extversion FROM pg_extension WHERE extname = 'vector'
 
 -- name: migrations
--- How many migrations the database has.
-SELECT count(*) FROM reverie.setting WHERE name LIKE 'migration/%'
+-- The migrations the database has.
+SELECT right(name, 4)::integer FROM reverie.setting WHERE name LIKE 'migration/%'

@@ -194,6 +194,12 @@ class WriteTx(ReadTx, Protocol):
     def release(self, name: str, holder: str) -> None:
         """Give a lease back; nothing happens when it is not ours."""
 
+    def wake(self, at: int | None, *, anew: bool = False) -> None:
+        """Have workers look at this tenant at an instant, unless they will earlier. `anew`: then and not earlier.
+
+        None: not at all. Needs no event: it is when to look, not what is found.
+        """
+
 
 class ControlTx(Protocol):
     """What stands above tenants: who they are and which keys open them."""
@@ -202,6 +208,9 @@ class ControlTx(Protocol):
 
     def tenants(self) -> list[str]:
         """Every tenant, by name."""
+
+    def awake(self) -> list[str]:
+        """Tenants to be looked at now, longest due first. A new one, or one moved here, is among them. Indexed."""
 
     def key(self, key_id: str) -> Key | None:
         """A key by its public id."""

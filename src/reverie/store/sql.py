@@ -12,7 +12,7 @@ import re
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.M)
-_MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
+_MIGRATION = re.compile(r"(\d{4})_(?:(pre|post)_)?\w+\.sql")
 
 
 def load_queries(package: str) -> dict[str, str]:
@@ -34,3 +34,14 @@ def load_migrations(package: str) -> list[tuple[int, str, str]]:
     if [number for number, _, _ in found] != list(range(1, len(found) + 1)):
         raise RuntimeError(f"the migrations of {package} are not numbered 1, 2, 3 ...")
     return found
+
+
+def migration_phases(package: str) -> dict[int, str]:
+    """The phase of every migration by its number: `pre`, `post`, or nothing when its file name does not say."""
+    names = (_MIGRATION.fullmatch(item.name) for item in files(package).joinpath("migrations").iterdir())
+    return {int(named[1]): named[2] or "" for named in names if named}
+
+
+def session_name(package: str) -> str:
+    """What connections of this process are called: by the schema it knows, so that others can tell its release."""
+    return f"reverie/{len(migration_phases(package))}"

@@ -16,6 +16,7 @@ import logging
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,7 @@ from reverie.host import Host
 from reverie.host.jobs import DocumentQueue
 from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
+from reverie.store.sql import session_name
 from reverie.worker.jobs import Definitions, JobFailed, code_of
 from reverie.worker.schema import SCHEMA, install
 
@@ -41,6 +43,8 @@ QUEUE = "reverie"
 HEARTBEAT_SECONDS = 5.0
 STALLED_SECONDS = 30.0
 """A worker that gave no sign of life for so long is dead: its jobs are taken over."""
+SLICE_SECONDS = 1.0
+"""So long a look goes on with a round of sweeps before it comes back to what is due by the clock."""
 _LOOKING = 0x52564532
 """Of the advisory lock that processes take turns by to see what is due."""
 _SHOWN = {"todo": "waiting", "doing": "running", "failed": "dead", "aborted": "dead"}
@@ -49,7 +53,8 @@ _SHOWN = {"todo": "waiting", "doing": "running", "failed": "dead", "aborted": "d
 def engine_url(url: str) -> str:
     """The URL with the engine's schema as search path."""
     given = conninfo_to_dict(url).get("options") or ""
-    return make_conninfo(url, options=f"{given} -c search_path={SCHEMA}".strip(), application_name="reverie-jobs")
+    name = session_name("reverie.store.postgres").replace("/", "-jobs/")
+    return make_conninfo(url, options=f"{given} -c search_path={SCHEMA}".strip(), application_name=name)
 
 
 class EngineQueue:
@@ -169,7 +174,9 @@ class EngineWorker:
         self._stalled = stalled_seconds
         self._metrics = metrics or Metrics()
         self._jobs = Definitions(host)
-        self._swept_at = 0.0
+        self._left: deque[str] = deque()
+        """Tenants that the round at hand has not come to yet."""
+        self._rounds = 0
         self._over = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -244,28 +251,56 @@ class EngineWorker:
             if not _first(connection, "SELECT pg_try_advisory_xact_lock(%s)", (_LOOKING,)):
                 return 0
             _first(connection, "SELECT job_recover(%s, %s)", (self._stalled, MOST_ATTEMPTS))
-            sweep = time.monotonic() - self._swept_at >= self._sweep_every
             added = 0
-            for tenant in self._host.tenants():
-                if self._over.is_set():
-                    break
-                added += self._queue.add_all(self._due(tenant, sweep))
-                if sweep:
-                    self._adopt(tenant)
-            if sweep:
-                self._swept_at = time.monotonic()
-            return added
+            for some in _chunks(self._host.agenda.awake()):
+                added += self._queue.add_all([job for tenant in some for job in self._ticks(tenant)])
+            return added + self._round(connection)
 
-    def _due(self, tenant: str, sweep: bool) -> list[Job]:
-        ticks = self._jobs.ticks(tenant) if self._by_the_clock else []
-        return ticks + (self._jobs.sweeps(tenant) if sweep else [])
+    def _ticks(self, tenant: str) -> list[Job]:
+        """What a tenant that is awake needs now."""
+        if self._over.is_set():
+            return []
+        try:
+            ticks, queued = self._jobs.look(tenant)
+            if queued:
+                self._adopt(tenant)
+        except StoreUnavailable:
+            raise
+        except Exception as fault:  # one tenant must not stop the others
+            self._fault("look", fault)
+            return []
+        return ticks if self._by_the_clock else []
+
+    def _round(self, connection: psycopg.Connection[Any]) -> int:
+        """Go on with a round of sweeps over all tenants; returns how many jobs were new.
+
+        A slice at a time, so that what is due by the clock never waits for it, and a round is made by one process for
+        all. The first round of a process looks for ticks too: another release may have written here.
+        """
+        if not self._left:
+            due = _first(connection, "SELECT job_round(%s)", (self._sweep_every,))
+            if self._rounds and not due:
+                return 0
+            self._rounds += 1
+            self._left.extend(self._host.tenants())
+        jobs: list[Job] = []
+        until = time.monotonic() + SLICE_SECONDS
+        try:
+            while self._left and time.monotonic() < until and not self._over.is_set():
+                tenant = self._left.popleft()
+                if self._rounds == 1:
+                    jobs += self._ticks(tenant)
+                jobs += self._jobs.sweeps(tenant)
+        finally:
+            added = self._queue.add_all(jobs)
+        return added
 
     def _adopt(self, tenant: str) -> None:
         """Jobs that waited in the store itself, of a memory that was moved here: into the engine."""
         left = DocumentQueue(self._host.parts)
-        for job in left.list(tenant, status="waiting"):
+        while (job := left.take(tenant, self._jobs.holder)) is not None:
             self._queue.add(tenant, job.name, job.arguments, unique=job.unique)
-            left.discard(tenant, job.id)
+            left.done(job, self._jobs.holder)
 
     def _app(self) -> procrastinate.App:
         connector = PsycopgConnector(
@@ -333,6 +368,10 @@ def _job(row: Mapping[str, Any]) -> Job:
         created_at=int(row["created_at"].timestamp() * 1000),
         due_at=int(due.timestamp() * 1000),
     )
+
+
+def _chunks(names: list[str]) -> Iterator[list[str]]:
+    return (names[at : at + 200] for at in range(0, len(names), 200))
 
 
 def _first(connection: psycopg.Connection[Any], sql: str, bound: tuple[Any, ...]) -> Any:

@@ -13,6 +13,18 @@ CREATE INDEX IF NOT EXISTS job_tenant ON procrastinate_jobs ((args ->> 'tenant')
 CREATE INDEX IF NOT EXISTS job_running ON procrastinate_jobs (priority) WHERE status = 'doing';
 CREATE INDEX IF NOT EXISTS job_same ON procrastinate_jobs (queueing_lock) WHERE status IN ('todo', 'doing');
 
+-- When the last round of sweeps began, whoever made it.
+CREATE TABLE IF NOT EXISTS job_round (one boolean PRIMARY KEY DEFAULT true CHECK (one), at timestamptz NOT NULL);
+
+-- Begin a round of sweeps, unless one began within so many seconds.
+CREATE OR REPLACE FUNCTION job_round(seconds float) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO job_round AS r (at) VALUES (now())
+  ON CONFLICT (one) DO UPDATE SET at = excluded.at WHERE r.at <= now() - make_interval(secs => seconds);
+  RETURN FOUND;
+END
+$$;
+
 -- Add a job unless the same one waits or runs. Its turn: one after the tenant's last that waits, but not before the one
 -- whose turn it is now. So tenants take turns however many jobs each of them has.
 CREATE OR REPLACE FUNCTION job_add(task text, owner text, arguments jsonb, slot text, same text)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
@@ -13,6 +14,7 @@ from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
+from reverie.core.ports import ForgetLine
 from reverie.core.run import Interrupted, RunOver, RunStatus
 from reverie.host import Host
 from reverie.host.commitments import COMMITMENTS
@@ -59,19 +61,28 @@ class Definitions:
         return self._jobs[job.name](job)
 
     def sweeps(self, tenant: str) -> list[Job]:
-        """What the store says a tenant needs now. Only looks."""
-        return [Job("", name, tenant) for name in self.sweeping.due(tenant)]
+        """What the store says a tenant needs now, and the forgets that were cut off. Only looks."""
+        lines = self._host.forgetting.cut_off(self._host.system_actor(tenant))
+        again = [
+            # with all it takes: the worker that gets it may be on a machine with another ledger
+            Job("", "forget", tenant, msgspec.to_builtins(line), unique=f"{line.subject}/{line.at}")
+            for line in lines
+        ]
+        return [Job("", name, tenant) for name in self.sweeping.due(tenant)] + again
 
     def ticks(self, tenant: str) -> list[Job]:
         """The ticks that should run now, the runs that have not ended, the commitments that may fire."""
-        actor = self._host.system_actor(tenant)
-        due = self._host.schedules.due_ticks(actor)
-        ticks = [
+        return self.look(tenant)[0]
+
+    def look(self, tenant: str) -> tuple[list[Job], bool]:
+        """(what a tenant needs now, whether jobs wait in the store's own queue). It then sleeps if it needs nothing."""
+        found = self._host.agenda.look(self._host.system_actor(tenant))
+        jobs = [
             Job("", schedule.kind, tenant, {"schedule": schedule.id, "tick": tick}, unique=f"{schedule.id}/{tick}")
-            for schedule, tick in due
+            for schedule, tick in found.ticks
         ]
-        waiting = [("recover", self._host.runs.unattended), ("commitments", self._host.commitments.due)]
-        return ticks + [Job("", name, tenant) for name, needed in waiting if needed(actor)]
+        needed = {"recover": found.recover, "commitments": found.commitments}
+        return jobs + [Job("", name, tenant) for name in needed if needed[name]], found.jobs
 
     def _tick(self, job: Job) -> Done:
         actor = self._host.system_actor(job.tenant)
@@ -143,7 +154,11 @@ class Definitions:
         return Done({"runs": recovered}, took=recovered > 0)
 
     def _forget(self, job: Job) -> Done:
-        return Done({"forgotten": self._host.forgetting.replay(self._host.system_actor(job.tenant))})
+        forgetting, actor = self._host.forgetting, self._host.system_actor(job.tenant)
+        if not job.arguments:
+            return Done({"forgotten": forgetting.replay(actor)})
+        line = msgspec.convert({**job.arguments, "tenant": job.tenant}, ForgetLine)
+        return Done({"forgotten": forgetting.again(actor, [line])})
 
 
 def _swept(done: Swept | None) -> Done:

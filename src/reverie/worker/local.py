@@ -53,6 +53,8 @@ class Worker:
         self._queue = DocumentQueue(host.parts)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._met = False
+        """Whether every tenant was looked at once."""
 
     def start(self) -> None:
         """Begin: a sweep now, then one every `every_seconds`; schedules are looked at every `poll_seconds`."""
@@ -69,36 +71,40 @@ class Worker:
             thread.join(max(until - time.monotonic(), 0.1))
 
     def tick(self) -> int:
-        """Run every schedule that is due and that no other process took, then what is queued; returns how many."""
+        """Run every tick that is due and that no other process took, and one queued job of each tenant that has any.
+
+        Returns how many. Only tenants that are awake cost anything, but the first time all are looked at: another
+        release may have written here. One job each: a tenant with ten thousand does not keep the others waiting.
+        """
+        tenants = self._tenants(awake=self._met)
+        self._met = True
         ran = 0
-        for tenant in self._tenants():
+        for tenant in tenants:
             if self._stop.is_set():
                 break
             try:
-                ticks = self._jobs.ticks(tenant) if self._by_the_clock else []
+                ticks, queued = self._jobs.look(tenant)
             except Exception as fault:
                 self._fault("dream", fault)
                 continue
-            ran += sum((done := self._do(job)) is not None and done.took for job in ticks)
-            ran += self.queued(tenant)
+            if self._by_the_clock:
+                ran += sum((done := self._do(job)) is not None and done.took for job in ticks)
+            ran += self._next(tenant) if queued else 0
         return ran
 
-    def queued(self, tenant: str) -> int:
-        """Run the jobs of a tenant that wait in the queue and are due; returns how many."""
-        ran = 0
-        while not self._stop.is_set():
-            try:
-                job = self._queue.take(tenant, self._jobs.holder)
-                if job is None:
-                    break
-                ran += 1
-                actor = self._host.system_actor(tenant)
-                with self._host.leases.beating(actor, lease_of(job.id), self._jobs.holder, for_ms=LEASE_MS):
-                    self._attempt(job)
-            except Exception as fault:
-                self._fault("queue", fault)
-                break
-        return ran
+    def _next(self, tenant: str) -> int:
+        """Run the tenant's next job in the queue; returns how many there were."""
+        try:
+            job = self._queue.take(tenant, self._jobs.holder)
+            if job is None:
+                return 0
+            actor = self._host.system_actor(tenant)
+            with self._host.leases.beating(actor, lease_of(job.id), self._jobs.holder, for_ms=LEASE_MS):
+                self._attempt(job)
+        except Exception as fault:
+            self._fault("queue", fault)
+            return 0
+        return 1
 
     def round(self) -> Round:
         """Sweep every tenant once. Tenants that another process sweeps at the moment are left to it."""
@@ -109,22 +115,22 @@ class Worker:
             total = _sum(total, self._tenant(tenant))
         return total
 
-    def _tenants(self) -> list[str]:
+    def _tenants(self, *, awake: bool = False) -> list[str]:
         try:
-            return self._host.tenants()
+            return self._host.agenda.awake() if awake else self._host.tenants()
         except Exception as fault:
             self._fault("tenants", fault)
             return []
 
     def _tenant(self, tenant: str) -> Round:
         try:
-            names = self._jobs.sweeping.due(tenant)
+            jobs = self._jobs.sweeps(tenant)
         except Exception as fault:
             self._fault("retain", fault)
             return Round(failed=1)
         total, took = Round(), False
-        for name in names:
-            done = self._do(Job("", name, tenant))
+        for job in jobs:
+            done = self._do(job)
             if done is None:
                 total = _sum(total, Round(failed=1))
             elif done.took:
@@ -174,7 +180,8 @@ class Worker:
             ran = self.tick()
             if ran:
                 log(Action.DREAMT, schedules=ran)
-            self._stop.wait(self._poll)
+            else:
+                self._stop.wait(self._poll)
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -1,4 +1,4 @@
-"""serve, doctor, sweep, settings, version: running a host."""
+"""serve, worker, doctor, upgrade, sweep, settings, version: running a host."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command("serve")(serve)
     app.command("worker")(worker)
     app.command("doctor")(doctor)
+    app.command("upgrade")(upgrade)
     app.command("sweep")(sweep)
     app.command("settings")(settings)
     app.command("version")(version)
@@ -111,6 +112,34 @@ def doctor(
                 note(f"{check.name}: {check.next_step}")
     if failed:
         raise typer.Exit(1)
+
+
+def upgrade(
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Also take away what only older releases used; none of them may run.")
+    ] = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Bring the database's schema up to this release.
+
+    Any process does this when it starts. What takes away something that an older release still needs waits until you
+    say that none runs (`--finish`); it is refused while one is connected.
+
+    \b
+    Example:
+      reverie upgrade --finish
+    """
+    from reverie.app import upgrade_store
+
+    schema, waiting = upgrade_store(load_settings(data, database_url), finish=finish)
+    if json:
+        print_json({"schema": schema, "waiting": waiting})
+        return
+    say(f"the database has schema {schema}")
+    if waiting:
+        note(f"{len(waiting)} steps wait. When no process of an older release runs: reverie upgrade --finish")
 
 
 def sweep(

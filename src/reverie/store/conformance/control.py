@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reverie.core.query import Key
 from reverie.store.conformance.lab import Lab, refuses
-from reverie.store.contract import ControlTx
+from reverie.store.contract import ControlTx, WriteTx
 
 
 def _key(key_id: str, tenant: str = "acme", created_at: int = 5) -> Key:
@@ -71,6 +71,51 @@ def tenants_are_made_by_their_first_write(lab: Lab) -> None:
     with refuses(KeyError):
         lab.write(fails, tenant="a")
     assert lab.store.control(lambda tx: tx.tenants()) == ["a", "b"]
+
+
+def tenants_are_awake_when_their_instant_has_come(lab: Lab) -> None:
+    """A new one at once; then by the earliest instant asked for, until someone says anew when."""
+
+    def awake() -> list[str]:
+        return lab.store.control(lambda tx: tx.awake())
+
+    def wake(tenant: str, at: int | None, *, anew: bool = False) -> None:
+        lab.write(lambda tx: tx.wake(at, anew=anew), tenant=tenant)
+
+    now = lab.clock.now()
+    lab.put(tenant="acme")
+    lab.put(tenant="rival")
+    assert sorted(awake()) == ["acme", "rival"]
+    wake("acme", None, anew=True)
+    wake("rival", now + 10, anew=True)
+    assert awake() == []
+    wake("acme", now + 20)
+    wake("acme", now + 5)
+    wake("acme", now + 30)
+    lab.clock.advance(5)
+    assert awake() == ["acme"]
+    wake("acme", now + 15, anew=True)
+    assert awake() == []
+    lab.clock.advance(5)
+    assert awake() == ["rival"]
+    lab.clock.advance(5)
+    assert awake() == ["rival", "acme"]
+    wake("rival", None, anew=True)
+    wake("rival", None)
+    assert awake() == ["acme"]
+
+
+def waking_is_undone_with_the_transaction(lab: Lab) -> None:
+    """All of it happens, or none."""
+
+    def fails(tx: WriteTx) -> None:
+        tx.wake(tx.now)
+        raise KeyError
+
+    lab.write(lambda tx: tx.wake(None, anew=True))
+    with refuses(KeyError):
+        lab.write(fails)
+    assert lab.store.control(lambda tx: tx.awake()) == []
 
 
 def the_store_can_be_checked(lab: Lab) -> None:

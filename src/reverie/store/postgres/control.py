@@ -24,6 +24,9 @@ class PostgresControlTx:
     def tenants(self) -> list[str]:
         return [row[0] for row in self._fetch("tenants")]
 
+    def awake(self) -> list[str]:
+        return [row[0] for row in self._fetch("awake", (self.now,))]
+
     def key(self, key_id: str) -> Key | None:
         rows = self._fetch("key", (key_id,))
         return to_key(rows[0]) if rows else None

@@ -1,48 +1,79 @@
-"""Migrations: each once, each in one transaction, safe when many processes start at one instant."""
+"""Migrations: each once, each in one transaction, safe when many processes start at one instant.
+
+A step is known by its file name. `NNNN_pre_...` only adds: the first process of a release applies it, and processes of
+the release before go on, and even start, beside it. `NNNN_post_...` takes away what no code of this release uses: it is
+applied when someone says that no older process runs. A new database gets everything.
+"""
 
 from __future__ import annotations
 
 import psycopg
 
-from reverie.core.errors import StoreError, StoreUnavailable
-from reverie.store.sql import load_migrations
+from reverie.core.errors import Busy, StoreError, StoreUnavailable
+from reverie.store.sql import load_migrations, migration_phases
 
+PACKAGE = "reverie.store.postgres"
 _LOCK = 0x52564531
 """Of the advisory lock that migrating processes take turns by."""
+_OLDER = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND application_name LIKE 'reverie%%' AND coalesce(substring(application_name FROM '/(\\d+)$')::integer, 0) < %s
+"""
+
+
+def applied(connection: psycopg.Connection) -> dict[int, str]:
+    """The migrations the database has, each with its phase as it was recorded: `pre`, `post` or nothing."""
+    # the catalogue itself and not `to_regclass`, which may remember what it looked up before another process migrated
+    made = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'reverie' AND tablename = 'setting'"
+    if not connection.execute(made).fetchall():
+        return {}
+    found = connection.execute("SELECT name, value FROM reverie.setting WHERE name LIKE 'migration/%'").fetchall()
+    return {int(name[-4:]): [*bytes(value).decode().split(), "", "", ""][2] for name, value in found}
 
 
 def schema_version(connection: psycopg.Connection) -> int:
     """The number of the last migration the database has."""
-    # the catalogue itself and not `to_regclass`, which may remember what it looked up before another process migrated
-    made = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'reverie' AND tablename = 'setting'"
-    if not connection.execute(made).fetchall():
-        return 0
-    found = connection.execute("SELECT count(*) FROM reverie.setting WHERE name LIKE 'migration/%'").fetchall()
-    return int(found[0][0])
+    return max(applied(connection), default=0)
 
 
-def migrate(connection: psycopg.Connection, now: int, *, create: bool) -> None:
-    """Bring a database to this version's schema. The connection commits by itself."""
-    migrations = load_migrations("reverie.store.postgres")
-    have = schema_version(connection)
-    if have == len(migrations):
-        return
+def pending(have: dict[int, str], *, post: bool) -> list[tuple[int, str, str]]:
+    """The steps to apply now. A new database has no older processes, so it gets all of them."""
+    phases = migration_phases(PACKAGE)
+    wanted = load_migrations(PACKAGE)
+    return [step for step in wanted if step[0] not in have and (post or not have or phases[step[0]] != "post")]
+
+
+def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: bool = False) -> list[int]:
+    """Bring a database to this version's schema; returns which steps that took. The connection commits by itself.
+
+    `post`: also take away what older releases needed. Raises Busy while a process of one is connected.
+    """
+    have = applied(connection)
+    phases = migration_phases(PACKAGE)
+    if not pending(have, post=post) and have.keys() <= phases.keys():
+        return []
     if not have and not create:
         raise StoreUnavailable("There is no database of Reverie at this URL.")
     connection.execute("BEGIN")
     try:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        have = schema_version(connection)
-        if have > len(migrations):
+        have = applied(connection)
+        if any(have[number] != "pre" for number in have.keys() - phases.keys()):
             raise StoreError(
-                f"This database has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
+                f"This database has schema {max(have)}, this Reverie knows {len(phases)}. Install the newer Reverie."
             )
-        for number, sql, checksum in migrations[have:]:
+        steps = pending(have, post=post)
+        if have and any(phases[number] == "post" for number, _, _ in steps):
+            older = connection.execute(_OLDER, (max(number for number, _, _ in steps),)).fetchall()[0][0]
+            if older:
+                raise Busy(f"{older} connections are of an older release. Stop its processes, then try again.")
+        for number, sql, checksum in steps:
             connection.execute(sql.encode())
-            row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
+            row = (f"migration/{number:04d}", f"{checksum} {now} {phases[number]}".rstrip().encode())
             connection.execute("INSERT INTO reverie.setting (name, value) VALUES (%s, %s)", row)
         connection.execute("COMMIT")
     except BaseException:
         if not connection.closed:
             connection.execute("ROLLBACK")
         raise
+    return [number for number, _, _ in steps]

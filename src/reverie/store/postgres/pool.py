@@ -15,7 +15,9 @@ from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool
 
 from reverie.store.postgres.rows import NAMES
+from reverie.store.sql import session_name
 
+NAME = session_name("reverie.store.postgres")
 MOST_WAITING = 1024
 """Callers that may wait for a connection; the next one is told to come back."""
 CONNECT_SECONDS = 5
@@ -46,7 +48,7 @@ def open_pool(url: str, *, size: int, wait_seconds: float) -> ConnectionPool[Con
     return ConnectionPool(
         url,
         connection_class=Timed,
-        kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, "application_name": "reverie"},
+        kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, "application_name": NAME},
         configure=_configure,
         min_size=0,
         max_size=size,
@@ -63,7 +65,7 @@ def open_pool(url: str, *, size: int, wait_seconds: float) -> ConnectionPool[Con
 
 def connect(url: str) -> Connection:
     """A connection outside the pool."""
-    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="reverie")
+    connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name=NAME)
     _configure(connection)
     return connection
 

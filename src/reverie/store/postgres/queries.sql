@@ -376,9 +376,21 @@ RETURNING 1
 -- Give a lease back.
 DELETE FROM reverie.lease WHERE tenant = %s AND name = %s AND holder = %s
 
+-- name: wake
+-- Have a tenant looked at by an instant.
+UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND (wake_at IS NULL OR wake_at > %(at)s)
+
+-- name: wake_anew
+-- Have a tenant looked at then and not earlier.
+UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND wake_at IS DISTINCT FROM %(at)s
+
 -- name: tenants
 -- Every tenant.
 SELECT name FROM reverie.tenant ORDER BY name
+
+-- name: awake
+-- Tenants that are to be looked at.
+SELECT name FROM reverie.tenant WHERE wake_at <= %s ORDER BY wake_at, n
 
 -- name: key
 -- A key by id.

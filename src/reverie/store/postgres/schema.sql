@@ -24,7 +24,7 @@ CREATE TABLE reverie.api_key (
 );
 
 -- The head of a tenant's log. A write locks its row first, so commits are in the order of the log and tenants never
--- wait for each other.
+-- wait for each other. wake_at: when workers look at it next; 0 when that is not known yet.
 CREATE TABLE reverie.tenant (
   n integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text COLLATE "C" NOT NULL UNIQUE,
@@ -36,8 +36,10 @@ CREATE TABLE reverie.tenant (
   bytes bigint NOT NULL,
   rules_seq bigint NOT NULL,
   position bigint NOT NULL,
-  created_at bigint NOT NULL
+  created_at bigint NOT NULL,
+  wake_at bigint DEFAULT 0
 ) WITH (fillfactor = 50);
+CREATE INDEX tenant_wake ON reverie.tenant (wake_at) WHERE wake_at IS NOT NULL;
 
 -- n is the position: order of insertion, never used twice, since rows are never deleted. Every tenant counts in a range
 -- of its own, so that no position tells how much another tenant writes. gone_seq: the entry left readable memory there.

@@ -350,3 +350,7 @@ class PostgresWriteTx(PostgresReadTx):
 
     def release(self, name: str, holder: str) -> None:
         self._later("release", (self._tenant, name, holder))
+
+    def wake(self, at: int | None, *, anew: bool = False) -> None:
+        if anew or at is not None:
+            self._later("wake_anew" if anew else "wake", {"at": at, "tenant": self._tenant})

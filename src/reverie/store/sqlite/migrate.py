@@ -30,7 +30,7 @@ def migrate(db: apsw.Connection, now: int) -> None:
             raise StoreError(
                 f"This file has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
             )
-        db.create_scalar_function("words_before_0003", _words_before(db), 2)
+        db.create_scalar_function("words_before_0004", _words_before(db), 2)
         for number, sql, checksum in migrations[have:]:
             db.execute(sql)
             row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
@@ -46,7 +46,7 @@ def migrate(db: apsw.Connection, now: int) -> None:
 
 
 def _words_before(db: apsw.Connection) -> Callable[..., bytes | None]:
-    """The words of an entry from the FTS5 table that its tenant had up to schema 2, as they are kept since."""
+    """The words of an entry from the FTS5 table that its tenant had up to schema 3, as they are kept since."""
     keys: dict[int, bytes] = {}
 
     def words(tenant: int, position: int) -> bytes | None:

@@ -193,9 +193,21 @@ ORDER BY e.n LIMIT :limit
 -- A tenant by name.
 SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq FROM tenant WHERE name = ?
 
+-- name: wake
+-- Have a tenant looked at by an instant.
+UPDATE tenant SET wake_at = :at WHERE n = :tenant AND (wake_at IS NULL OR wake_at > :at)
+
+-- name: wake_anew
+-- Have a tenant looked at then and not earlier.
+UPDATE tenant SET wake_at = :at WHERE n = :tenant AND wake_at IS NOT :at
+
 -- name: tenants
 -- Every tenant.
 SELECT name FROM tenant ORDER BY name
+
+-- name: awake
+-- Tenants that are to be looked at.
+SELECT name FROM tenant WHERE wake_at <= ? ORDER BY wake_at, n
 
 -- name: add_tenant
 -- A new tenant with an empty log.

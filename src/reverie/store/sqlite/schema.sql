@@ -15,8 +15,10 @@ CREATE TABLE tenant (
   entries INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   rules_seq INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  wake_at INTEGER DEFAULT 0
 );
+CREATE INDEX tenant_wake ON tenant (wake_at) WHERE wake_at IS NOT NULL;
 
 CREATE TABLE api_key (
   id TEXT PRIMARY KEY,
@@ -162,9 +164,9 @@ CREATE TABLE lease (
 CREATE INDEX event_run ON event (tenant, iif(json_valid(data), json_extract(data, '$.run'), NULL), seq)
   WHERE iif(json_valid(data), json_extract(data, '$.run'), NULL) IS NOT NULL;
 
--- What an entry is found by, in one row: its words, hashed under the tenant's key, and its vector (int8).
--- seq: when it was indexed; again: whether that was later than when it was stored. Rows lie in the order of their entries, so that what came since can
--- be read from the end; what was indexed again is found by the index.
+-- What an entry is found by, in one row: its words, hashed under the tenant's key, and its vector (int8). seq: when it
+-- was indexed; again: whether that was later than when it was stored. Rows lie in the order of their entries, so that
+-- what came since can be read from the end; what was indexed again is found by the index.
 CREATE TABLE recall (
   tenant INTEGER NOT NULL,
   ref TEXT NOT NULL,

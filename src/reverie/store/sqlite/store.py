@@ -216,6 +216,9 @@ class SqliteControlTx:
     def tenants(self) -> list[str]:
         return [row[0] for row in self._db.execute(QUERIES["tenants"])]
 
+    def awake(self) -> list[str]:
+        return [row[0] for row in self._db.execute(QUERIES["awake"], (self.now,))]
+
     def key(self, key_id: str) -> Key | None:
         row = self._db.execute(QUERIES["key"], (key_id,)).fetchone()
         return to_key(row) if row else None

@@ -80,7 +80,8 @@ class SqliteTransfer:
         with self._db:
             if self._db.execute("SELECT 1 FROM tenant WHERE n = ?", (tenant.n,)).get is None:
                 bound = (tenant.n, tenant.name, tenant.log_key, tenant.created_at)
-                self._db.execute("INSERT INTO tenant VALUES (?, ?, ?, 0, 0, x'', 0, 0, 0, ?)", bound)
+                columns = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
+                self._db.execute(f"INSERT INTO tenant ({columns}) VALUES (?, ?, ?, 0, 0, x'', 0, 0, 0, ?)", bound)
 
     def put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
         with self._db:
@@ -111,6 +112,7 @@ class SqliteTransfer:
         head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq, tenant.n)
         with self._db:
             self._db.execute(QUERIES["set_head"], head)
+            self._db.execute(QUERIES["wake_anew"], {"at": 0, "tenant": tenant.n})
 
     @contextmanager
     def stopped(self) -> Iterator[Callable[[], None]]:

@@ -500,3 +500,8 @@ class SqliteWriteTx(SqliteReadTx):
 
     def release(self, name: str, holder: str) -> None:
         self._changing().execute(QUERIES["release"], (self._tenant, name, holder))
+
+    def wake(self, at: int | None, *, anew: bool = False) -> None:
+        if anew or at is not None:
+            bound = {"at": at, "tenant": self._tenant}
+            self._changing().execute(QUERIES["wake_anew" if anew else "wake"], bound)

@@ -122,3 +122,12 @@ def test_settings_name_their_source(cli: Cli, monkeypatch: Any, data: Any) -> No
 def test_version(cli: Cli) -> None:
     assert cli("version").out.startswith("reverie 0.")
     assert set(cli("version", "--json").json) >= {"reverie", "python", "sqlite"}
+
+
+def test_upgrade_says_which_schema_there_is_and_what_waits(cli: Cli) -> None:
+    cli("put", "a first memory")
+    found = cli("upgrade", "--json").json
+    assert found["schema"] >= 2
+    assert found["waiting"] == []
+    assert cli("upgrade", "--finish", "--json").json == found
+    assert cli("upgrade").out == f"the database has schema {found['schema']}\n"

@@ -45,6 +45,7 @@ BY_POSITION: dict[str, tuple[str, Any]] = {
     "answer": ("answer_pkey", (1, "k40", 1)),
     "event_hash": ("event_pkey", (1, 1)),
     "key": ("api_key_pkey", ("k40",)),
+    "awake": ("tenant_wake", (1,)),
     "trim_answers": ("answer_until", (1, 1)),
     "trim_document": ("document_pkey", (1, "s1", "k40", 1)),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +24,9 @@ PACKAGE = "reverie.store.sqlite"
 def shape(db: apsw.Connection) -> list[tuple[str, str, str]]:
     """Every object of a schema, with its SQL freed of spacing and comments."""
     rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").fetchall()
-    return [(str(kind), str(name), " ".join(str(text).split())) for kind, name, text in rows]
+    return [
+        (str(kind), str(name), " ".join(re.sub(r"([(),])", r" \1 ", str(text)).split())) for kind, name, text in rows
+    ]
 
 
 def test_the_schema_is_the_sum_of_the_migrations() -> None:

@@ -17,6 +17,6 @@ CREATE INDEX recall_again ON recall (tenant, ref, seq) WHERE again;
 
 INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector)
 SELECT e.tenant, e.ref, e.n, coalesce(v.seq, e.born_seq), coalesce(v.seq, e.born_seq) <> e.born_seq,
-words_before_0003(e.tenant, e.n), v.model, v.data
+words_before_0004(e.tenant, e.n), v.model, v.data
 FROM entry AS e LEFT JOIN vector AS v ON v.n = e.n WHERE e.gone_seq IS NULL;
 DROP TABLE vector;
