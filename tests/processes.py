@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import select
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -96,4 +97,5 @@ def _begin(
     os.dup2(out.fileno(), 1)
     os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
     out.close()
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115, PTH123
     main(*arguments)
