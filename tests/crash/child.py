@@ -1,7 +1,5 @@
 """A process that writes under load until it is killed. It prints the key of every write it was acknowledged.
 
-    python -m tests.crash.child PATH SEED THREADS [KILL_POINT]
-
 Every thread walks the same endless list of writes from its own start: the key says what is written, so a retry with
 the same key is the same request. A kill point ends the process itself, in the middle of the commit named.
 """
@@ -10,11 +8,10 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import sys
 import threading
 from typing import Any
 
+from tests.processes import die
 from tests.stores import open_store
 
 from reverie.core.actor import Actor
@@ -37,10 +34,6 @@ def drafts_of(key: str) -> list[Draft]:
 def put(host: Host, key: str) -> list[str]:
     """Store what belongs to a key; the ids."""
     return [r.id for r in host.writing.put(ADA, "notes", drafts_of(key), idempotency_key=key)]
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def arm(store: Any, point: str, number: int) -> None:
@@ -92,7 +85,8 @@ class DyingConnection:
         return self._db.execute(sql, *rest)
 
 
-def main(path: str, seed: str, threads: int, point: str) -> None:
+def main(path: str, seed: str, threads: int = 4, point: str = "") -> None:
+    os.write(1, b"begun\n")
     store = open_store(path)
     if point:
         arm(store, point, 5)
@@ -117,6 +111,3 @@ def main(path: str, seed: str, threads: int, point: str) -> None:
     os.write(1, b"ready\n")
     threading.Event().wait()
 
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else "")

@@ -1,55 +1,53 @@
-"""A child process that compacts a Field once and dies at a named step. Run by test_compact_kill.py.
-
-python compactor.py FOLDER STRATEGY STEP
-"""
+"""A process that compacts a Field once and dies at a named step. Run by test_compact_kill.py."""
 
 from __future__ import annotations
 
-import signal
-import sys
+from typing import Any
 
-from tests.crash.dreamer import after, die
+from tests.crash.dreamer import after, arm_sent, inside
+from tests.processes import die_after
 
 from reverie.akashik import Agent, Field
 from reverie.host.condense import Condensing
-from reverie.store.sqlite.write import SqliteWriteTx
-from reverie.store.sqlite.writer import Writer
+from reverie.host.field import compact
 
 STEPS = {
-    "archive": ("event", "half", "before-commit", "after-commit"),
-    "purge": ("event", "half", "before-commit", "after-commit"),
-    "summarize": ("composed", "event", "inserted", "linked", "half", "reported", "before-commit", "after-commit"),
+    "archive": ("event", "half", "before-commit", "sent", "after-commit"),
+    "purge": ("event", "half", "before-commit", "sent", "after-commit"),
+    "summarize": ("composed", "event", "inserted", "linked", "half", "reported", "before-commit", "sent", "after-commit"),
 }
 _LEASES = {"archive": 0, "purge": 0, "summarize": 1}
 """Transactions before the one that counts."""
 
 
-def arm_compaction(strategy: str, step: str) -> None:
+def arm_compaction(store: Any, strategy: str, step: str) -> None:
     """Make `step` deadly."""
+    transaction, writer = inside(store)
     if step == "composed":
         after(Condensing, "compose")
     elif step == "event":
-        after(SqliteWriteTx, "append", times=2)
+        after(transaction, "append", times=2)
     elif step == "inserted":
-        after(SqliteWriteTx, "insert")
+        after(transaction, "insert")
     elif step == "linked":
-        after(SqliteWriteTx, "link", times=3)
+        after(transaction, "link", times=3)
     elif step == "half":
-        after(SqliteWriteTx, "purge" if strategy == "purge" else "change", times=4)
+        after(transaction, "purge" if strategy == "purge" else "change", times=4)
     elif step == "reported":
         after(Condensing, "keep")
     elif step == "before-commit":
-        after(SqliteWriteTx, "done", times=1 + _LEASES[strategy])
+        after(transaction, "done", times=1 + _LEASES[strategy])
+    elif step == "sent":
+        arm_sent(store, 1 + _LEASES[strategy])
     elif step == "after-commit":
-        after(Writer, "_commit", times=1 + _LEASES[strategy])
+        after(writer, "_commit", times=1 + _LEASES[strategy])
     else:
-        signal.signal(signal.SIGALRM, die)
-        signal.setitimer(signal.ITIMER_REAL, float(step.removeprefix("after-")) / 1000)
+        die_after(float(step.removeprefix("after-")))
 
 
-if __name__ == "__main__":
-    folder, strategy, step = sys.argv[1:4]
-    field = Field(folder)
-    arm_compaction(strategy, step)
+def main(target: str, strategy: str, step: str) -> None:
+    compact.LEASE_MS = 1000  # whoever comes next waits for it to end
+    field = Field(target)
+    arm_compaction(field.host.parts.store, strategy, step)
     Agent(field, "a", "r").compact(strategy)
     field.close()

@@ -1,28 +1,23 @@
-"""A child process that talks in a window and dies at a named step. Run by test_window_kill.py.
+"""A process that talks in a window and dies at a named step. Run by test_window_kill.py.
 
-    python converser.py FOLDER URL KEY STEP
-    python converser.py FOLDER URL KEY say:NAME:TURNS
-
-What the caller said and heard is written to `caller.json` before each turn, as a runtime would.
+What the caller said and heard is written to a file before each turn, as a runtime would.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from openai import OpenAI
+from tests.crash.dreamer import arm_sent, inside
+from tests.processes import die
 
 import reverie
 from reverie.doors.responses.window import SyncWindow
 from reverie.host.keeper import WINDOW_SPACE, Keeper
 from reverie.responses import ResponsesWindow, WindowPolicy
-from reverie.store.sqlite.write import SqliteWriteTx
 
 STEPS = (
     "begun",
@@ -32,17 +27,13 @@ STEPS = (
     "commit-past",
     "commit-window",
     "commit-end",
+    "commit-sent",
     "committed",
     "model-answered",
     "turn-window",
 )
 SCOPE = "agent-1/task-7"
 TRIGGER = 1000
-
-
-def die(*_: Any) -> None:
-    """As sudden as a power cut."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def after(owner: type, name: str, when: Any = lambda *_: True) -> None:
@@ -58,8 +49,9 @@ def after(owner: type, name: str, when: Any = lambda *_: True) -> None:
     setattr(owner, name, wrapped)
 
 
-def arm(step: str) -> None:
+def arm(step: str, store: Any) -> None:
     """Make `step` deadly."""
+    transaction, _ = inside(store)
     committing: list[int] = []
 
     def within_commit(name: str, when: Any) -> None:
@@ -70,7 +62,7 @@ def arm(step: str) -> None:
             return inner(*args, **kwargs)
 
         Keeper.commit_pass = commit  # type: ignore[method-assign]
-        after(SqliteWriteTx, name, lambda *args: bool(committing) and when(*args))
+        after(transaction, name, lambda *args: bool(committing) and when(*args))
 
     if step == "begun":
         after(Keeper, "begin_pass")
@@ -93,6 +85,14 @@ def arm(step: str) -> None:
         within_commit("save", lambda _tx, space, *_: space == WINDOW_SPACE)
     elif step == "commit-end":
         within_commit("release", lambda *_: True)
+    elif step == "commit-sent":
+        inner_commit = Keeper.commit_pass
+
+        def commit_and_die(*args: Any, **kwargs: Any) -> Any:
+            arm_sent(store, 1)
+            return inner_commit(*args, **kwargs)
+
+        Keeper.commit_pass = commit_and_die  # type: ignore[method-assign]
     elif step == "committed":
         after(Keeper, "commit_pass")
     elif step == "model-answered":
@@ -102,7 +102,7 @@ def arm(step: str) -> None:
     elif step == "turn-window":
         saves: list[int] = []
         after(
-            SqliteWriteTx, "save", lambda _tx, space, *_: space == WINDOW_SPACE and (saves.append(1) or len(saves) > 5)
+            transaction, "save", lambda _tx, space, *_: space == WINDOW_SPACE and (saves.append(1) or len(saves) > 5)
         )
 
 
@@ -133,19 +133,17 @@ def take_turn(window: Any, notes: Path) -> str | None:
     return heard
 
 
-def main() -> None:
-    folder, url, key, step = sys.argv[1:5]
-    with reverie.open(folder) as memory:
+def say(target: str, url: str, key: str, name: str, turns: int) -> None:
+    """Talk for a while, and live."""
+    with reverie.open(target) as memory:
         window = open_window(memory, url, key)
-        if step.startswith("say:"):
-            _, name, turns = step.split(":")
-            for number in range(int(turns)):
-                window.create(model="gpt-5.6-sol", input=f"fact:{name}-{number} " + "word " * 80)
-            return
-        arm(step)
+        for number in range(turns):
+            window.create(model="gpt-5.6-sol", input=f"fact:{name}-{number} " + "word " * 80)
+
+
+def main(target: str, url: str, key: str, step: str, notes: Path) -> None:
+    with reverie.open(target) as memory:
+        window = open_window(memory, url, key)
+        arm(step, memory.host.parts.store)
         for _ in range(30):
-            take_turn(window, Path(folder) / "caller.json")
-
-
-if __name__ == "__main__":
-    main()
+            take_turn(window, notes)

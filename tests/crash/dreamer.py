@@ -1,17 +1,15 @@
-"""A child process that dreams once and dies at a named step. Run by test_dream_kill.py.
-
-    python dreamer.py FOLDER-OR-URL STEP
+"""A process that dreams once and dies at a named step. Run by test_dream_kill.py.
 
 The steps are places in the engine and the store, reached by wrapping them here; production code knows nothing of it.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from importlib import import_module
 from typing import Any
+
+from tests.crash.child import arm as arm_commit
+from tests.processes import die, die_after
 
 import reverie
 from reverie.core.dream import DreamPlan
@@ -32,13 +30,9 @@ STEPS = (
     "archived",
     "indexed",
     "before-commit",
+    "sent",
     "after-commit",
 )
-
-
-def die(*_: Any) -> None:
-    """As sudden as a power cut."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def after(owner: type, name: str, *, times: int = 1) -> None:
@@ -57,10 +51,20 @@ def after(owner: type, name: str, *, times: int = 1) -> None:
     setattr(owner, name, wrapped)
 
 
+def inside(store: Any) -> tuple[type, type]:
+    """What a store writes with: the class of its transactions, and of what commits them."""
+    module = import_module(type(store).__module__.removesuffix("store") + "writer")
+    return module.PostgresWriteTx if store.name == "postgres" else module.SqliteWriteTx, module.Writer
+
+
+def arm_sent(store: Any, number: int) -> None:
+    """Die when the database has all of a transaction, but for the word that it is to be kept."""
+    arm_commit(store, "inside-body" if store.name == "postgres" else "before-commit", number)
+
+
 def arm(step: str, store: Any) -> None:
     """Make `step` deadly."""
-    inside = import_module(type(store).__module__.removesuffix("store") + "writer")
-    transaction, writer = inside.PostgresWriteTx if store.name == "postgres" else inside.SqliteWriteTx, inside.Writer
+    transaction, writer = inside(store)
     if step == "claimed":
         after(transaction, "claim")
     elif step == "snapshot":
@@ -83,16 +87,16 @@ def arm(step: str, store: Any) -> None:
         after(Archives, "reindex")
     elif step == "before-commit":
         after(transaction, "done", times=2)  # the first is the lease
+    elif step == "sent":
+        arm_sent(store, 2)
     elif step == "after-commit":
         after(writer, "_commit", times=2)
     elif step.startswith("after-"):
-        signal.signal(signal.SIGALRM, die)
-        signal.setitimer(signal.ITIMER_REAL, float(step.removeprefix("after-")) / 1000)
+        die_after(float(step.removeprefix("after-")))
 
 
-if __name__ == "__main__":
-    folder, step = sys.argv[1:3]
-    memory = reverie.open(folder)
+def main(target: str, step: str) -> None:
+    memory = reverie.open(target)
     arm(step, memory.host.parts.store)
     memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
     memory.close()

@@ -1,13 +1,8 @@
-"""One of several processes on one file. Prints one line of JSON when it is done.
-
-python -m tests.crash.neighbour PATH NAME START write COUNT     puts COUNT entries, reading in between
-python -m tests.crash.neighbour PATH,PATH... NAME START lease COUNT     opens one after another, and claims a lease
-"""
+"""One of several processes on one store. Prints one line of JSON when it is done."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 
 from tests.stores import open_store
@@ -20,14 +15,18 @@ from reverie.redact import Redactor
 REDACTOR = Redactor()
 
 
-def main(path: str, name: str, start: float, what: str, count: int) -> None:
-    answer: list[object] = []
-    if what == "write":
-        host = meet(path, start)
-        answer += write(host, Actor(tenant="acme", id=name), name, count)
-        host.close()
-    for number in range(count if what == "lease" else 0):
-        host = meet(path.split(",")[number % len(path.split(","))], start + number * 0.5)
+def write_many(paths: list[str], name: str, start: float, count: int) -> None:
+    """Put `count` entries, reading in between."""
+    host = meet(paths[0], start)
+    print(json.dumps(write(host, Actor(tenant="acme", id=name), name, count)))
+    host.close()
+
+
+def take_leases(paths: list[str], name: str, start: float, apart: float) -> None:
+    """Open one after another, and claim a lease in each."""
+    answer = []
+    for number, path in enumerate(paths):
+        host = meet(path, start + number * apart)
         answer.append(host.leases.take(Actor(tenant="acme", id=name), "dream", name, for_ms=600_000))
         host.close()
     print(json.dumps(answer))
@@ -54,6 +53,3 @@ def write(host: Host, ada: Actor, name: str, count: int) -> list[str]:
             assert [e.seq for e in events] == list(range(1, len(events) + 1)), "a gap in the log"
     return ids
 
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4], int(sys.argv[5]))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from tests.crash.compactor import STEPS
+from tests.crash import compactor
+from tests.processes import run
 
 from reverie.akashik import Agent, Field
 
-COMPACTOR = Path(__file__).with_name("compactor.py")
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 UNITS = 8
-USUAL = ("inserted", "half", "before-commit", "after-commit")
-CHOSEN = [(name, step) for name, steps in STEPS.items() for step in steps if SOAK or step in USUAL]
+USUAL = ("half", "sent", "after-commit")
+CHOSEN = [(name, step) for name, steps in compactor.STEPS.items() for step in steps if SOAK or step in USUAL]
 
 
-def fill(folder: Path) -> list[str]:
+def fill(folder: str) -> list[str]:
     with Field(folder) as field:
         agent = field.register(id="a", role="r", authority_level=10)
         sure = {"score": 0.9, "reasoning": "r"}
@@ -28,16 +26,7 @@ def fill(folder: Path) -> list[str]:
         return [agent.record(text, intent="freight", confidence=sure).memory_unit_id for text in texts]
 
 
-def compact_and_die(folder: Path, strategy: str, step: str) -> int:
-    command = [sys.executable, str(COMPACTOR), str(folder), strategy, step]
-    root = str(Path(__file__).parent.parent.parent)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
-    done = subprocess.run(command, capture_output=True, timeout=120, check=False, env=env)
-    assert done.returncode in (0, -9, -14), done.stderr.decode()[-2000:]  # -14: the alarm rang on the way out
-    return done.returncode
-
-
-def happened(folder: Path, strategy: str, ids: list[str]) -> bool:
+def happened(folder: str, strategy: str, ids: list[str]) -> bool:
     """Whether the COMPACT happened; it must have happened whole."""
     with Field(folder) as field:
         assert field.host.audit.verify(field.actor).ok
@@ -68,16 +57,20 @@ def happened(folder: Path, strategy: str, ids: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(("strategy", "step"), CHOSEN)
-def test_killed_at_a_named_step_a_compact_is_whole_or_nothing(tmp_path: Path, strategy: str, step: str) -> None:
-    ids = fill(tmp_path)
-    assert compact_and_die(tmp_path, strategy, step) == -9
-    assert happened(tmp_path, strategy, ids) == (step == "after-commit")
+def test_killed_at_a_named_step_a_compact_is_whole_or_nothing(
+    make_target: Callable[..., str], strategy: str, step: str
+) -> None:
+    folder = make_target()
+    ids = fill(folder)
+    assert run(compactor.main, folder, strategy, step) == -9
+    assert happened(folder, strategy, ids) == (step == "after-commit")
 
 
 @pytest.mark.parametrize("number", range(30 if SOAK else 2))
-def test_killed_at_any_moment_a_compact_is_whole_or_nothing(tmp_path: Path, number: int) -> None:
-    ids = fill(tmp_path)
+def test_killed_at_any_moment_a_compact_is_whole_or_nothing(make_target: Callable[..., str], number: int) -> None:
+    folder = make_target()
+    ids = fill(folder)
     chosen = random.Random(number)
-    strategy = chosen.choice(sorted(STEPS))
-    compact_and_die(tmp_path, strategy, f"after-{chosen.uniform(1, 60):.2f}")
-    happened(tmp_path, strategy, ids)
+    strategy = chosen.choice(sorted(compactor.STEPS))
+    run(compactor.main, folder, strategy, f"after-{chosen.uniform(1, 60):.2f}")
+    happened(folder, strategy, ids)

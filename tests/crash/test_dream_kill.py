@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from tests.crash.dreamer import STEPS
+from tests.crash import dreamer
+from tests.processes import run
 from tests.stores import open_store
 
 import reverie
@@ -21,7 +19,6 @@ from reverie.host import Host, Parts
 from reverie.models.tokens import TokenCounter
 from reverie.store.conformance import HandClock
 
-DREAMER = Path(__file__).with_name("dreamer.py")
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 
 
@@ -29,12 +26,6 @@ def fill(folder: str) -> list[str]:
     with reverie.open(folder) as memory:
         notes = [f"Order {n} was shipped to warehouse {n % 7} and invoice {n * 31} is paid." for n in range(40)]
         return [receipt.id for receipt in memory.ref("bot").put_many(notes)]
-
-
-def dream_and_die(folder: str, step: str) -> int:
-    done = subprocess.run([sys.executable, str(DREAMER), folder, step], capture_output=True, timeout=120, check=False)
-    assert done.returncode in (0, -9), done.stderr.decode()[-2000:]
-    return done.returncode
 
 
 def check_whole_or_nothing(folder: str, ids: list[str]) -> bool:
@@ -61,11 +52,11 @@ def check_whole_or_nothing(folder: str, ids: list[str]) -> bool:
         return True
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", dreamer.STEPS)
 def test_killed_at_a_named_step_a_dream_is_whole_or_nothing(make_target: Callable[..., str], step: str) -> None:
     folder = make_target()
     ids = fill(folder)
-    assert dream_and_die(folder, step) == -9
+    assert run(dreamer.main, folder, step) == -9
     happened = check_whole_or_nothing(folder, ids)
     assert happened == (step == "after-commit")
 
@@ -73,7 +64,7 @@ def test_killed_at_a_named_step_a_dream_is_whole_or_nothing(make_target: Callabl
 def test_after_a_crash_the_lease_ends_and_the_next_run_starts_clean(make_target: Callable[..., str]) -> None:
     folder = make_target()
     ids = fill(folder)
-    dream_and_die(folder, "distilled")
+    assert run(dreamer.main, folder, "distilled") == -9
     with reverie.open(folder) as memory, pytest.raises(reverie.ReverieError, match="being dreamt"):
         memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
     later = HandClock(SystemClock().now() + 3_600_000)
@@ -90,6 +81,6 @@ def test_killed_at_random_moments_a_dream_is_whole_or_nothing(make_target: Calla
     for turn in range(500 if SOAK else 4):
         folder = make_target(str(turn))
         ids = fill(folder)
-        dream_and_die(folder, f"after-{pick.uniform(1, 60):.2f}")
+        run(dreamer.main, folder, f"after-{pick.uniform(1, 60):.2f}")
         outcomes.add(check_whole_or_nothing(folder, ids))
     assert outcomes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 
+from tests.processes import Child
+
 import reverie
+from reverie.core.dream import DreamPlan
 from reverie.core.entry import EntryState, Scope
 from reverie.host.read import ANYTHING
 
@@ -15,52 +16,41 @@ SOAK = bool(os.environ.get("REVERIE_SOAK"))
 ROUNDS = 40 if SOAK else 6
 SCOPE = Scope("default", "bot")
 
-DREAMER = """
-import sys, reverie
-from reverie.core.dream import DreamPlan
-with reverie.open(sys.argv[1]) as memory:
-    for _ in range(int(sys.argv[2])):
-        try:
-            memory.host.dreaming.run(memory.actor, DreamPlan("bot", fit=True))
-        except reverie.ReverieError as error:
-            assert error.reason in ("busy", "dream_gate_failed"), error.reason
-"""
-WRITER = """
-import sys, reverie
-with reverie.open(sys.argv[1]) as memory:
-    for n in range(int(sys.argv[2]) * 10):
-        subject = "zed" if n % 5 == 0 else None
-        text = f"Writer {sys.argv[3]} noted item {n} on shelf {n % 9} with code K{n:04d}."
-        print(memory.ref("bot").put(text, subject=subject).id, flush=True)
-"""
-FORGETTER = """
-import sys, reverie
-with reverie.open(sys.argv[1]) as memory:
-    for _ in range(int(sys.argv[2])):
-        try:
-            memory.forget("zed")
-        except reverie.ReverieError as error:
-            assert error.reason == "busy", error.reason
-"""
+
+def dream(target: str, rounds: int) -> None:
+    with reverie.open(target) as memory:
+        for _ in range(rounds):
+            try:
+                memory.host.dreaming.run(memory.actor, DreamPlan("bot", fit=True))
+            except reverie.ReverieError as error:
+                assert error.reason in ("busy", "dream_gate_failed"), error.reason
 
 
-def start(script: str, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", script, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def write(target: str, rounds: int, name: str) -> None:
+    with reverie.open(target) as memory:
+        for n in range(rounds * 10):
+            subject = "zed" if n % 5 == 0 else None
+            text = f"Writer {name} noted item {n} on shelf {n % 9} with code K{n:04d}."
+            os.write(1, f"{memory.ref('bot').put(text, subject=subject).id}\n".encode())
+
+
+def forget(target: str, rounds: int) -> None:
+    with reverie.open(target) as memory:
+        for _ in range(rounds):
+            try:
+                memory.forget("zed")
+            except reverie.ReverieError as error:
+                assert error.reason == "busy", error.reason
 
 
 def test_dreaming_writing_and_forgetting_at_once_loses_and_doubles_nothing(make_target: Callable[..., str]) -> None:
-    folder, rounds = make_target(), str(ROUNDS)
+    folder = make_target()
     with reverie.open(folder) as memory:
         memory.ref("bot").put_many([f"Seed note {n} about crate {n % 6} and tag T{n}." for n in range(60)])
-    writers = [start(WRITER, folder, rounds, str(n)) for n in range(2)]
-    others = [start(DREAMER, folder, rounds), start(DREAMER, folder, rounds), start(FORGETTER, folder, rounds)]
-    acknowledged = []
-    for process in (*writers, *others):
-        out, err = process.communicate(timeout=240)
-        assert process.returncode == 0, err[-2000:]
-        if process in writers:
-            acknowledged += out.split()
+    writers = [Child(write, folder, ROUNDS, str(n)) for n in range(2)]
+    others = [Child(main, folder, ROUNDS) for main in (dream, dream, forget)]
+    assert [process.end(seconds=240) for process in (*writers, *others)] == [0] * 5
+    acknowledged = [entry_id for process in writers for entry_id in process.said.decode().split()]
     with reverie.open(folder) as memory:
         memory.forget("zed")
         assert memory.verify().ok

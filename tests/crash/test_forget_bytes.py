@@ -1,8 +1,17 @@
-"""After a forget, no byte of the subject's text is anywhere: database, write-ahead log, free pages, later backups."""
+"""After a forget, no byte of the subject's text is anywhere: database, write-ahead log, free pages, later backups.
+
+What PostgreSQL keeps in its files until it needs the room is gone after the rewrite that docs/postgres.md names; before
+it, no query can reach it any more, whoever asks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+import psycopg
+import pytest
+from tests.postgres import PostgresServer
 
 import reverie
 from reverie.core.dream import DreamPlan
@@ -10,12 +19,35 @@ from reverie.core.dream import DreamPlan
 WORDS = ("Quixoticon", "zephyrania", "VBX-99817", "marzipanfjord")
 
 
+def words_in(data: bytes) -> list[str]:
+    """Words that stand there, as they are or as hexadecimal digits."""
+    low = data.lower()
+    forms = ((word, word.lower().encode()) for word in WORDS)
+    return [word for word, plain in forms if plain in low or plain.hex().encode() in low]
+
+
 def traces(folder: Path) -> list[tuple[str, str]]:
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return [(file.name, word) for file in files for word in words_in(file.read_bytes())]
+
+
+def rows_with_traces(server: PostgresServer, database: str) -> list[tuple[str, str]]:
+    """Tables in which a superuser finds the words: the store's own, and what the server notes about columns."""
+    own = server.execute(
+        "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'reverie'::regnamespace AND relkind = 'r'",
+        database=database,
+    )
     found = []
-    for file in sorted(folder.rglob("*")):
-        data = file.read_bytes().lower() if file.is_file() else b""
-        found += [(file.name, word) for word in WORDS if word.lower().encode() in data]
+    for (table,) in [*own, ("pg_catalog.pg_statistic",)]:
+        rows = server.execute(f"SELECT row_to_json(t)::text FROM {table} AS t", database=database)
+        found += [(table, word) for word in words_in("\n".join(row[0] for row in rows).encode())]
     return found
+
+
+def files_of(server: PostgresServer, database: str) -> Path:
+    server.execute("CHECKPOINT")
+    number = server.execute(f"SELECT oid FROM pg_database WHERE datname = '{database}'")[0][0]
+    return server.folder / "base" / str(number)
 
 
 def fill(memory: reverie.Memory) -> None:
@@ -31,9 +63,11 @@ def fill(memory: reverie.Memory) -> None:
     bot.put_many([f"Later order {n} left hall {n % 5} with {n * 17} crates." for n in range(200)])
 
 
-def test_nothing_of_a_subject_remains_after_dreams_and_a_forget(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    with reverie.open(folder) as memory:
+def test_nothing_of_a_subject_remains_after_dreams_and_a_forget(
+    make_target: Callable[..., str], engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    target = make_target()
+    with reverie.open(target) as memory:
         memory.set_policy(dream_budget=100_000)
         fill(memory)
         first = memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
@@ -41,12 +75,26 @@ def test_nothing_of_a_subject_remains_after_dreams_and_a_forget(tmp_path: Path) 
         second = memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
         assert first is not None
         assert second is not None
-        assert traces(folder)
+        if engine == "postgres":
+            server = request.getfixturevalue("postgres")
+            database = str(psycopg.conninfo.conninfo_to_dict(target)["dbname"])
+            server.execute("ANALYZE", database=database)  # as it does by itself, some time
+            assert rows_with_traces(server, database)
+            assert traces(files_of(server, database))
+        else:
+            assert traces(Path(target))
         done = memory.forget("quix")
         assert done.forgotten == 40
         assert done.derived == 2
         assert memory.verify().ok
         (tmp_path / "later").mkdir()
-        memory.host.parts.store.backup(str(tmp_path / "later" / "copy.db"))
-    assert not traces(folder)
+        memory.host.parts.store.backup(str(tmp_path / "later" / "copy"))
     assert not traces(tmp_path / "later")
+    if engine == "sqlite":
+        assert not traces(Path(target))
+        return
+    assert not rows_with_traces(server, database)
+    with psycopg.connect(target, autocommit=True) as connection:
+        connection.execute("VACUUM FULL reverie.entry, reverie.tag, reverie.link, reverie.document")
+        connection.execute("VACUUM FULL pg_catalog.pg_statistic")
+    assert not traces(files_of(server, database))

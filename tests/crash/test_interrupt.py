@@ -4,68 +4,81 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
+import random
+import signal
+import threading
+from collections.abc import Callable
+
+from tests.processes import Child
+from tests.stores import open_store
 
 from reverie.core.entry import Scope
 from reverie.core.query import Filter
+from reverie.store.conformance import make_entry
+from reverie.store.conformance.lab import put
+from reverie.store.contract import Store
 from reverie.store.sqlite import SqliteStore
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 HERE = Scope("acme", "notes")
-SCRIPT = """
-import json, random, signal, sys, threading
-from reverie.core.entry import Scope
-from reverie.store.conformance import make_entry
-from reverie.store.conformance.lab import put
-from reverie.store.sqlite import SqliteStore
 
-here, chance, told, interrupts = Scope("acme", "notes"), random.Random(1), [], 0
-store = SqliteStore(sys.argv[1])
-store._db.execute("PRAGMA synchronous = OFF")  # more of the time inside our own code
 
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-def write(key):
-    store.write(here, lambda tx: [put(tx, make_entry(id=f"{key}-{n}", tags=("t",))) for n in range(3)])
+def write(store: Store, key: str) -> str:
+    store.write(HERE, lambda tx: [put(tx, make_entry(id=f"{key}-{n}", tags=("t",))) for n in range(3)])
     return key
 
-signal.signal(signal.SIGALRM, interrupt)
-for number in range(int(sys.argv[2])):
-    try:
-        signal.setitimer(signal.ITIMER_REAL, chance.random() * 0.002)
-        for n in range(50):
-            told.append(write(f"{number}-{n}"))
-    except KeyboardInterrupt:
-        interrupts += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-other = threading.Thread(target=lambda: told.append(write("other")), daemon=True)
-other.start()
-other.join(20)
-assert not other.is_alive(), "the store hangs"
-told.append(write("last"))
-store.close()
-print(json.dumps({"told": told, "interrupts": interrupts}))
-"""
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
-def test_interrupted_while_writing(tmp_path: Path) -> None:
-    rounds = 20_000 if SOAK else 400
-    path = tmp_path / "memory.db"
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(path), str(rounds)],
-        capture_output=True,
-        text=True,
-        timeout=3600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    answer = json.loads(done.stdout)
+def write_and_be_interrupted(target: str, rounds: int, longest: float) -> None:
+    """The main thread writes and is interrupted again and again; two others write too, and notice nothing of it."""
+    chance, told, interrupts, over, faults = random.Random(1), [], 0, threading.Event(), []
+    store = open_store(target)
+    if isinstance(store, SqliteStore):
+        store._db.execute("PRAGMA synchronous = OFF")  # more of the time inside our own code
+
+    def neighbour(name: str) -> None:
+        number = 0
+        while not over.is_set():
+            try:
+                told.append(write(store, f"{name}-{number}"))
+            except BaseException as fault:
+                faults.append(repr(fault))
+            number += 1
+
+    others = [threading.Thread(target=neighbour, args=(name,), daemon=True) for name in ("one", "two")]
+    for other in others:
+        other.start()
+    signal.signal(signal.SIGALRM, interrupt)
+    for number in range(rounds):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, chance.random() * longest)
+            for n in range(50):
+                told.append(write(store, f"{number}-{n}"))
+        except KeyboardInterrupt:
+            interrupts += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    over.set()
+    for other in others:
+        other.join(20)
+        assert not other.is_alive(), "the store hangs"
+    assert not faults, faults[:3]
+    told.append(write(store, "last"))
+    store.close()
+    print(json.dumps({"told": told, "interrupts": interrupts}))
+
+
+def test_interrupted_while_writing(make_target: Callable[..., str], engine: str) -> None:
+    rounds = 20_000 if SOAK else 400 if engine == "sqlite" else 200
+    target = make_target("memory.db")
+    child = Child(write_and_be_interrupted, target, rounds, 0.002 if engine == "sqlite" else 0.01)
+    assert child.end(seconds=3600) == 0
+    answer = json.loads(child.said)
     assert answer["interrupts"] > rounds // 2
-    store = SqliteStore(path)
+    store = open_store(target)
     ids = {e.id for e in store.read(HERE, lambda tx: tx.scan(Filter(), limit=10**6)).items}
     keys = {entry_id.rsplit("-", 1)[0] for entry_id in ids}
     assert len(ids) == 3 * len(keys)  # whole writes only

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import select
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from tests.crash import child
 from tests.crash.child import ADA, drafts_of, put
+from tests.processes import Child
 from tests.stores import open_store
 
 from reverie.core.entry import EntryState, Scope
@@ -25,56 +21,21 @@ from reverie.store.contract import ReadTx
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 KILLS = 1000 if SOAK else 8
-THREADS = 4
 REDACTOR = Redactor()
-ROOT = Path(__file__).parents[2]
 
 
-class Child:
-    """A writing process, and what it said."""
-
-    def __init__(self, path: str, seed: str, *, threads: int = THREADS, point: str = "") -> None:
-        command = [sys.executable, "-m", "tests.crash.child", path, seed, str(threads), *([point] if point else [])]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
-        self.said = b""
-
-    def listen(self, *, until: bytes | None = None, seconds: float = 60) -> None:
-        """Read what it says: until it said something, until the time is over, or until it ends."""
-        assert self.process.stdout is not None
-        deadline = time.monotonic() + seconds
-        while until is None or until not in self.said:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                return
-            part = os.read(self.process.stdout.fileno(), 65536)
-            if not part:
-                return
-            self.said += part
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.listen()
-        self.end()
-
-    def end(self) -> None:
-        assert self.process.wait(30) == -signal.SIGKILL, self.process.communicate()[1].decode()
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def acknowledged(self) -> tuple[dict[str, list[str]], set[str]]:
-        """Ids by key, and ids that were destroyed; a line cut short was not acknowledged."""
-        stored: dict[str, list[str]] = {}
-        destroyed: set[str] = set()
-        for line in self.said.decode().splitlines(keepends=True):
-            if line.endswith("\n") and line != "ready\n":
-                key, *ids = line.split()
-                if key.startswith("-"):
-                    destroyed.update(ids)
-                else:
-                    stored[key] = ids
-        return stored, destroyed
+def acknowledged(process: Child) -> tuple[dict[str, list[str]], set[str]]:
+    """Ids by key, and ids that were destroyed; a line cut short was not acknowledged."""
+    stored: dict[str, list[str]] = {}
+    destroyed: set[str] = set()
+    for line in process.said.decode().splitlines(keepends=True):
+        if line.endswith("\n") and line not in ("begun\n", "ready\n"):
+            key, *ids = line.split()
+            if key.startswith("-"):
+                destroyed.update(ids)
+            else:
+                stored[key] = ids
+    return stored, destroyed
 
 
 def check(path: str, stored: dict[str, list[str]], destroyed: set[str], *, retry: bool) -> Host:
@@ -149,11 +110,11 @@ def test_killed_at_random_moments(make_target: Callable[..., str]) -> None:
     stored: dict[str, list[str]] = {}
     destroyed: set[str] = set()
     for number in range(KILLS):
-        child = Child(path, f"run{number}")
-        child.listen(until=b"ready\n")
-        child.listen(seconds=chance.choice([0.0, 0.01, 0.05, 0.15, 0.3]))
-        child.kill()
-        new, gone = child.acknowledged()
+        process = Child(child.main, path, f"run{number}")
+        process.listen(until=b"ready\n")
+        process.listen(seconds=chance.choice([0.0, 0.01, 0.05, 0.15, 0.3]))
+        assert process.kill() == -9
+        new, gone = acknowledged(process)
         check(path, new, gone, retry=True).close()
         stored |= new
         destroyed |= gone
@@ -164,28 +125,26 @@ def test_killed_at_random_moments(make_target: Callable[..., str]) -> None:
     check(path, stored, destroyed, retry=False).close()
 
 
-def test_killed_while_opening(tmp_path: Path) -> None:
+def test_killed_while_opening(make_target: Callable[..., str]) -> None:
     """In the middle of making the schema: the next one opens what is there, or makes it."""
     chance = random.Random(7)
     for number in range(100 if SOAK else 4):
-        path = tmp_path / f"{number}.db"
-        child = Child(str(path), "x")
-        while not path.exists():
-            time.sleep(0.001)
-        time.sleep(chance.random() * 0.02)
-        child.kill()
-        new, gone = child.acknowledged()
-        check(str(path), new, gone, retry=True).close()
+        path = make_target(f"{number}.db", empty=True)
+        process = Child(child.main, path, "x")
+        process.listen(until=b"begun\n")
+        process.listen(seconds=chance.random() * (0.02 if path.endswith(".db") else 0.2))
+        assert process.kill() == -9
+        new, gone = acknowledged(process)
+        check(path, new, gone, retry=True).close()
 
 
 @pytest.mark.parametrize("point", ["inside-body", "before-commit", "after-commit"])
 def test_killed_at_a_named_point(make_target: Callable[..., str], point: str) -> None:
     """Before the commit nothing of it is there; after it all of it is, though nobody was told."""
     path = make_target("memory.db")
-    child = Child(path, point, threads=1, point=point)
-    child.listen()
-    child.end()
-    stored, destroyed = child.acknowledged()
+    process = Child(child.main, path, point, 1, point)
+    assert process.end() == -9
+    stored, destroyed = acknowledged(process)
     host = check(path, stored, destroyed, retry=False)
     in_flight = [key for key in unacknowledged(stored) if host.reading.page(ADA, "notes", Filter(tags=(key,))).items]
     assert bool(in_flight) == (point == "after-commit")

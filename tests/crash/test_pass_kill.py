@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.crash import passer
 from tests.crash.test_dream_kill import fill
+from tests.processes import run
+from tests.stores import open_store
 
 import reverie
 from reverie.core.actor import Actor
@@ -19,20 +20,12 @@ from reverie.host import Host, Parts
 from reverie.host.passes import COMPACT, DISTILL
 from reverie.models.tokens import TokenCounter
 from reverie.store.conformance import HandClock
-from reverie.store.sqlite import SqliteStore
 
-ROOT = Path(__file__).parents[2]
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-STEPS = ("snapshot", "event", "inserted", "half-retired", "retired") if SOAK else ("inserted", "half-retired")
+STEPS = ("snapshot", "event", "inserted", "half-retired", "retired") if SOAK else ("inserted", "retired")
 
 
-def pass_and_die(folder: Path, workflow: str, step: str) -> None:
-    command = [sys.executable, "-m", "tests.crash.passer", str(folder), workflow, step]
-    done = subprocess.run(command, capture_output=True, timeout=120, check=False, cwd=ROOT)
-    assert done.returncode in (0, -9), done.stderr.decode()[-2000:]
-
-
-def look(folder: Path, ids: list[str]) -> bool:
+def look(folder: str, ids: list[str]) -> bool:
     """True when the pass happened. Whatever is there is whole."""
     with reverie.open(folder) as memory:
         readable = {entry.id for entry in memory.ref("bot").list(limit=1000).items}
@@ -50,10 +43,10 @@ def look(folder: Path, ids: list[str]) -> bool:
         return True
 
 
-def recovered(folder: Path) -> None:
+def recovered(folder: str) -> None:
     """Another process, later: every run that was begun ends, and its last event is its end."""
     later = HandClock(SystemClock().now() + 600_000)
-    host = Host(Parts(store=SqliteStore(folder / "reverie.db", clock=later), clock=later, tokens=TokenCounter()))
+    host = Host(Parts(store=open_store(folder, clock=later), clock=later, tokens=TokenCounter()))
     try:
         actor = Actor(tenant="default", id="local:test")
         host.runs.recover(actor)
@@ -70,19 +63,20 @@ def recovered(folder: Path) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("workflow", [COMPACT, DISTILL])
-def test_killed_at_a_named_step_nothing_is_half_done(tmp_path: Path, workflow: str, step: str) -> None:
-    ids = fill(tmp_path)
-    pass_and_die(tmp_path, workflow, step)
-    assert not look(tmp_path, ids)
-    recovered(tmp_path)
-    assert look(tmp_path, ids)
+def test_killed_at_a_named_step_nothing_is_half_done(make_target: Callable[..., str], workflow: str, step: str) -> None:
+    folder = make_target()
+    ids = fill(folder)
+    assert run(passer.main, folder, workflow, step) == -9
+    assert not look(folder, ids)
+    recovered(folder)
+    assert look(folder, ids)
 
 
-def test_killed_at_random_moments_the_pass_is_whole_or_nothing(tmp_path: Path) -> None:
+def test_killed_at_random_moments_the_pass_is_whole_or_nothing(make_target: Callable[..., str]) -> None:
     pick = random.Random(20261116)
     for turn in range(300 if SOAK else 3):
-        folder = tmp_path / str(turn)
+        folder = make_target(str(turn))
         ids = fill(folder)
-        pass_and_die(folder, (COMPACT, DISTILL)[turn % 2], f"after-{pick.uniform(1, 40):.2f}")
+        run(passer.main, folder, (COMPACT, DISTILL)[turn % 2], f"after-{pick.uniform(1, 40):.2f}")
         look(folder, ids)
         recovered(folder)

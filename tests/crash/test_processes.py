@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.crash import neighbour
+from tests.processes import Child
 from tests.stores import open_store
 
 from reverie.core.actor import Actor
@@ -20,36 +19,24 @@ from reverie.core.errors import TooLarge
 from reverie.host import Host, Parts
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
-ROOT = Path(__file__).parents[2]
+APART = 0.5 if SOAK else 0.3
+"""Seconds between two races: enough to make a schema four times at once."""
 ADA = Actor(tenant="acme", id="ada")
 
 
-def together(path: str, number: int, *what: str, ready_seconds: float = 3) -> list[Any]:
-    """Run processes that begin at one instant; what each of them printed."""
-    start = str(time.time() + ready_seconds)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.neighbour", path, f"p{n}", start, *what],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        for n in range(number)
-    ]
-    answers = []
-    for process in processes:
-        out, err = process.communicate(timeout=600 if SOAK else 120)
-        assert process.returncode == 0, err
-        answers.append(json.loads(out))
-    return answers
+def together(main: Callable[..., None], paths: list[str], argument: float) -> list[Any]:
+    """Run four processes that begin at one instant; what each of them printed."""
+    start = time.time() + 1
+    processes = [Child(main, paths, f"p{n}", start, argument) for n in range(4)]
+    assert [process.end(seconds=600) for process in processes] == [0] * 4
+    return [json.loads(process.said) for process in processes]
 
 
 def test_processes_that_open_a_new_database_at_one_instant_and_write(make_target: Callable[..., str]) -> None:
     """The race for the schema included; this process reads and writes too."""
     for round_ in range(30 if SOAK else 1):
         path = make_target(f"memory-{round_}.db", empty=True)
-        answers = together(path, 4, "write", "200" if SOAK else "40")
+        answers = together(neighbour.write_many, [path], 200 if SOAK else 40)
         host = Host(Parts(store=open_store(path)))
         host.writing.put(ADA, "notes", [Draft("the last word")])
         ids = {entry_id for answer in answers for entry_id in answer}
@@ -67,7 +54,7 @@ def test_processes_that_race_for_a_new_database_and_a_lease(make_target: Callabl
     """Nothing but the race for the schema; then exactly one of them has the lease."""
     rounds = 200 if SOAK else 6
     paths = [make_target(f"memory-{number}.db", empty=True) for number in range(rounds)]
-    answers = together(",".join(paths), 4, "lease", str(rounds))
+    answers = together(neighbour.take_leases, paths, APART)
     for number in range(rounds):
         assert sorted(answer[number] for answer in answers) == [False, False, False, True]
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.crash import converser
 from tests.crash.converser import SCOPE, STEPS, open_window, take_turn
+from tests.processes import Child, run
 from tests.responses_emulator import Emulator, Slow, Turn, call, message, thought
 
 import reverie
-
-CHILD = Path(__file__).with_name("converser.py")
 
 
 def errand(turn: Turn) -> list[dict[str, Any]]:
@@ -32,12 +30,6 @@ def errand(turn: Turn) -> list[dict[str, Any]]:
 def provider() -> Iterator[Emulator]:
     with Emulator(context=8000, model=errand) as emulator:
         yield emulator
-
-
-def child(folder: Path, provider: Emulator, step: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, str(CHILD), str(folder), provider.url, provider.key, step], stderr=subprocess.PIPE
-    )
 
 
 def catch_up(items: list[Any], notes: Path) -> None:
@@ -58,19 +50,20 @@ def catch_up(items: list[Any], notes: Path) -> None:
 
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-USUAL = [step for step in STEPS if SOAK or step not in ("commit-event", "commit-past", "commit-end")]
+USUAL = [step for step in STEPS if SOAK or step not in ("commit-event", "commit-past", "commit-window", "commit-end")]
 
 
 @pytest.mark.parametrize("step", USUAL)
-def test_killed_at_a_named_step_the_window_is_whole_and_goes_on(tmp_path: Path, provider: Emulator, step: str) -> None:
+def test_killed_at_a_named_step_the_window_is_whole_and_goes_on(
+    make_target: Callable[..., str], tmp_path: Path, provider: Emulator, step: str
+) -> None:
+    target, notes = make_target(), tmp_path / "caller.json"
     if step == "calling":
         provider.faults["compact"] = [Slow(3)]
-    process = child(tmp_path, provider, step)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == -9, stderr.decode()[-2000:]
+    assert run(converser.main, target, provider.url, provider.key, step, notes) == -9
     asked = len(provider.requests("compact"))
     during_pass = step in ("begun", "calling", "answered") or step.startswith("commit-")
-    with reverie.open(tmp_path) as memory:
+    with reverie.open(target) as memory:
         window = open_window(memory, provider.url, provider.key)
         assert len(provider.requests("compact")) == asked  # no repeat by itself
         rows = memory.host.windows.show(memory.actor, SCOPE)
@@ -85,28 +78,27 @@ def test_killed_at_a_named_step_the_window_is_whole_and_goes_on(tmp_path: Path, 
         open_window(memory, provider.url, provider.key)
         assert len(memory.events(types=["remote_compaction_abandoned"])) == len(abandoned)  # reported once
         if step in ("begun", "calling", "answered", "committed") or step.startswith("commit-"):
-            catch_up(window.items(), tmp_path / "caller.json")
+            catch_up(window.items(), notes)
         heard = None
         for _ in range(4):
-            heard = take_turn(window, tmp_path / "caller.json") or heard
-        facts = json.loads((tmp_path / "caller.json").read_text())["facts"]
+            heard = take_turn(window, notes) or heard
+        facts = json.loads(notes.read_text())["facts"]
         while heard is None or f"{facts} facts" not in heard:
-            heard = take_turn(window, tmp_path / "caller.json")
-            facts = json.loads((tmp_path / "caller.json").read_text())["facts"]
+            heard = take_turn(window, notes)
+            facts = json.loads(notes.read_text())["facts"]
             assert facts < 120, heard
         assert any(row["state"] == "committed" for row in memory.host.windows.show(memory.actor, SCOPE)["attempts"])
         assert memory.verify().ok
 
 
-def test_two_processes_on_one_scope_lose_nothing(tmp_path: Path, provider: Emulator) -> None:
+def test_two_processes_on_one_scope_lose_nothing(make_target: Callable[..., str], provider: Emulator) -> None:
+    target = make_target()
     provider.model = lambda turn: [thought(), message(f"I know {len(turn.facts)} facts.")]
-    with reverie.open(tmp_path) as memory:
+    with reverie.open(target) as memory:
         window = open_window(memory, provider.url, provider.key)
         window.create(model="gpt-5.6-sol", input="fact:first")
-        others = [child(tmp_path, provider, f"say:{name}:10") for name in ("one", "two")]
-        for process in others:
-            _, stderr = process.communicate(timeout=120)
-            assert process.returncode == 0, stderr.decode()[-2000:]
+        others = [Child(converser.say, target, provider.url, provider.key, name, 10) for name in ("one", "two")]
+        assert [process.end() for process in others] == [0, 0]
         answer = window.create(model="gpt-5.6-sol", input="fact:last")
         assert answer.output_text == "I know 22 facts."
         shown = memory.host.windows.show(memory.actor, SCOPE)

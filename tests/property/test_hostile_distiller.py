@@ -9,13 +9,16 @@ import os
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tests.postgres import PostgresServer
+from tests.stores import open_store
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
@@ -28,9 +31,8 @@ from reverie.host import Host, Parts
 from reverie.models.cipher import FileCipher
 from reverie.models.tokens import TokenCounter
 from reverie.redact import KnownSecrets
-from reverie.store.sqlite import SqliteStore
 
-EXAMPLES = 3000 if os.environ.get("REVERIE_SOAK") else 80
+EXAMPLES = 3000 if os.environ.get("REVERIE_SOAK") else 40
 ADA = Actor(tenant="acme", id="ada")
 # Letters only, so that no gate refuses them as a number or a name: redaction alone must find them.
 SECRETS = {
@@ -129,18 +131,34 @@ outputs = st.lists(
 ).map(lambda parts: "".join(piece + gap for piece, gap in parts))
 
 
+Lab = tuple[Host, Callable[[], bytes]]
+
+
 @pytest.fixture(scope="module")
-def lab() -> Iterator[tuple[Host, Path]]:
+def lab(engine: str, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A host, and every byte in the files of its store."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        host = Host(
-            Parts(store=SqliteStore(path / "memory.db"), tokens=TokenCounter(), cipher=FileCipher(path / "key"))
-        )
+        server: PostgresServer | None = request.getfixturevalue("postgres") if engine == "postgres" else None
+        target = server.make_database() if server else str(path / "memory.db")
+        host = Host(Parts(store=open_store(target), tokens=TokenCounter(), cipher=FileCipher(path / "key")))
         for label, value in SECRETS.items():
             host.rules.register(ADA, label, value)
         host.rules.set_policy(ADA, {"dream_percent": 90})
-        yield host, path
+
+        def stored() -> bytes:
+            files = path
+            if server:
+                name = psycopg.conninfo.conninfo_to_dict(target)["dbname"]
+                server.execute("CHECKPOINT")
+                number = server.execute(f"SELECT oid FROM pg_database WHERE datname = '{name}'")[0][0]
+                files = server.folder / "base" / str(number)
+            return b"".join(file.read_bytes() for file in files.iterdir())
+
+        yield host, stored
         host.close()
+        if server:
+            server.drop_database(target)
 
 
 def leaks_in(text: str) -> list[str]:
@@ -163,7 +181,7 @@ counter = iter(range(10**9))
     database=None,
 )
 @given(text=outputs, name=st.sampled_from(["hostile", "llm"]))
-def test_whatever_is_said_nothing_secret_is_stored(lab: tuple[Host, Path], text: str, name: str) -> None:
+def test_whatever_is_said_nothing_secret_is_stored(lab: Lab, text: str, name: str) -> None:
     host, _ = lab
     ref = f"bot{next(counter)}"
     before = [receipt.id for receipt in host.writing.put(ADA, ref, [Draft(content=note) for note in NOTES])]
@@ -188,8 +206,8 @@ def test_whatever_is_said_nothing_secret_is_stored(lab: tuple[Host, Path], text:
         assert name == "llm"
 
 
-def test_no_byte_of_a_secret_is_in_the_files(lab: tuple[Host, Path]) -> None:
-    host, path = lab
+def test_no_byte_of_a_secret_is_in_the_files(lab: Lab) -> None:
+    host, read_stored = lab
     for text in (
         f"the harbour {SECRETS['plain']} closes",
         "the harbour velvetquokka\nhunter closes",
@@ -199,7 +217,8 @@ def test_no_byte_of_a_secret_is_in_the_files(lab: tuple[Host, Path]) -> None:
         ref = f"bot{next(counter)}"
         host.writing.put(ADA, ref, [Draft(content=note) for note in NOTES])
         host.dreaming.run(ADA, DreamPlan(ref), distiller=Hostile(text, "hostile"))
-    stored = b"".join(file.read_bytes() for file in path.iterdir())
+    stored = read_stored()
+    assert b"The quiet harbour" in stored
     for piece in (SECRETS["plain"], SECRETS["phrase"], "velvetquokka", "correct horse", "secretword"):
         assert piece.encode() not in stored
 

@@ -54,13 +54,20 @@ def move(source: Store, target: Store, *, close_source: bool = True, progress: P
 
 
 def carry_files(source: Settings, target: Settings) -> list[str]:
-    """Copy the key file and the forget ledger to where the target's host looks for them, unless they are there."""
+    """Copy the key file and the forget ledger to where the target's host looks for them, unless they are there.
+
+    Each is there whole or not at all, whenever this is killed: half a key would keep the right one from being copied.
+    """
     copied = []
     for old, new in ((source.key_path, target.key_path), (source.ledger_path, target.ledger_path)):
         if old.is_file() and not new.exists():
             new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            fresh = new.with_name(f".{new.name}.part")
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(old.read_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.rename(new)
             copied.append(str(new))
     return copied
 

@@ -3,6 +3,9 @@
 An UPDATE in PostgreSQL leaves the old row where it was until VACUUM. Waiting for autovacuum may take days, so a store
 that destroyed text asks for it itself: soon, in the background, many forgets at a time. What VACUUM frees is out of
 reach of every query and overwritten as pages fill up again; docs/postgres.md says what remains on the disk until then.
+
+ANALYZE comes with it: for its planner the server keeps samples of what columns hold, and gives them to whoever asks
+`pg_stats`. New samples take the place of those that hold destroyed text.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from reverie.store.postgres.pool import connect
 
 PAUSE_SECONDS = 2.0
 _TABLES = "entry, reverie.tag, reverie.link, reverie.document, reverie.recall"
-_VACUUM = f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) reverie.{_TABLES}".encode()
+_VACUUM = f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE) reverie.{_TABLES}".encode()
 
 
 class Scrubber:

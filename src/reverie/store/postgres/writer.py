@@ -8,6 +8,9 @@ When the connection breaks while a commit is under way nobody knows whether it h
 which waits until the server is through with the old transaction, and the log is asked for the event that would be in
 it. If it is there the write is acknowledged; if not, it is run again. (What has no event may always be run again.)
 Nothing is lost and nothing is done twice.
+
+Control-C comes between any two instructions of the main thread, also between a commit and the news of it. So the main
+thread never does the work itself: another thread does, which finishes it whoever still waits.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from psycopg.pq import TransactionStatus
@@ -93,12 +97,23 @@ class Writer:
         self._lanes: dict[str, _Lane] = {}
         self._inside: set[int] = set()
         """Threads that run bodies."""
+        self._hand = ThreadPoolExecutor(1, thread_name_prefix="reverie-writer")
+        """Writes for the main thread."""
         self._closed = False
 
     def submit(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
         """Run `body` in a transaction and return its result once that is durable."""
         if threading.get_ident() in self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
+        if threading.current_thread() is threading.main_thread():
+            try:
+                written = self._hand.submit(self._submit, scope, body)
+            except RuntimeError:  # closed, or Python itself is ending: then nobody else writes
+                return self._submit(scope, body)
+            return written.result()
+        return self._submit(scope, body)
+
+    def _submit(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
         job = _Job(scope, body)
         with self._lock:
             if self._closed:
@@ -112,7 +127,7 @@ class Writer:
                 job.called.wait()
             if not job.finished:
                 self._lead(lane)
-        finally:  # also after an interrupt, when nobody waits for this job any more
+        finally:
             with self._lock:
                 if job in lane.waiting:
                     lane.waiting.remove(job)
@@ -132,6 +147,8 @@ class Writer:
         """Take no more, and finish what was accepted."""
         with self._lock:
             self._closed = True
+        self._hand.shutdown()
+        with self._lock:
             self._lock.wait_for(lambda: not self._lanes, timeout=60)
 
     def _lead(self, lane: _Lane) -> None:

@@ -1,0 +1,150 @@
+"""Kill a real `reverie migrate-store` at any line, go on, kill it again: the memory arrives as it was, to the last hash."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.test_move import content
+from tests.crash import mover
+from tests.crash.converser import SCOPE, open_window
+from tests.processes import run
+from tests.responses_emulator import Emulator, message, thought
+from tests.stores import open_store
+
+import reverie
+from reverie.core.dream import DreamPlan
+from reverie.core.errors import ReadOnly
+from reverie.ops.move import carry_files
+from reverie.settings import Settings
+
+SOAK = bool(os.environ.get("REVERIE_SOAK"))
+SECRET = "velvetquokkahunter"
+LINES = 6000
+"""So many are executed in a move of what `fill` stores, or somewhat more."""
+LATE = ("carry_files", "put_above", "seal", "set_head", "stopped", "reopen")
+"""Functions with few lines, which matter most: a random line would seldom be one of theirs."""
+
+
+@pytest.fixture
+def provider() -> Iterator[Emulator]:
+    with Emulator(context=8000, model=lambda turn: [thought(), message(f"{len(turn.facts)} facts.")]) as emulator:
+        yield emulator
+
+
+def fill(target: str, provider: Emulator) -> None:
+    """One of everything: dreams with links and archives, what was forgotten, a registered secret, a window, a neighbour."""
+    with reverie.open(target) as memory:
+        bot = memory.ref("bot")
+        bot.put_many([f"Order {n} was shipped to warehouse {n % 7} and invoice {n * 31} is paid." for n in range(30)])
+        memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+        bot.put_many([{"content": f"Shelf {n} holds box {n * 17}.", "tags": ["shelf", f"s{n % 3}"]} for n in range(30)])
+        bot.put("Carol likes tea.", subject="carol")
+        memory.forget("carol")
+        memory.register_secret("phrase", SECRET)
+        memory.host.keys.create("default", name="bot")
+        memory.host.schedules.save(memory.actor, {"cron": "0 3 * * *", "ref": "bot"})
+        window = open_window(memory, provider.url, provider.key)
+        for number in range(3):
+            window.create(model="gpt-5.6-sol", input=f"fact:first-{number} " + "word " * 80)
+    with reverie.open(target, tenant="other") as memory:
+        memory.ref("notes").put("A neighbour lives here.")
+
+
+def everything(target: str) -> dict[str, Any]:
+    store = open_store(target)
+    try:
+        return content(store)
+    finally:
+        store.close()
+
+
+def write_meanwhile(target: str, number: int) -> None:
+    """Somebody uses the memory between two attempts, unless it is closed already."""
+    with reverie.open(target) as memory:
+        try:
+            memory.ref("bot").put(f"Meanwhile {number}.", tags=["shelf"])
+            memory.host.lifecycle.erase(memory.actor, "bot", memory.ref("bot").list(limit=9).items[-1].id)
+        except ReadOnly:
+            assert number
+
+
+def url_of(target: str) -> str:
+    return target if "://" in target else f"sqlite:///{target}/reverie.db"
+
+
+def move_with_deaths(source: str, target: str, keys: Path, chance: random.Random) -> int:
+    """Start the move until one comes through; how many of them died."""
+    before = everything(source)
+    deaths = 0
+    points = [("", chance.randrange(LINES)), (chance.choice(LATE), chance.randrange(1, 12)), ("", chance.randrange(LINES))]
+    for number, point in enumerate([*points, ("", 0)]):
+        deaths += run(mover.main, url_of(source), url_of(target), *point, REVERIE_DATA=str(keys)) != 0
+        if number < len(points) and chance.random() < 0.5:
+            write_meanwhile(source, number)
+    after = everything(source)
+    assert everything(target) == after
+    assert after["default/event"][: len(before["default/event"])] == before["default/event"]  # nothing was rewritten
+    return deaths
+
+
+def use(target: str, provider: Emulator, name: str) -> None:
+    """It is whole, verified, and goes on: the log, the dream, the secret, the window."""
+    for tenant in ("default", "other"):
+        with reverie.open(target, tenant=tenant) as memory:
+            assert memory.verify().ok
+    with reverie.open(target) as memory:
+        (dream,) = memory.dreams("bot")
+        assert memory.verify_dream(dream.id).ok
+        assert memory.archive(str(dream.checksum))
+        stored = memory.ref("bot").put(f"{name} said {SECRET} again.")
+        assert "[REDACTED:phrase]" in memory.ref("bot").get(stored.id).content  # its key came along
+        window = open_window(memory, provider.url, provider.key)
+        known = len({word for item in window.items() for word in str(item).split() if "fact:" in word})
+        answer = window.create(model="gpt-5.6-sol", input=f"fact:{name}")
+        assert answer.output_text == f"{known + 1} facts."
+        assert memory.host.windows.show(memory.actor, SCOPE)["items"]
+
+
+def test_a_move_that_is_killed_again_and_again_arrives_unchanged_there_and_back(
+    tmp_path: Path, make_database: Callable[[], str], provider: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths = 0
+    for turn in range(100 if SOAK else 2):
+        chance = random.Random(20261117 + turn)
+        here, there, back = str(tmp_path / f"{turn}-here"), make_database(), str(tmp_path / f"{turn}-back")
+        keys = tmp_path / f"{turn}-keys"
+        monkeypatch.setenv("REVERIE_DATA", str(keys))
+        fill(here, provider)
+        deaths += move_with_deaths(here, there, keys, chance)
+        use(there, provider, f"there-{turn}")
+        deaths += move_with_deaths(there, back, keys, chance)
+        use(back, provider, f"back-{turn}")
+        for left in (here, there):
+            with reverie.open(left) as memory, pytest.raises(ReadOnly):
+                memory.ref("bot").put("Too late.")
+    assert deaths >= 4
+
+
+def test_the_files_beside_the_database_are_carried_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REVERIE_DATABASE_URL", raising=False)
+    source, outcome, number = tmp_path / "source", -9, 0
+    names = ("reverie.key", "forgotten.jsonl")
+    source.mkdir()
+    for name in names:
+        (source / name).write_bytes(os.urandom(32))
+    while outcome == -9:
+        number += 1
+        target = tmp_path / str(number)
+        outcome = run(mover.carry, str(source), str(target), number)
+        for name in names:
+            assert not (target / name).exists() or (target / name).read_bytes() == (source / name).read_bytes()
+        carry_files(Settings.load(data=str(source)), Settings.load(data=str(target)))
+        assert [(target / name).read_bytes() for name in names] == [(source / name).read_bytes() for name in names]
+    assert number > 10

@@ -1,0 +1,101 @@
+"""Processes that tests start to kill them: real ones, forked from one that has imported everything.
+
+A start takes some milliseconds instead of a second, so that a test can afford more kills. Each test process has one
+such process, which the standard library runs; nothing of a test is in it, and no store is open there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["tests.warm"])
+PATIENCE = 120.0
+
+
+class Child:
+    """A process that runs `main(*arguments)` with today's environment, and what it said."""
+
+    def __init__(self, main: Callable[..., object], *arguments: Any, **environment: str) -> None:
+        self.said = b""
+        self._errors = tempfile.NamedTemporaryFile(prefix="reverie-child-")  # noqa: SIM115 - closed by `end`
+        self._heard, out = _FORKS.Pipe(duplex=False)
+        rest = (os.getcwd(), dict(os.environ) | environment, out, self._errors.name)
+        self._process = _FORKS.Process(target=_begin, args=(main, arguments, *rest), daemon=True)
+        self._process.start()
+        out.close()
+
+    def listen(self, *, until: bytes | None = None, seconds: float = PATIENCE) -> None:
+        """Read what it says: until it said something, until the time is over, or until it ends."""
+        deadline = time.monotonic() + seconds
+        while until is None or until not in self.said:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._heard], [], [], left)[0]:
+                return
+            part = os.read(self._heard.fileno(), 65536)
+            if not part:
+                return
+            self.said += part
+
+    def kill(self) -> int:
+        """As sudden as a power cut. Returns how it ended: it may have been faster."""
+        if self._process.pid is not None and self._process.is_alive():
+            os.kill(self._process.pid, signal.SIGKILL)
+        return self.end()
+
+    def end(self, *, seconds: float = PATIENCE) -> int:
+        """Wait for its end: the exit code, or minus the signal. Whoever fails in another way fails the test."""
+        try:
+            self.listen(seconds=seconds)
+            self._process.join(seconds)
+            code = self._process.exitcode
+            with open(self._errors.name) as errors:  # noqa: PTH123
+                told = errors.read()[-3000:]
+            assert code in (0, -signal.SIGKILL), f"exit code {code}: {told}"
+            return int(code)
+        finally:
+            self._heard.close()
+            self._errors.close()
+
+
+def run(main: Callable[..., object], *arguments: Any, **environment: str) -> int:
+    """Run `main(*arguments)` in a process of its own; how it ended."""
+    return Child(main, *arguments, **environment).end()
+
+
+def die(*_: Any) -> None:
+    """End this process, as sudden as a power cut."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_after(milliseconds: float) -> None:
+    """End this process in a while, wherever it is then."""
+    signal.signal(signal.SIGALRM, die)
+    signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
+
+
+def _begin(
+    main: Callable[..., object],
+    arguments: tuple[Any, ...],
+    folder: str,
+    environment: dict[str, str],
+    out: Connection,
+    errors: str,
+) -> None:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(out.fileno(), 1)
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
+    out.close()
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+    main(*arguments)
