@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -29,7 +30,7 @@ class Child:
         self.said = b""
         self._errors = tempfile.NamedTemporaryFile(prefix="reverie-child-")  # noqa: SIM115 - closed by `end`
         self._heard, out = _FORKS.Pipe(duplex=False)
-        rest = (os.getcwd(), dict(os.environ) | environment, out, self._errors.name)
+        rest = (Path.cwd(), dict(os.environ) | environment, out, self._errors.name)
         self._process = _FORKS.Process(target=_begin, args=(main, arguments, *rest), daemon=True)
         self._process.start()
         out.close()
@@ -58,8 +59,7 @@ class Child:
             self.listen(seconds=seconds)
             self._process.join(seconds)
             code = self._process.exitcode
-            with open(self._errors.name) as errors:  # noqa: PTH123
-                told = errors.read()[-3000:]
+            told = Path(self._errors.name).read_text()[-3000:]
             assert code in (0, -signal.SIGKILL), f"exit code {code}: {told}"
             return int(code)
         finally:
@@ -86,7 +86,7 @@ def die_after(milliseconds: float) -> None:
 def _begin(
     main: Callable[..., object],
     arguments: tuple[Any, ...],
-    folder: str,
+    folder: Path,
     environment: dict[str, str],
     out: Connection,
     errors: str,
@@ -97,5 +97,5 @@ def _begin(
     os.dup2(out.fileno(), 1)
     os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
     out.close()
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     main(*arguments)

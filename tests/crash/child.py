@@ -110,4 +110,3 @@ def main(path: str, seed: str, threads: int = 4, point: str = "") -> None:
         threading.Thread(target=work, args=(number,), daemon=True).start()
     os.write(1, b"ready\n")
     threading.Event().wait()
-

@@ -14,7 +14,17 @@ from reverie.host.field import compact
 STEPS = {
     "archive": ("event", "half", "before-commit", "sent", "after-commit"),
     "purge": ("event", "half", "before-commit", "sent", "after-commit"),
-    "summarize": ("composed", "event", "inserted", "linked", "half", "reported", "before-commit", "sent", "after-commit"),
+    "summarize": (
+        "composed",
+        "event",
+        "inserted",
+        "linked",
+        "half",
+        "reported",
+        "before-commit",
+        "sent",
+        "after-commit",
+    ),
 }
 _LEASES = {"archive": 0, "purge": 0, "summarize": 1}
 """Transactions before the one that counts."""

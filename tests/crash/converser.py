@@ -101,9 +101,7 @@ def arm(step: str, store: Any) -> None:
         after(SyncWindow, "create", lambda *_: turns.append(1) or False)
     elif step == "turn-window":
         saves: list[int] = []
-        after(
-            transaction, "save", lambda _tx, space, *_: space == WINDOW_SPACE and (saves.append(1) or len(saves) > 5)
-        )
+        after(transaction, "save", lambda _tx, space, *_: space == WINDOW_SPACE and (saves.append(1) or len(saves) > 5))
 
 
 def open_window(memory: reverie.Memory, url: str, key: str) -> Any:

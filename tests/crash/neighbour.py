@@ -52,4 +52,3 @@ def write(host: Host, ada: Actor, name: str, count: int) -> list[str]:
             events = host.reading.events(ada, limit=10_000)
             assert [e.seq for e in events] == list(range(1, len(events) + 1)), "a gap in the log"
     return ids
-

@@ -23,7 +23,8 @@ def dream(target: str, rounds: int) -> None:
             try:
                 memory.host.dreaming.run(memory.actor, DreamPlan("bot", fit=True))
             except reverie.ReverieError as error:
-                assert error.reason in ("busy", "dream_gate_failed"), error.reason
+                if error.reason not in ("busy", "dream_gate_failed"):
+                    raise
 
 
 def write(target: str, rounds: int, name: str) -> None:
@@ -40,7 +41,8 @@ def forget(target: str, rounds: int) -> None:
             try:
                 memory.forget("zed")
             except reverie.ReverieError as error:
-                assert error.reason == "busy", error.reason
+                if error.reason != "busy":
+                    raise
 
 
 def test_dreaming_writing_and_forgetting_at_once_loses_and_doubles_nothing(make_target: Callable[..., str]) -> None:
