@@ -38,7 +38,9 @@ class _Watched:
         inner = getattr(self._part, method)
         if method.startswith("_") or not inspect.ismethod(inner) or inspect.isgeneratorfunction(inner):
             return inner  # the time of a generator is its reader's
-        return self._watch(f"{self._name}.{method}", inner)
+        watched = self._watch(f"{self._name}.{method}", inner)
+        setattr(self, method, watched)  # found from now on without asking here
+        return watched
 
     def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*arguments: Any, **named: Any) -> Any:
