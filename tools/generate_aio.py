@@ -129,7 +129,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from reverie import library
-from reverie.library import Age, When
+from reverie.library import Age
 
 """
     theirs = [

@@ -27,9 +27,9 @@ def cli() -> str:
     os.environ["COLUMNS"] = "100"
     from typer.main import get_command
 
-    from reverie.doors.cli.main import app
+    from reverie.doors.cli.main import make_app
 
-    return "\n".join(_command(get_command(app), "reverie", None))
+    return "\n".join(_command(get_command(make_app()), "reverie", None))
 
 
 def _command(command: Any, path: str, parent: Any) -> Iterator[str]:

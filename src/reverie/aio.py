@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from reverie import library
+from reverie.core.draft import When
 from reverie.core.dream import DreamReport, Estimate
 from reverie.core.entry import Entry, Link, Receipt, Source
 from reverie.core.event import Event
@@ -37,7 +38,7 @@ from reverie.host.erase import Forgotten
 from reverie.host.lineage import Diff, Verified, Why
 from reverie.host.recall import Context, SearchResult
 from reverie.host.schedule import Due, Schedule
-from reverie.library import Age, When
+from reverie.library import Age
 
 T = TypeVar("T")
 

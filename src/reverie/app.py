@@ -13,13 +13,11 @@ from reverie.host import Host, Parts
 from reverie.host.parts import FieldOptions
 from reverie.models.cipher import FileCipher
 from reverie.models.ledger import FileLedger
-from reverie.models.static import StaticEmbedder
 from reverie.models.tokens import TokenCounter
 from reverie.redact import Redactor
 from reverie.settings import Settings
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite import SqliteStore
-from reverie.worker import Worker
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from reverie.core.job import JobQueue
     from reverie.dream.request import Distiller
     from reverie.models.chat import ChatModel
+    from reverie.models.static import StaticEmbedder
     from reverie.ops.metrics import Metrics
     from reverie.ops.traces import Traces
     from reverie.store.contract import Store
@@ -57,13 +56,15 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
 
 @cache
 def _redactor() -> Redactor:
-    """One for all hosts of a process: it never changes, and its rules take a tenth of a second to compile."""
+    """One for all hosts of a process: it never changes, and its rules take a tenth of a second to load."""
     return Redactor()
 
 
 @cache
 def _embedder() -> StaticEmbedder:
     """One for all hosts of a process: its table never changes, and is 16 MB."""
+    from reverie.models.static import StaticEmbedder
+
     return StaticEmbedder()
 
 
@@ -148,6 +149,8 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
             poll_seconds=settings.schedule_seconds,
             metrics=metrics,
         )
+    from reverie.worker import Worker
+
     return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
 
 

@@ -12,16 +12,17 @@ for hit in notes.search("how to reach the customer").hits:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from reverie.app import build_host
 from reverie.core.actor import Actor
-from reverie.core.clock import from_iso, parse_duration
+from reverie.core.clock import parse_duration
+from reverie.core.draft import When, to_draft
 from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, Selector
-from reverie.core.entry import Draft, Entry, EntryState, Link, Receipt, Source, valid_tenant
+from reverie.core.entry import Entry, Link, Receipt, Source, valid_tenant
 from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.policy import TenantPolicy
@@ -36,12 +37,7 @@ from reverie.host.recall import Context, SearchResult
 from reverie.host.schedule import Due, Schedule
 from reverie.settings import Settings
 
-When = datetime | str | int
 Age = timedelta | str | int
-_DRAFT_FIELDS = frozenset({"content", "kind", "tags", "subject", "attributes", "id", "source", "created_at"}) | {
-    "expires_at",
-    "pinned",
-}
 
 
 def open(target: str | Path | None = None, *, tenant: str = "default", actor: str = "library") -> Memory:  # noqa: A001
@@ -402,50 +398,3 @@ def age_ms(age: Age | None, pointer: str) -> int:
     if isinstance(age, bool) or not isinstance(age, int) or age < 0:
         raise Invalid("An age is a timedelta, a text such as 7d, or milliseconds.", pointer=pointer)
     return age
-
-
-def to_draft(fields: Mapping[str, Any]) -> Draft:
-    """A draft from plain values; an unknown field or a wrong type is refused."""
-    unknown = set(fields) - _DRAFT_FIELDS
-    if unknown:
-        raise Invalid(f"Unknown field: {sorted(unknown)[0][:64]}. Known: {', '.join(sorted(_DRAFT_FIELDS))}.")
-    content = fields.get("content")
-    if not isinstance(content, str):
-        raise Invalid("content is text.", pointer="/content")
-    tags = fields.get("tags") or ()
-    if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
-        raise Invalid("tags is a list of texts.", pointer="/tags")
-    for name in ("kind", "subject", "id"):
-        if not isinstance(fields.get(name) or "", str):
-            raise Invalid(f"{name} is text.", pointer=f"/{name}")
-    attributes = fields.get("attributes") or {}
-    if not isinstance(attributes, Mapping):
-        raise Invalid("attributes is an object.", pointer="/attributes")
-    source = fields.get("source")
-    if not isinstance(source, Source):
-        try:
-            source = Source(**(source or {}))
-        except TypeError:
-            raise Invalid(f"source has {', '.join(Source.__struct_fields__)}.", pointer="/source") from None
-    return Draft(
-        content=content,
-        kind=fields.get("kind") or "note",
-        tags=tuple(tags),
-        subject=fields.get("subject"),
-        attributes=dict(attributes),
-        id=fields.get("id"),
-        source=source,
-        state=EntryState.ACTIVE,
-        created_at=to_ms(fields.get("created_at"), "/created_at"),
-        expires_at=to_ms(fields.get("expires_at"), "/expires_at"),
-        pinned=bool(fields.get("pinned", False)),
-    )
-
-
-def to_ms(when: When | None, pointer: str) -> int | None:
-    """Milliseconds of a datetime with a zone, an RFC 3339 text or milliseconds."""
-    if when is None or (isinstance(when, int) and not isinstance(when, bool)):
-        return when
-    if isinstance(when, datetime):
-        return from_iso(when.isoformat(), pointer=pointer)
-    return from_iso(str(when), pointer=pointer)

@@ -16,7 +16,7 @@ from typer.main import get_command
 from reverie.core import errors
 from reverie.core.event import EVENT_TYPES
 from reverie.core.policy import TenantPolicy
-from reverie.doors.cli.main import app
+from reverie.doors.cli.main import make_app
 from reverie.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def test_every_error_code() -> None:
     assert not [code for code in known if f"`{code}`" not in text]
 
 
-@pytest.mark.parametrize(("path", "command"), list(commands(get_command(app), "reverie")))
+@pytest.mark.parametrize(("path", "command"), list(commands(get_command(make_app()), "reverie")))
 def test_every_command_is_documented_with_an_example_and_answers_in_json(path: str, command: Any) -> None:
     assert f"### `{path}`" in page("cli.md")
     assert re.search(rf"^ +.*{re.escape(path.split()[0])} .*{re.escape(path.split()[-1])}", command.help, re.MULTILINE)

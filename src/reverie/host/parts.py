@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from reverie.core.clock import SystemClock
 from reverie.core.ids import TimeIds
 from reverie.core.job import JobQueue
 from reverie.core.ports import Cipher, Clock, Embedder, ForgetLedger, Ids, TokenCounter
-from reverie.dream.request import Distiller
 from reverie.redact import Redactor
-from reverie.store.contract import Store
+
+if TYPE_CHECKING:
+    from reverie.dream.request import Distiller
+    from reverie.store.contract import Store
 
 
 @dataclass(frozen=True, slots=True)

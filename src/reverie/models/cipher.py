@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING
 
 from reverie.core.errors import ReverieError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 _NONCE = 12
 _KEY = 32
@@ -24,6 +25,8 @@ class FileCipher:
 
     def _key(self) -> AESGCM:
         if self._aead is None:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
             try:
                 self._aead = AESGCM(_read_or_make(self._path))
             except OSError as fault:
@@ -37,6 +40,8 @@ class FileCipher:
 
     def open(self, sealed: bytes, *, context: bytes) -> bytes:
         """The clear bytes; raises when `sealed` was altered or the key is another."""
+        from cryptography.exceptions import InvalidTag
+
         try:
             return self._key().decrypt(sealed[:_NONCE], sealed[_NONCE:], context)
         except InvalidTag:

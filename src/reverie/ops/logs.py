@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from reverie.redact import Redactor
 from reverie.settings import Settings
 
 LOGGER = logging.getLogger("reverie")
+_REMEMBERED = 512
 
 
 class Action(StrEnum):
@@ -38,7 +40,9 @@ class Action(StrEnum):
 def log(action: Action, *, level: int = logging.INFO, **fields: str | int | float | bool | None) -> None:
     """Say what happened. Fields are ids, codes, counts and times."""
     if LOGGER.isEnabledFor(level):
-        LOGGER.log(level, action.value, extra={"action": action.value, "fields": fields})
+        # Not `LOGGER.log`: that walks the stack for the caller's line, which no record of ours shows.
+        extra = {"action": action.value, "fields": fields}
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, action.value, (), None, extra=extra))
 
 
 def where(fault: BaseException) -> str:
@@ -55,17 +59,18 @@ class Guard(logging.Filter):
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
-        self._redactor = redactor
+        # Routes, methods and keys come again and again: what was found clean is not looked at twice.
+        self._clean = lru_cache(_REMEMBERED)(lambda text: redactor.text(text).text)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg = self._redactor.text(record.getMessage()).text
+        record.msg = self._clean(record.getMessage())
         record.args = None
         fields: dict[str, Any] = dict(getattr(record, "fields", {}))
         if record.exc_info and record.exc_info[1] is not None:
             fields["fault"] = where(record.exc_info[1])
         record.exc_info = record.exc_text = record.stack_info = None
         record.fields = {
-            name: self._redactor.text(value).text if isinstance(value, str) else value
+            name: self._clean(value) if isinstance(value, str) else value
             for name, value in fields.items()
             if value is not None
         }

@@ -12,14 +12,14 @@ from reverie.host import Host
 from reverie.ops.metrics import Metrics
 from reverie.ops.traces import Traces
 
-UNWATCHED = frozenset({"parts", "keys", "cursors"})
+UNWATCHED = frozenset({"keys", "cursors", "faults"})
 """Not use cases of a tenant's memory, or called so often and so short that watching would cost more than they do."""
 
 
 def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
     """A view of `host` for doors: the same use cases, watched from outside."""
     view = copy.copy(host)
-    for name, part in vars(host).items():
+    for name, part in host.use_cases().items():
         if name not in UNWATCHED:
             setattr(view, name, _Watched(part, name, metrics, traces))
     return view
@@ -38,7 +38,9 @@ class _Watched:
         inner = getattr(self._part, method)
         if method.startswith("_") or not inspect.ismethod(inner) or inspect.isgeneratorfunction(inner):
             return inner  # the time of a generator is its reader's
-        return self._watch(f"{self._name}.{method}", inner)
+        watched = self._watch(f"{self._name}.{method}", inner)
+        setattr(self, method, watched)  # found from now on without asking here
+        return watched
 
     def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*arguments: Any, **named: Any) -> Any:

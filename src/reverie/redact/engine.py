@@ -17,8 +17,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import re2
 
@@ -26,8 +27,10 @@ from reverie.redact import markers, tree
 from reverie.redact.filter import Filter
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.normal import DISGUISE, fold, unfold
-from reverie.redact.patterns import RULES, Rule
 from reverie.redact.tree import JSON
+
+if TYPE_CHECKING:
+    from reverie.redact.patterns import Rule
 
 ALGORITHM: Final = "2"
 """Part of the version; raise it when the same rules would give another answer."""
@@ -67,26 +70,55 @@ _BYOK, _KNOWN, _RULE, _VARIANT, _GENERIC = 0, 1, 10, 1_000, 2_000
 
 
 class Redactor:
-    """Finds and replaces secrets. Immutable after construction, safe to share between threads.
+    """Finds and replaces secrets. Never changes, safe to share between threads."""
 
-    `version` is a fingerprint of the rule table and the algorithm: equal versions redact equally.
-    """
+    def __init__(self, rules: Sequence[Rule] | None = None) -> None:
+        self._given = rules
 
-    def __init__(self, rules: Sequence[Rule] = RULES) -> None:
-        self._rules = tuple(rules)
-        self._patterns = [markers.compiled(rule.pattern.encode()) for rule in self._rules]
-        self._triggers = [markers.compiled(rule.trigger.encode()) for rule in self._rules]
-        self._triggers += [markers.compiled(markers.LEAK), markers.compiled(DISGUISE)]
-        self._leak, self._disguise = len(self._rules), len(self._rules) + 1
-        self._trusted = frozenset({rule.kind for rule in self._rules} | {markers.BYOK, markers.SOURCE})
+    # The table is read, and compiled, at the first text: a process that only reads memory never needs it.
+
+    @cached_property
+    def _rules(self) -> tuple[Rule, ...]:
+        if self._given is not None:
+            return tuple(self._given)
+        from reverie.redact.patterns import RULES
+
+        return RULES
+
+    @cached_property
+    def _patterns(self) -> list[bytes]:
+        return [rule.pattern.encode() for rule in self._rules]
+
+    @cached_property
+    def _triggers(self) -> list[bytes]:
+        return [*(rule.trigger.encode() for rule in self._rules), markers.LEAK, DISGUISE]
+
+    @cached_property
+    def _leak(self) -> int:
+        return len(self._rules)
+
+    @cached_property
+    def _disguise(self) -> int:
+        return len(self._rules) + 1
+
+    @cached_property
+    def _trusted(self) -> frozenset[str]:
+        return frozenset({rule.kind for rule in self._rules} | {markers.BYOK, markers.SOURCE})
+
+    @cached_property
+    def _filter(self) -> Filter:
         groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [])
         for index, trigger in enumerate(self._triggers):
             rule = self._rules[index] if index < len(self._rules) else None
             group = 0 if rule and rule.is_token else 1 if rule and rule.generic else 2
-            groups[group].append((index, trigger.pattern))
-        self._filter = Filter(groups)
+            groups[group].append((index, trigger))
+        return Filter(groups)
+
+    @cached_property
+    def version(self) -> str:
+        """A fingerprint of the rule table and the algorithm: equal versions redact equally."""
         fingerprint = "\n".join([ALGORITHM, *(rule.fingerprint for rule in self._rules)])
-        self.version = f"{ALGORITHM}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
+        return f"{ALGORITHM}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
 
     def text(self, text: str, known: KnownSecrets = KnownSecrets.EMPTY) -> Redaction:
         """`text` without secrets. Never raises, whatever the text; linear time."""
@@ -117,7 +149,7 @@ class Redactor:
                 suspects.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
             for index in self._filter.match(joined):
                 # No trigger matches across a line, and texts are joined by line ends.
-                for match in self._triggers[index].finditer(joined):
+                for match in markers.compiled(self._triggers[index]).finditer(joined):
                     suspects.add(bisect_right(starts, match.start()) - 1)
             for i in suspects:
                 results[batch.first + i] = self.text(texts[batch.first + i], known)
@@ -210,7 +242,7 @@ class Redactor:
                 if rule.locate:
                     found = rule.locate(data[offset:])
                 else:
-                    found = _matches(rule, self._patterns[index], chunk)
+                    found = _matches(rule, markers.compiled(self._patterns[index]), chunk)
                 for s, e in found:
                     yield _Span(offset + s, offset + e, rank, rule.kind, rule.kind)
 

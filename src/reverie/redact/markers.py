@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 import re2
@@ -20,8 +21,9 @@ LABEL: Final = rb"[A-Za-z0-9_.-]{1,64}"
 PREFIX: Final = b"[REDACTED:"
 
 
+@cache
 def compiled(pattern: bytes) -> re2._Regexp:
-    """A linear-time pattern over bytes; a byte above 127 is a byte, so any text can be searched."""
+    """A linear-time pattern over bytes; a byte above 127 is a byte, so any text can be searched. Compiled once."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from anyio import to_thread
 from fastapi import Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -15,6 +14,7 @@ from reverie.host import Host
 from reverie.ops.metrics import Metrics
 from reverie.serve.door import Door, door_of
 from reverie.serve.limits import RateLimit
+from reverie.serve.threads import in_thread
 
 Refuse = Callable[[Request, ReverieError], Awaitable[Response]]
 
@@ -52,7 +52,7 @@ class Admission:
     async def _admit(self, scope: Scope, door: Door) -> Actor:
         check = partial(self._host.keys.authenticate, bearer(scope), door=door.name)
         try:
-            actor = await to_thread.run_sync(check)
+            actor = await in_thread(check)
         except Unauthenticated as error:
             self._metrics.refused.labels(error.reason).inc()
             raise

@@ -22,10 +22,10 @@ from reverie.ops.observe import observed
 from reverie.ops.traces import Traces
 from reverie.redact import KnownSecrets
 from reverie.serve.admission import Admission
+from reverie.serve.call import StrictRoute
 from reverie.serve.door import Door, door_of
 from reverie.serve.edge import Edge
 from reverie.serve.limits import BodyLimit, RateLimit
-from reverie.serve.parsing import StrictRoute
 from reverie.serve.paths import RawPaths
 from reverie.serve.problems import answer, problem
 from reverie.serve.tail import Tail

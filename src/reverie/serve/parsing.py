@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import orjson
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
 
 from reverie.core.errors import Invalid, ReverieError
 
@@ -50,37 +47,6 @@ def parse(body: bytes) -> Any:
     if b"\\u0000" in body:
         _check_nul(document)
     return document
-
-
-class StrictRequest(Request):
-    """A request whose JSON is read by `parse`."""
-
-    async def json(self) -> Any:
-        if not hasattr(self, "_json"):
-            self._json = parse(await self.body())
-        return self._json
-
-
-class StrictRoute(APIRoute):
-    """A route that checks the media type and reads the body strictly, before anything else looks at it."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        inner = super().get_route_handler()
-        wants_json = self.body_field is not None
-
-        async def handler(request: Request) -> Response:
-            request.state.route = self.path_format  # for logs and metrics: the template, never the path
-            strict = StrictRequest(request.scope, request.receive)
-            if wants_json:
-                media = strict.headers.get("content-type", "").partition(";")[0].strip().lower()
-                if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
-                    raise UnsupportedMedia()
-                if not await strict.body():
-                    raise Invalid("The body is empty. Send a JSON object.", pointer="")
-                await strict.json()
-            return await inner(strict)
-
-        return handler
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

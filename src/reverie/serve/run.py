@@ -21,11 +21,10 @@ from reverie.ops import logs, traces
 from reverie.ops.logs import Action, log
 from reverie.serve.banner import banner, first_key
 from reverie.serve.paths import OwnPort
+from reverie.serve.threads import THREADS
 from reverie.settings import Settings
 from reverie.worker import Runner
 
-THREADS = 128
-"""Host calls at once. Each waits for a read or for the commit it shares with others, so many are cheap."""
 DRAIN_SECONDS = 30
 
 

@@ -18,12 +18,6 @@ from reverie.doors.cli.terminal import counts, note, print_json, progress, say
 _MEMORY = 16 * 2**20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("export")(export)
-    app.command("import")(import_bundle)
-
-
 def export(
     ref: AnyRef = None,
     output: Annotated[

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("demo")(demo)
-
-
 def demo(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Leave the memory in this new folder, to look around.")

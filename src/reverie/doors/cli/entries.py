@@ -31,14 +31,6 @@ Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="RFC 
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="RFC 3339, or an age such as 1h.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("get")(get)
-    app.command("list")(list_entries)
-    app.command("refs")(refs)
-    app.command("stats")(stats)
-
-
 def get(
     entry_id: Annotated[str, typer.Argument(metavar="ID")],
     ref: Ref = DEFAULT_REF,
@@ -57,7 +49,7 @@ def get(
     """
     from reverie.host.export import entry_document
 
-    with session(tenant, data, database_url) as opened:
+    with session(tenant, data, database_url, text=False) as opened:
         document = entry_document(opened.host.reading.get(opened.actor, ref, entry_id, as_of=as_of, cold=cold))
     if json:
         print_json(document)
@@ -101,7 +93,7 @@ def list_entries(
 
     where = make_filter(tag, kind, subject, since, until, pinned=pinned, archived=archived)
     found: list[Entry] = []
-    with session(tenant, data, database_url) as opened:
+    with session(tenant, data, database_url, text=False) as opened:
         while True:
             page = opened.host.reading.page(
                 opened.actor, ref, where, limit=1000 if everything else limit, cursor=cursor, as_of=as_of

@@ -14,13 +14,6 @@ Id = Annotated[str, typer.Argument(metavar="ENTRY", help="The id of a memory.")]
 _SHOWN = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("why")(why)
-    app.command("derived")(derived)
-    app.command("consolidate")(consolidate)
-
-
 def why(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,

@@ -7,69 +7,88 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 from typer.main import get_command
 
-from reverie.doors.cli import (
-    agents,
-    audit,
-    backup,
-    bundles,
-    demo,
-    dream,
-    entries,
-    entry,
-    jobs,
-    keys,
-    lineage,
-    mcp,
-    openwop,
-    operate,
-    policy,
-    privacy,
-    put,
-    recall,
-    schedules,
-    secrets,
-    window,
-)
 from reverie.doors.cli.terminal import neutral, one_line
 
-app = typer.Typer(
-    name="reverie",
-    help="A memory host for AI agents. Start with: reverie serve, or reverie put 'something to remember'.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for module in (put, entries, recall, lineage, privacy, bundles, operate, mcp, demo, window):
-    module.register(app)
-app.add_typer(entry.app, name="entry")
-app.add_typer(dream.app, name="dream")
-app.add_typer(schedules.app, name="schedules")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(audit.app, name="audit")
-app.add_typer(secrets.app, name="secrets")
-app.add_typer(policy.app, name="policy")
-app.add_typer(keys.app, name="keys")
-app.add_typer(agents.app, name="agents")
-app.add_typer(openwop.app, name="openwop")
-app.add_typer(backup.app, name="backup")
-app.command("restore")(backup.restore)
-app.command("migrate-store")(backup.migrate_store)
+COMMANDS = {
+    "put": "put:put",
+    "get": "entries:get",
+    "list": "entries:list_entries",
+    "refs": "entries:refs",
+    "stats": "entries:stats",
+    "search": "recall:search",
+    "context": "recall:context",
+    "why": "lineage:why",
+    "derived": "lineage:derived",
+    "consolidate": "lineage:consolidate",
+    "forget": "privacy:forget",
+    "redact": "privacy:redact",
+    "scan": "privacy:scan",
+    "export": "bundles:export",
+    "import": "bundles:import_bundle",
+    "serve": "operate:serve",
+    "worker": "operate:worker",
+    "doctor": "operate:doctor",
+    "upgrade": "operate:upgrade",
+    "sweep": "operate:sweep",
+    "settings": "operate:settings",
+    "version": "operate:version",
+    "mcp": "mcp:mcp",
+    "demo": "demo:demo",
+    "proxy": "window:proxy",
+    "restore": "backup:restore",
+    "migrate-store": "backup:migrate_store",
+    "window": "window:app",
+    "entry": "entry:app",
+    "dream": "dream:app",
+    "schedules": "schedules:app",
+    "jobs": "jobs:app",
+    "audit": "audit:app",
+    "secrets": "secrets:app",
+    "policy": "policy:app",
+    "keys": "keys:app",
+    "agents": "agents:app",
+    "openwop": "openwop:app",
+    "backup": "backup:app",
+}
+"""Every command as `module:name` beside this file: a function, or a Typer with commands of its own."""
+
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line, with these commands. A command that is typed is the only one that is imported."""
+    app = typer.Typer(
+        name="reverie",
+        help="A memory host for AI agents. Start with: reverie serve, or reverie put 'something to remember'.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"reverie.doors.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        operate.version()
+        from reverie.doors.cli.operate import version
+
+        version()
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
@@ -89,6 +108,8 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        # Anything else than a command (help, a word with a typing error) needs to know them all.
+        app = make_app(arguments[:1]) if arguments and arguments[0] in COMMANDS else make_app()
         code = get_command(app).main(list(arguments), prog_name="reverie", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

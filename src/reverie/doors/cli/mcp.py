@@ -9,11 +9,6 @@ import typer
 from reverie.doors.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Tenant, session
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("mcp")(mcp)
-
-
 def mcp(
     akashik: Annotated[bool, typer.Option("--akashik", help="The tools of the Field instead of plain memory.")] = False,
     tenant: Tenant = DEFAULT_TENANT,

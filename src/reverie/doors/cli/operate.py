@@ -19,17 +19,6 @@ from reverie.doors.cli.session import (
 from reverie.doors.cli.terminal import note, print_json, print_table, progress, say
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("serve")(serve)
-    app.command("worker")(worker)
-    app.command("doctor")(doctor)
-    app.command("upgrade")(upgrade)
-    app.command("sweep")(sweep)
-    app.command("settings")(settings)
-    app.command("version")(version)
-
-
 def serve(
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Default: 127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(metavar="PORT", help="Default: 8484; 0 picks a free one.")] = None,

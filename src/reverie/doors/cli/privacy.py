@@ -14,13 +14,6 @@ if TYPE_CHECKING:
     from reverie.host.erase import Forgotten
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("forget")(forget)
-    app.command("redact")(redact)
-    app.command("scan")(scan)
-
-
 def forget(
     subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whom or what to forget.")],
     ref: AnyRef = None,

@@ -33,11 +33,6 @@ MAX_LINE = 2 * 2**20
 _BATCH = 500
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("put")(put)
-
-
 def put(
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What to remember; - or nothing: stdin.")] = None,
     ref: Ref = DEFAULT_REF,
@@ -167,9 +162,9 @@ def _batches(lines: BinaryIO, common: dict[str, Any]) -> Iterator[tuple[int, lis
 def _draft(fields: dict[str, Any]) -> Draft:
     import msgspec
 
+    from reverie.core.draft import to_draft
     from reverie.core.entry import Draft
     from reverie.core.errors import Invalid
-    from reverie.library import to_draft
 
     draft = to_draft(fields)
     try:

@@ -35,12 +35,6 @@ class Mode(StrEnum):
     meaning = "meaning"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("search")(search)
-    app.command("context")(context)
-
-
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY")],
     ref: Ref = DEFAULT_REF,

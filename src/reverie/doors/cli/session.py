@@ -63,7 +63,7 @@ def session(
 ) -> Iterator[Session]:
     """Open the host for the time of one command. Only commands that write make a database (`create`).
 
-    `text=False` leaves embedder and tokenizer out: commands about keys and settings start sooner without them.
+    `text=False` leaves embedder and tokenizer out: commands that neither write nor search start sooner without them.
     """
     import dataclasses
 

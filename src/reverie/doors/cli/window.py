@@ -17,12 +17,6 @@ app = typer.Typer(
 ScopeId = Annotated[str, typer.Argument(metavar="SCOPE", help="One conversation of one agent.")]
 
 
-def register(root: typer.Typer) -> None:
-    """Add the commands of this module."""
-    root.add_typer(app, name="window")
-    root.command("proxy")(proxy)
-
-
 @app.command("list")
 def list_windows(
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="At most so many.")] = 100,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastapi import Response
 
-from reverie.doors.openwop.call import Call, api, reply
+from reverie.doors.openwop.call import api, reply
 from reverie.doors.openwop.discovery import advertised
 from reverie.doors.openwop.wire import Segment
 from reverie.host.agents import inventory_entry
+from reverie.serve.call import Call
 
 router = api()
 

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
 
-from reverie.core.actor import Actor
-from reverie.host import Host
-from reverie.serve.parsing import StrictRoute
-from reverie.settings import Settings
+from reverie.serve.call import StrictRoute
 
 PREFIX = "/v1"
 PUBLIC = frozenset({"/v1/openapi.json"})
 WELL_KNOWN = "/.well-known/openwop"
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    host: Host
-    actor: Actor
-    settings: Settings
-
-
-async def _call(request: Request) -> _Call:
-    return _Call(request.app.state.host, request.state.actor, request.app.state.settings)
-
-
-Call = Annotated[_Call, Depends(_call)]
-"""The host, and who is calling it: already authenticated, or the handler would not run."""
 
 
 def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid
-from reverie.doors.openwop.call import Call, api, reply
+from reverie.doors.openwop.call import api, reply
 from reverie.doors.openwop.run_events import asked
 from reverie.doors.openwop.runs import read
 from reverie.doors.openwop.seams import Seams
 from reverie.doors.openwop.wire import Open, Segment, memory_entry
 from reverie.doors.openwop.workspace import answer, file_document
 from reverie.host.heartbeat import MAX_RUNTIME_MS
+from reverie.serve.call import Call
 
 memory = api()
 others = api("/v1/host/sample")
@@ -154,8 +155,8 @@ def heartbeat(call: Call, body: HeartbeatIn) -> Response:
 
 
 @others.get("/test/runs/{run_id}/events")
-def events(call: Call, request: Request, run_id: Segment) -> Response:
-    want = asked(request)
+def events(call: Call, run_id: Segment) -> Response:
+    want = asked(call)
     run = call.host.runs.get(call.actor, run_id)
     return reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from anyio import to_thread
-from fastapi import Request, Response
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -17,11 +17,12 @@ from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
 from reverie.core.errors import ReverieError
 from reverie.core.run import Run
-from reverie.doors.openwop.call import PREFIX, Call, api, reply
+from reverie.doors.openwop.call import PREFIX, api, reply
 from reverie.doors.openwop.run_events import Asked, asked, ends, run_event, sse
 from reverie.doors.openwop.wire import Open, Segment, memory_entry
 from reverie.host import Host
 from reverie.serve.admission import bearer
+from reverie.serve.call import Call
 
 router = api()
 STREAM = "text/event-stream"
@@ -67,27 +68,27 @@ def get(call: Call, run_id: Segment) -> Response:
 
 
 @router.get("/runs/{run_id}/events")
-def events(call: Call, request: Request, run_id: Segment) -> Response:
-    want = asked(request)
+def events(call: Call, run_id: Segment) -> Response:
+    want = asked(call)
     run = call.host.runs.get(call.actor, run_id)
-    if STREAM not in request.headers.get("accept", ""):
+    if STREAM not in call.headers.get("accept", ""):
         return reply(page(call.host, call.actor, run, want))
     call.actor.require(Right.READ)
-    return StreamingResponse(_stream(call, request, run.id, want), media_type=STREAM)
+    return StreamingResponse(_stream(call, run.id, want), media_type=STREAM)
 
 
 @router.get("/runs/{run_id}/events/poll")
-async def poll(call: Call, request: Request, run_id: Segment) -> Response:
-    want = asked(request)
+async def poll(call: Call, run_id: Segment) -> Response:
+    want = asked(call)
     loop = asyncio.get_running_loop()
     until = loop.time() + want.wait_seconds
     while True:
         run = await to_thread.run_sync(call.host.runs.get, call.actor, run_id)
         found = await to_thread.run_sync(page, call.host, call.actor, run, want)
         left = until - loop.time()
-        if found["events"] or found["isTerminal"] or left <= 0 or request.app.state.tail.stopping:
+        if found["events"] or found["isTerminal"] or left <= 0 or call.app.state.tail.stopping:
             return reply(found)
-        await request.app.state.tail.wait(min(left, _POLL_SECONDS))
+        await call.app.state.tail.wait(min(left, _POLL_SECONDS))
 
 
 @router.post("/runs/{run_id}/cancel")
@@ -163,8 +164,8 @@ def read(host: Host, actor: Actor, run: Run, after: int) -> list[dict[str, Any]]
     return [run_event(run.id, sequence, event) for sequence, event in found]
 
 
-async def _stream(call: Call, request: Request, run_id: str, want: Asked) -> AsyncIterator[bytes]:
-    state, loop, after = request.app.state, asyncio.get_running_loop(), want.after
+async def _stream(call: Call, run_id: str, want: Asked) -> AsyncIterator[bytes]:
+    state, loop, after = call.app.state, asyncio.get_running_loop(), want.after
     alive_at = checked_at = loop.time()
     yield b"retry: 1000\n\n"
     while not state.tail.stopping:
@@ -180,7 +181,7 @@ async def _stream(call: Call, request: Request, run_id: str, want: Asked) -> Asy
         if ends(found) or (run.ended and not found):
             return
         if loop.time() - checked_at >= HEARTBEAT_SECONDS:
-            if not await _still_allowed(call, request):
+            if not await _still_allowed(call):
                 return
             checked_at = loop.time()
         if loop.time() - alive_at >= HEARTBEAT_SECONDS:
@@ -190,8 +191,8 @@ async def _stream(call: Call, request: Request, run_id: str, want: Asked) -> Asy
             await state.tail.wait(_POLL_SECONDS)
 
 
-async def _still_allowed(call: Call, request: Request) -> bool:
-    check = partial(call.host.keys.authenticate, bearer(request.scope), door="openwop")
+async def _still_allowed(call: Call) -> bool:
+    check = partial(call.host.keys.authenticate, bearer(call.scope), door="openwop")
     try:
         await to_thread.run_sync(check)
     except ReverieError:

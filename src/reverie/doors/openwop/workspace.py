@@ -9,9 +9,10 @@ from pydantic import Field
 
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid, ReverieError
-from reverie.doors.openwop.call import Call, api, reply
+from reverie.doors.openwop.call import api, reply
 from reverie.doors.openwop.wire import Closed, Segment
 from reverie.host.workspace import File
+from reverie.serve.call import Call
 
 router = api("/v1/host/workspace")
 off = api("/v1/host/workspace")

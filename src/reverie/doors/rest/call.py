@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from fastapi.security import HTTPBearer
 
-from reverie.core.actor import Actor
-from reverie.host import Host
-from reverie.serve.parsing import StrictRoute
+from reverie.serve.call import StrictRoute
 
 PREFIX = "/v1/host/reverie"
 SCOPES = dict.fromkeys((f"{PREFIX}/memory", f"{PREFIX}/archives"), "x-host-reverie-memory-query")
 _KEY = HTTPBearer(auto_error=False, scheme_name="key", description="A key: `reverie keys create` makes one.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    host: Host
-    actor: Actor
-
-
-async def _call(request: Request) -> _Call:
-    return _Call(request.app.state.host, request.state.actor)
-
-
-Call = Annotated[_Call, Depends(_call)]
-"""The host, and who is calling it: already authenticated, or the handler would not run."""
 
 
 def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

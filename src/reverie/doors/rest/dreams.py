@@ -10,16 +10,17 @@ from typing import Annotated, Any
 
 import msgspec
 import orjson
-from fastapi import Query, Request, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from reverie.core.clock import parse_duration
 from reverie.core.dream import After, DreamPlan, DreamReport, Selector
 from reverie.core.errors import ReverieError
 from reverie.doors.rest import dream_wire, wire
-from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented, status_of
 from reverie.host.shown import estimate_document, report_document, why_document
+from reverie.serve.call import Call
 from reverie.serve.problems import answer, problem
 
 router = api()
@@ -49,12 +50,12 @@ _END = object()
         **documented(body=True, writes=True),
     },
 )
-def dream(call: Call, request: Request, ref: wire.Segment, body: dream_wire.DreamIn) -> Response:
+def dream(call: Call, ref: wire.Segment, body: dream_wire.DreamIn) -> Response:
     plan = _plan(ref, body)
     if body.plan:
         return reply(estimate_document(call.host.dreaming.plan(call.actor, plan)))
-    if STREAM in request.headers.get("accept", ""):
-        return StreamingResponse(_stream(call, plan, request), media_type=STREAM)
+    if STREAM in call.headers.get("accept", ""):
+        return StreamingResponse(_stream(call, plan), media_type=STREAM)
     report = call.host.dreaming.run(call.actor, plan)
     return Response(None, 204) if report is None else reply(report_document(report), 201)
 
@@ -125,8 +126,8 @@ def verify(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa
         **documented(),
     },
 )
-def index(call: Call, request: Request, ref: wire.Segment) -> Response:
-    if MARKDOWN in request.headers.get("accept", ""):
+def index(call: Call, ref: wire.Segment) -> Response:
+    if MARKDOWN in call.headers.get("accept", ""):
         return Response(call.host.archives.index_page(call.actor, ref=ref), media_type=f"{MARKDOWN}; charset=utf-8")
     return reply(call.host.archives.index(call.actor, ref=ref))
 
@@ -191,7 +192,7 @@ def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
     )
 
 
-def _stream(call: Call, plan: DreamPlan, request: Request) -> Iterator[bytes]:
+def _stream(call: Call, plan: DreamPlan) -> Iterator[bytes]:
     """The messages of a dream under way. What is refused before its first step is raised here, with its status."""
     said: queue.Queue[Any] = queue.Queue()
 
@@ -210,13 +211,13 @@ def _stream(call: Call, plan: DreamPlan, request: Request) -> Iterator[bytes]:
     def messages() -> Iterator[bytes]:
         item: Any = first
         while item is not _END:
-            yield _message(call, item, request)
+            yield _message(call, item)
             item = said.get()
 
     return messages()
 
 
-def _message(call: Call, item: Any, request: Request) -> bytes:
+def _message(call: Call, item: Any) -> bytes:
     if isinstance(item, tuple):
         step, done, total = item
         return _sse("step", orjson.dumps({"step": step, "done": done, "total": total}))
@@ -224,7 +225,7 @@ def _message(call: Call, item: Any, request: Request) -> bytes:
         return _sse("report", orjson.dumps(report_document(item)))
     if item is None:
         return _sse("nothing", b"null")
-    correlation = request.scope["state"].get("request_id")
+    correlation = call.scope["state"].get("request_id")
     if isinstance(item, ReverieError):
         refusal = answer(item, status_of(item), redactor=call.host.parts.redactor, correlation=correlation)
     else:

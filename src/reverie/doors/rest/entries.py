@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Header, Query, Response
 
 from reverie.doors.rest import wire
-from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import (
     etag,
@@ -21,6 +21,7 @@ from reverie.doors.rest.mapping import (
     unchanged,
 )
 from reverie.host.export import entry_document
+from reverie.serve.call import Call
 
 router = api()
 IfMatch = Annotated[str | None, Header(description="The ETag last read; a newer version is a 409.")]

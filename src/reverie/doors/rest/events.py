@@ -6,17 +6,18 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import Header, Query, Request, Response
+from fastapi import Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from reverie.core.actor import Right
 from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.doors.rest import wire
-from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import sse
 from reverie.serve.admission import bearer
+from reverie.serve.call import Call
 
 router = api()
 STREAM = "text/event-stream"
@@ -39,15 +40,14 @@ _LARGEST = 2**53 - 1
 )
 def events(
     call: Call,
-    request: Request,
     asked: Annotated[wire.EventsAsked, Query()],
     last_event_id: Annotated[str | None, Header(description="Resume a stream after this position.")] = None,
 ) -> Response:
     after = _start(call, asked, last_event_id)
     types = tuple(name for name in asked.type if name) or None
-    if STREAM in request.headers.get("accept", ""):
+    if STREAM in call.headers.get("accept", ""):
         call.actor.require(Right.READ)
-        return StreamingResponse(_stream(call, request, after, types), media_type=STREAM)
+        return StreamingResponse(_stream(call, after, types), media_type=STREAM)
     found = call.host.reading.events(call.actor, after=after, limit=asked.limit, types=types)
     return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
 
@@ -64,9 +64,9 @@ def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> in
     return call.host.instants.position(call.actor, from_iso(asked.since, pointer="/since"))
 
 
-async def _stream(call: Call, request: Request, after: int, types: tuple[str, ...] | None) -> AsyncIterator[bytes]:
-    state = request.app.state
-    token = bearer(request.scope)
+async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncIterator[bytes]:
+    state = call.app.state
+    token = bearer(call.scope)
 
     async def still_allowed() -> bool:
         try:

@@ -6,9 +6,10 @@ import msgspec
 from fastapi import Response
 
 from reverie.doors.rest import wire
-from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import search_document, to_filter
+from reverie.serve.call import Call
 
 router = api()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fastapi import Response
 
 from reverie.doors.rest import dream_wire, wire
-from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.host.shown import due_document, outcome_document
+from reverie.serve.call import Call
 
 router = api()
 

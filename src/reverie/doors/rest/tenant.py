@@ -7,13 +7,14 @@ from typing import Annotated
 
 import msgspec
 from anyio import to_thread
-from fastapi import Query, Request, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from reverie.doors.rest import wire
-from reverie.doors.rest.call import Call, api, reply
+from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import chunks
+from reverie.serve.call import Call
 from reverie.serve.parsing import UnsupportedMedia
 
 router = api()
@@ -144,10 +145,10 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     responses={200: {"model": wire.ImportedOut}, **documented(body=True, writes=True)},
     openapi_extra={"requestBody": {"required": True, "content": {BUNDLE: {"schema": {"type": "string"}}}}},
 )
-async def load(call: Call, request: Request, asked: Annotated[wire.ImportAsked, Query()]) -> Response:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != BUNDLE:
+async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Response:
+    if call.headers.get("content-type", "").partition(";")[0].strip().lower() != BUNDLE:
         raise UnsupportedMedia(f"Send a bundle: `Content-Type: {BUNDLE}`.")
-    lines = (await request.body()).splitlines(keepends=True)
+    lines = (await call.body()).splitlines(keepends=True)
     done = await to_thread.run_sync(lambda: call.host.bundles.take(call.actor, lines, ref=asked.ref))
     return reply(msgspec.to_builtins(done))
 

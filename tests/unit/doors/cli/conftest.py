@@ -7,17 +7,12 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import reverie.app
 from reverie.doors.cli.main import run
-from reverie.host import Parts
-from reverie.models.static import StaticEmbedder
-from reverie.redact import Redactor
 
 Cli = Callable[..., "Answer"]
 
@@ -47,10 +42,6 @@ class Answer:
         return self
 
 
-_redactor = cache(Redactor)
-_embedder = cache(StaticEmbedder)
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The data folder of this test's commands."""
@@ -62,9 +53,6 @@ def cli(data: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     for name in ("REVERIE_DATABASE_URL", "REVERIE_DEBUG", "REVERIE_KEY_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("REVERIE_DATA", str(data))
-    # Both are immutable and take a while to load: one of each serves every command of this process.
-    monkeypatch.setattr(reverie.app, "Parts", partial(Parts, redactor=_redactor()))
-    monkeypatch.setattr(reverie.app, "StaticEmbedder", _embedder)
 
     def invoke(*arguments: str, stdin: bytes | str = b"") -> Answer:
         given = stdin.encode() if isinstance(stdin, str) else stdin
