@@ -181,7 +181,7 @@ class Runs:
         if self._parts.read_only:
             return 0
         done = 0
-        for run_id in self._parts.store.read(Scope(actor.tenant), open_runs):
+        for run_id in self._parts.store.read(Scope(actor.tenant), _open_runs):
             run = self._resume(actor, run_id, waiting=True)
             if run is None:
                 continue
@@ -369,8 +369,13 @@ def _lease(run_id: str) -> str:
     return f"run/{run_id}"
 
 
-def open_runs(tx: ReadTx) -> list[str]:
-    """Runs of the tenant that have not ended."""
+def upcoming_recovery(tx: ReadTx) -> int | None:
+    """When someone should see whether a run was abandoned; None when all have ended."""
+    begun = [document.updated_at for document in tx.documents(OPEN_SPACE, limit=1000).items]
+    return min(begun) + LEASE_MS if begun else None
+
+
+def _open_runs(tx: ReadTx) -> list[str]:
     return [document.key for document in tx.documents(OPEN_SPACE, limit=1000).items]
 
 
