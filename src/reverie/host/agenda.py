@@ -14,7 +14,7 @@ from reverie.core.entry import Scope
 from reverie.host.commitments import upcoming_commitment
 from reverie.host.jobs import upcoming_job
 from reverie.host.parts import Parts
-from reverie.host.runs import open_runs
+from reverie.host.runs import upcoming_recovery
 from reverie.host.schedule import Schedule, stored_schedules, ticks_around
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -28,7 +28,7 @@ class Look(Struct, frozen=True):
     ticks: tuple[tuple[Schedule, int], ...] = ()
     """Ticks that should run now."""
     recover: bool = False
-    """There are runs that have not ended."""
+    """There are runs that have not ended, and may have been abandoned."""
     commitments: bool = False
     """There are commitments that would fire."""
     jobs: bool = False
@@ -77,14 +77,13 @@ def _find(tx: ReadTx) -> Look:
             instants.append(min(after, tx.now + FAR_MS))
         elif not schedule.paused and schedule.cron:
             instants.append(tx.now + FAR_MS)
-    recover = bool(open_runs(tx))
     firing, fires_at = upcoming_commitment(tx)
-    job_at = upcoming_job(tx)
-    instants += [at for at in (tx.now if recover else None, fires_at, job_at) if at is not None]
+    recover_at, job_at = upcoming_recovery(tx), upcoming_job(tx)
+    instants += [at for at in (recover_at, fires_at, job_at) if at is not None]
     next_at = min(instants, default=None)
     return Look(
         ticks=tuple(ticks),
-        recover=recover,
+        recover=recover_at is not None and recover_at <= tx.now,
         commitments=firing,
         jobs=job_at is not None and job_at <= tx.now,
         next_at=next_at,

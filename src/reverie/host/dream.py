@@ -130,16 +130,19 @@ class Dreaming:
         scope = Scope(actor.tenant, plan.ref)
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, dream_id, until=until)):
             raise Busy("This memory is being dreamt right now. Its report will show the result.")
+        report: DreamReport | None = None
         try:
             changed = 0
             for _ in range(_TRIES):
                 try:
-                    return self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller, guard, given)
+                    report = self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller, guard, given)
+                    return report
                 except Replan as moved:
                     changed += moved.changed
             raise Busy("This memory changes faster than it can be dreamt. Try again later.")
         finally:
-            self._parts.store.write(scope, lambda tx: tx.release(lease, dream_id))
+            if report is None:  # else its transaction gave the lease back
+                self._parts.store.write(scope, lambda tx: tx.release(lease, dream_id))
 
     def _attempt(
         self,
@@ -205,6 +208,7 @@ class Dreaming:
 
             def body(tx: WriteTx) -> DreamReport:
                 if tx.load(DREAM_SPACE, dream_id) is not None:  # whoever took this dream over was faster
+                    tx.release(f"dream/{plan.ref}", dream_id)
                     return load_report(tx, dream_id)
                 self._unchanged(tx, snapshot.entries)
                 seq = self._append(tx, actor, plan, dream_id, snapshot, output, budget, gates, checksum)
@@ -236,8 +240,10 @@ class Dreaming:
     def _unchanged(self, tx: WriteTx, entries: Sequence[Entry]) -> None:
         """Every source is still the version that was read, still readable, not pinned or held since."""
         changed = 0
+        # one look at all that can be read, and one at each of the others
+        readable = tx.at([entry.position for entry in entries], ANYTHING) if entries else {}
         for entry in entries:
-            current = tx.get(entry.id, where=ANYTHING)
+            current = readable.get(entry.position) or tx.get(entry.id, where=ANYTHING)
             if current is None or current.version != entry.version or current.pinned or current.held:
                 changed += 1
         if changed:

@@ -26,7 +26,7 @@ from reverie.host.leases import Leases
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
 from reverie.host.rules import RuleBook
-from reverie.host.run_records import OPEN_SPACE, load_run, save_run
+from reverie.host.run_records import OPEN_SPACE, RUN_SPACE, load_run, save_run
 from reverie.host.workflow import Work, Workflow
 from reverie.host.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.host.workspace import snapshot as workspace_snapshot
@@ -117,7 +117,7 @@ class Runs:
         """
         run = self._draft(actor, workflow_id, inputs or {}, {}, (), metadata or {})
         run = msgspec.structs.replace(run, ref=ref, interrupted=interrupted, id=run_id or run.id)
-        begun = (self._resume(actor, run.id) if run_id else None) or self._begin(actor, run)
+        begun = self._begin(actor, run, again=run_id is not None)
         results: list[T] = []
         faults: list[ReverieError] = []
 
@@ -181,7 +181,7 @@ class Runs:
         if self._parts.read_only:
             return 0
         done = 0
-        for run_id in self._parts.store.read(Scope(actor.tenant), open_runs):
+        for run_id in self._parts.store.read(Scope(actor.tenant), _open_runs):
             run = self._resume(actor, run_id, waiting=True)
             if run is None:
                 continue
@@ -236,13 +236,17 @@ class Runs:
             metadata=options["m"],
         )
 
-    def _begin(self, actor: Actor, run: Run) -> Run:
+    def _begin(self, actor: Actor, run: Run, *, again: bool = False) -> Run:
+        """Begin a run. `again`: one of that id may have been begun before, and then goes on."""
         self._writable()
 
-        def look(tx: ReadTx) -> tuple[int, int]:
-            return tx.head().seq, tx.count(Filter()) if run.ref is not None else 0
+        def look(tx: ReadTx) -> tuple[int, int, bool]:
+            known = again and tx.load(RUN_SPACE, run.id) is not None
+            return tx.head().seq, tx.count(Filter()) if run.ref is not None else 0, known
 
-        snapshot, seen = self._parts.store.read(Scope(actor.tenant, run.ref), look)
+        snapshot, seen, known = self._parts.store.read(Scope(actor.tenant, run.ref), look)
+        if known and (resumed := self._resume(actor, run.id)) is not None:
+            return resumed
 
         def body(tx: WriteTx) -> Run:
             begun = msgspec.structs.replace(
@@ -369,8 +373,13 @@ def _lease(run_id: str) -> str:
     return f"run/{run_id}"
 
 
-def open_runs(tx: ReadTx) -> list[str]:
-    """Runs of the tenant that have not ended."""
+def upcoming_recovery(tx: ReadTx) -> int | None:
+    """When someone should see whether a run was abandoned; None when all have ended."""
+    begun = [document.updated_at for document in tx.documents(OPEN_SPACE, limit=1000).items]
+    return min(begun) + LEASE_MS if begun else None
+
+
+def _open_runs(tx: ReadTx) -> list[str]:
     return [document.key for document in tx.documents(OPEN_SPACE, limit=1000).items]
 
 

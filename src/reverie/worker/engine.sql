@@ -13,6 +13,12 @@ CREATE INDEX IF NOT EXISTS job_tenant ON procrastinate_jobs ((args ->> 'tenant')
 CREATE INDEX IF NOT EXISTS job_running ON procrastinate_jobs (priority) WHERE status = 'doing';
 CREATE INDEX IF NOT EXISTS job_same ON procrastinate_jobs (queueing_lock) WHERE status IN ('todo', 'doing');
 
+-- Finding the next job: by turn, and of each lock the first one only. A queue grows from nothing to ten thousand before
+-- the server has statistics of it, and without them it would sort everything: so it is told which way to go.
+CREATE INDEX IF NOT EXISTS job_slot ON procrastinate_jobs (lock, priority DESC, id) WHERE status IN ('todo', 'doing');
+ALTER FUNCTION procrastinate_fetch_job_v2(character varying[], bigint)
+  SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off;
+
 -- When the last round of sweeps began, whoever made it.
 CREATE TABLE IF NOT EXISTS job_round (one boolean PRIMARY KEY DEFAULT true CHECK (one), at timestamptz NOT NULL);
 
@@ -121,7 +127,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE INDEX IF NOT EXISTS job_lock ON procrastinate_jobs (lock) WHERE status = 'todo';
+DROP INDEX IF EXISTS job_lock;
 CREATE OR REPLACE TRIGGER job_ended_deleted AFTER DELETE ON procrastinate_jobs
 FOR EACH ROW WHEN (OLD.status = 'doing' AND OLD.lock IS NOT NULL) EXECUTE FUNCTION job_ended();
 CREATE OR REPLACE TRIGGER job_ended_changed AFTER UPDATE OF status ON procrastinate_jobs

@@ -46,6 +46,30 @@ def test_a_job_runs_once_and_is_gone(host: Host, ada: Actor) -> None:
     assert host.audit.verify(ada).ok
 
 
+def test_a_tenant_with_many_jobs_does_not_keep_another_waiting(
+    host: Host, ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scanned: list[str] = []
+    monkeypatch.setattr(
+        host.scanning,
+        "scan",
+        lambda actor: (scanned.append(actor.tenant), type("Report", (), {"entries": 0, "affected": 0}))[1],
+    )
+    queue = DocumentQueue(host.parts)
+    for number in range(30):
+        queue.add("greedy", "scan", {}, unique=str(number))
+    queue.add("modest", "scan", {})
+    worker = Worker(host, every_seconds=60)
+    assert worker.tick() == 2
+    assert sorted(scanned) == ["greedy", "modest"]
+    queue.add("late", "scan", {})
+    assert worker.tick() == 2
+    assert "late" in scanned
+    while worker.tick():
+        pass
+    assert (scanned.count("greedy"), len(scanned)) == (30, 32)
+
+
 def test_a_job_that_fails_waits_longer_every_time_and_dies_in_the_end(
     host: Host, ada: Actor, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

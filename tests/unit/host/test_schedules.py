@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,6 +54,26 @@ def test_a_tick_is_taken_once_however_many_workers_look(
     assert len(host.lineage.reports(ada)) == 1
     fired = [event.data["tick"] for event in host.reading.events(ada, types=("schedule.fired",))]
     assert len(fired) == len(set(fired)) == 1
+
+
+def test_a_tick_that_many_workers_take_at_one_instant_is_run_once(
+    host: Host, make_store: Any, make_host: Any, ada: Actor, clock: Any
+) -> None:
+    fill(host, ada)
+    made = host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
+    clock.advance(HOUR)
+    ((_, tick),) = host.schedules.due_ticks(ada)
+    hosts = [make_host(store=make_store(), tokens=TokenCounter("o200k_base")) for _ in range(4)]
+    gate = threading.Barrier(8)
+
+    def run(number: int) -> bool:
+        gate.wait()
+        return hosts[number % 4].schedules.run_tick(ada, made.id, tick, f"worker-{number}") is not None
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(run, range(8))) == 1
+    assert len(host.reading.events(ada, types=("schedule.fired",))) == 1
+    assert len(host.lineage.reports(ada)) == 1
 
 
 def test_a_tick_whose_process_died_is_taken_over_and_dreams_once(host: Host, ada: Actor, clock: Any) -> None:

@@ -98,8 +98,16 @@ def test_what_is_due_by_the_clock_is_put_into_the_queue_once(
     assert len(host.reading.events(ada, types=("memory.expired",))) == 1
 
 
-def test_a_tenant_with_many_jobs_does_not_starve_another_nor_is_starved(queue: EngineQueue, url: str) -> None:
-    queue.add_all([Job("", "scan", "greedy", unique=str(n)) for n in range(300)])
+def test_a_tenant_with_ten_thousand_jobs_does_not_starve_another_nor_is_starved(queue: EngineQueue, url: str) -> None:
+    queue.add_all([Job("", "scan", "greedy", unique=str(n)) for n in range(100)])
+    assert rows(url, "SELECT min(priority), max(priority) FROM procrastinate_jobs") == [(-99, 0)]
+    with psycopg.connect(engine_url(url), autocommit=True) as connection:  # the other 9,900, as if they had been added
+        connection.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, queueing_lock, args) "
+            "SELECT 'reverie', 'scan', -n, 'greedy/' || n %% 2, 'greedy/scan/' || n, %s "
+            "FROM generate_series(100, 9999) AS n",
+            (psycopg.types.json.Jsonb({"tenant": "greedy", "arguments": {}}),),
+        )
     for n in range(3):
         queue.add("modest", "scan", {}, unique=str(n))
     order = []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import reverie
 from reverie.core.clock import SystemClock
+from reverie.host.jobs import DocumentQueue
 
 Cli = Any
 
@@ -131,3 +133,26 @@ def test_upgrade_says_which_schema_there_is_and_what_waits(cli: Cli) -> None:
     assert found["waiting"] == []
     assert cli("upgrade", "--finish", "--json").json == found
     assert cli("upgrade").out == f"the database has schema {found['schema']}\n"
+
+
+def test_jobs_show_attempts_last_error_and_the_dead(cli: Cli, data: Any) -> None:
+    cli("put", "a first memory")
+    made = cli("jobs", "add", "dream", "--ref", "notes", "--json").json
+    assert made["added"] is True
+    assert cli("jobs", "add", "dream", "--ref", "notes", "--json").json == {"added": False, "job": None}
+    (waiting,) = cli("jobs", "list", "--json").json["items"]
+    assert (waiting["name"], waiting["status"], waiting["attempts"], waiting["error"]) == ("dream", "waiting", 0, None)
+    for code, after in (("store_busy", "waiting"), ("token_budget_exceeded", "dead")):
+        with reverie.open(data) as memory:
+            queue = DocumentQueue(memory.host.parts)
+            queue.retry("default", waiting["id"])
+            taken = queue.take("default", "w")
+            assert taken is not None
+            queue.failed(taken, "w", code)
+        shown = cli("jobs", "show", waiting["id"], "--json").json
+        assert (shown["status"], shown["attempts"], shown["error"]) == (after, 1, code)
+        assert shown["arguments"] == {"ref": "notes"}
+    assert [job["id"] for job in cli("jobs", "list", "--status", "dead", "--json").json["items"]] == [waiting["id"]]
+    assert "token_budget_exceeded" in cli("jobs", "list").out
+    cli("jobs", "discard", waiting["id"])
+    assert cli("jobs", "list", "--json").json == {"items": []}
