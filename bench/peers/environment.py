@@ -12,6 +12,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
+SHARED = {"langgraph_shipped": "langgraph"}
+"""Peers that run in the environment of another."""
 
 
 class NotAvailableError(Exception):
@@ -20,6 +22,7 @@ class NotAvailableError(Exception):
 
 def interpreter(peer: str) -> str:
     """The Python that runs a peer: ours when it has no requirements of its own, else one in its environment."""
+    peer = SHARED.get(peer, peer)
     wanted = HERE / f"{peer}.txt"
     if not wanted.exists():
         return sys.executable

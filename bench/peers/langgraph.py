@@ -21,10 +21,12 @@ _SPACE = ("notes",)
 
 
 class LangGraph:
+    settings: tuple[str, ...] = ("journal_mode = WAL", "synchronous = FULL")
+
     def __init__(self, folder: Path) -> None:
         self._db = sqlite.connect(str(folder / "store.db"), check_same_thread=False, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode = WAL").fetchall()
-        self._db.execute("PRAGMA synchronous = FULL")
+        for setting in self.settings:
+            self._db.execute(f"PRAGMA {setting}").fetchall()
         index = {"dims": DIMENSIONS, "embed": lambda texts: [embed(text) for text in texts], "fields": ["text"]}
         self._store = SqliteStore(self._db, index=index)
         self._store.setup()
@@ -52,6 +54,11 @@ class LangGraph:
         self._db.close()
 
 
-if __name__ == "__main__":
+def versions() -> dict[str, str]:
+    """What is measured."""
     names = ("langgraph-checkpoint-sqlite", "sqlite-vec")
-    serve(LangGraph, {"python": platform.python_version(), **{name: version(name) for name in names}})
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+if __name__ == "__main__":
+    serve(LangGraph, versions())
