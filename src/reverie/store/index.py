@@ -50,6 +50,9 @@ class _Index:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self.words = Words()
         self.vectors: dict[int, Vectors] = {}
         """By their length."""
@@ -66,14 +69,18 @@ class _Index:
         head = tx.head().seq
         if self._seq >= head:
             return
-        if self._seq:
-            self._remove(list(tx.index_gone(since=self._seq)))
-        if self.words.wasted * 2 > self.words.size:  # more that is gone than is there: begin anew
-            self.words, self.vectors, self._seq, self._last = Words(), {}, 0, 0
-        rows = list(tx.index_rows(after=self._last, since=self._seq))
-        if rows:
-            self._update(rows)
-        self._seq = head
+        try:
+            if self._seq:
+                self._remove(list(tx.index_gone(since=self._seq)))
+            if self.words.wasted * 2 > self.words.size:  # more that is gone than is there
+                self._begin_anew()
+            rows = list(tx.index_rows(after=self._last, since=self._seq))
+            if rows:
+                self._update(rows)
+            self._seq = head
+        except BaseException:  # Control-C, or the store is gone: what is half done is not kept
+            self._begin_anew()
+            raise
 
     def _remove(self, positions: Sequence[int]) -> None:
         self.words.remove(positions)

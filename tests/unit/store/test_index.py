@@ -1,0 +1,109 @@
+"""An index in memory follows the rows of the store, and forgets what it half did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+
+from reverie.core.query import Brief, Filter, Head
+from reverie.store.index import IndexCache
+from reverie.store.words import ask, pack
+
+KEY = b"k" * 32
+MEMORY = (1, "notes")
+
+
+class Rows:
+    """A transaction over a plain dictionary that counts what is read."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.rows: dict[int, tuple[int, bool, bytes, bytes]] = {}
+        self.left: dict[int, int] = {}
+        self.read: list[int] = []
+        self.fails = False
+
+    def put(self, position: int, *terms: str, vector: bytes = bytes([1, 2])) -> None:
+        self.seq += 1
+        self.rows[position] = (self.seq, position in self.rows, pack(terms, KEY), vector)
+
+    def take(self, position: int) -> None:
+        self.seq += 1
+        del self.rows[position]
+        self.left[position] = self.seq
+
+    def head(self) -> Head:
+        return Head(self.seq, 0, "", 0, 0)
+
+    def index_rows(self, *, after: int, since: int) -> Iterable[tuple[int, bytes, bytes]]:
+        found = [
+            (n, words, vector)
+            for n, (seq, again, words, vector) in self.rows.items()
+            if n > after or (again and seq > since)
+        ]
+        self.read.append(len(found))
+        for number, row in enumerate(found):
+            if self.fails and number == len(found) - 1:
+                raise KeyboardInterrupt
+            yield row
+
+    def index_gone(self, *, since: int) -> Iterable[int]:
+        return [n for n, seq in self.left.items() if seq > since]
+
+    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
+        return {n: Brief(n, f"e{n}", 0, "", "ada", None) for n in positions if n in self.rows}
+
+
+def found(cache: IndexCache, tx: Rows, *terms: str) -> list[int]:
+    return [match.entry.position for match in cache.match(tx, MEMORY, ask(terms, KEY), Filter(), 50)]
+
+
+def test_only_what_came_since_is_read() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 101):
+        tx.put(position, "kettle", f"w{position}")
+    assert len(found(cache, tx, "kettle")) == 50
+    assert found(cache, tx, "w7") == [7]
+    tx.put(101, "port")
+    tx.put(7, "shelf")
+    assert found(cache, tx, "port", "shelf", "w7") == [7, 101]
+    assert tx.read == [100, 2]
+
+
+def test_what_left_is_found_by_nothing_and_counts_for_nothing() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 9):
+        tx.put(position, "kettle", vector=bytes([position, 1]))
+    assert len(found(cache, tx, "kettle")) == 8
+    for position in range(1, 8):
+        tx.take(position)
+    assert found(cache, tx, "kettle") == [8]
+    assert [m.entry.position for m in cache.nearest(tx, MEMORY, bytes([1, 1]), Filter(), 9)] == [8]
+    assert cache.cosines(tx, MEMORY, bytes([127, 0]), [1, 8]).keys() == {8}
+    assert tx.read[-1] == 1, "more was gone than there: it began anew"
+
+
+def test_an_interrupt_in_the_middle_leaves_nothing_half_done() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 5):
+        tx.put(position, "kettle")
+    assert found(cache, tx, "kettle") == [1, 2, 3, 4]
+    tx.put(5, "kettle")
+    tx.take(1)
+    tx.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        found(cache, tx, "kettle")
+    tx.fails = False
+    assert found(cache, tx, "kettle") == [2, 3, 4, 5]
+
+
+def test_memories_searched_longest_ago_are_let_go() -> None:
+    cache, tx = IndexCache(max_bytes=200_000), Rows()
+    for position in range(1, 501):
+        tx.put(position, f"w{position}")
+    for number in range(20):
+        cache.match(tx, (1, f"memory-{number}"), ask(["w7"], KEY), Filter(), 5)
+    held = list(cache._held)
+    assert 1 <= len(held) < 20
+    assert held[-1] == (1, "memory-19")
