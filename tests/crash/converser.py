@@ -20,7 +20,8 @@ from openai import OpenAI
 
 import reverie
 from reverie.doors.responses.window import SyncWindow
-from reverie.host.keeper import WINDOW_SPACE, Keeper
+from reverie.host.keeper import Keeper
+from reverie.host.sealed import WINDOW_SPACE
 from reverie.responses import ResponsesWindow, WindowPolicy
 from reverie.store.sqlite.write import SqliteWriteTx
 
