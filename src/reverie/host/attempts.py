@@ -15,10 +15,11 @@ from reverie.host.holder import holder, is_dead
 from reverie.host.parts import Parts
 from reverie.host.sealed import ATTEMPT_SPACE, PASS_SPACE, Sealed
 from reverie.store.contract import ReadTx, WriteTx
-from reverie.window.engine import Ticket
 from reverie.window.items import encode, payload_hash, payloads
 from reverie.window.passes import Attempt
-from reverie.window.state import Turn, WindowState
+from reverie.window.state import WindowState
+from reverie.window.steps import Ticket
+from reverie.window.turn import Turn
 
 KEPT_ATTEMPTS = 20
 

@@ -18,7 +18,8 @@ from reverie.host.turns import CHECKPOINT_KIND, SCOPE_ATTRIBUTE, TURN_KIND, rebu
 from reverie.store.contract import ReadTx
 from reverie.window.checkpoint import Checkpoint, build_checkpoint
 from reverie.window.items import Item
-from reverie.window.state import Turn, WindowState
+from reverie.window.state import WindowState
+from reverie.window.turn import Turn
 
 _FOUND = {
     "objective": "objective",

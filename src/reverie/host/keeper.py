@@ -23,11 +23,12 @@ from reverie.host.write import Writing, insert
 from reverie.store.contract import WriteTx
 from reverie.window.checkpoint import Checkpoint
 from reverie.window.continuation import matches
-from reverie.window.engine import Ticket
-from reverie.window.items import Item
+from reverie.window.items import Item, developer_note
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.record import CorruptWindow, carry, load
-from reverie.window.state import Reset, Turn, WindowState, developer_note
+from reverie.window.state import WindowState
+from reverie.window.steps import Ticket
+from reverie.window.turn import Reset, Turn
 
 T = TypeVar("T")
 _TRIES = 10
