@@ -16,7 +16,8 @@ from tests.processes import die
 
 import reverie
 from reverie.doors.responses.window import SyncWindow
-from reverie.host.keeper import WINDOW_SPACE, Keeper
+from reverie.host.keeper import Keeper
+from reverie.host.sealed import WINDOW_SPACE
 from reverie.responses import ResponsesWindow, WindowPolicy
 
 STEPS = (

@@ -17,29 +17,37 @@ from reverie.store.sqlite import transfer as sqlite
 FILES = {module.__file__ for module in (move, postgres, sqlite)}
 
 
-def main(source: str, target: str, within: str = "", number: int = 0) -> None:
-    """Move, and die at a line."""
+def main(source: str, target: str, point: tuple[str, int, int] | None) -> None:
+    """Move, and die at a point."""
     move._BATCH = 20  # more to be torn apart
-    arm(within, number)
+    if point:
+        arm(*point)
     sys.exit(run(["migrate-store", source, target, "--json"]))
 
 
-def carry(source: str, target: str, number: int) -> None:
+def carry(source: str, target: str, line: int) -> None:
     """The last step only: the files beside the database."""
-    arm("carry_files", number)
+    arm("carry_files", 1, line)
     move.carry_files(Settings.load(data=source), Settings.load(data=target))
 
 
-def arm(within: str, number: int) -> None:
-    """Die before the line of this number, counted in the function `within` or, without a name, in all of the move."""
-    lines = 0
+def arm(within: str, call: int, line: int) -> None:
+    """Die before this line of this call of the function `within`; without a name, before this line of all of the move."""
+    calls = lines = 0
 
     def count(frame: FrameType, what: str, _: Any) -> Any:
         nonlocal lines
-        if what == "line" and within in ("", frame.f_code.co_name):
+        if what == "line":
             lines += 1
-            if lines == number:
+            if lines == line:
                 die()
         return count
 
-    sys.settrace(lambda frame, *_: count if frame.f_code.co_filename in FILES else None)
+    def trace(frame: FrameType, *_: Any) -> Any:
+        nonlocal calls
+        if frame.f_code.co_filename not in FILES or within not in ("", frame.f_code.co_name):
+            return None
+        calls += 1
+        return count if not within or calls == call else None
+
+    sys.settrace(trace)

@@ -13,9 +13,8 @@ from typing import Any
 from reverie.core.entry import Draft, Entry, Source
 from reverie.window.checkpoint import message_text
 from reverie.window.estimate import estimate
-from reverie.window.items import Item
+from reverie.window.items import Item, developer_note
 from reverie.window.pairing import boundaries, pair
-from reverie.window.state import developer_note
 
 TURN_KIND = "turn"
 CHECKPOINT_KIND = "checkpoint"

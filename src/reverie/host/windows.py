@@ -18,9 +18,11 @@ from reverie.core.entry import FOREIGN_PREFIX, Document, Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
-from reverie.host.keeper import PASS_SPACE, SPACES, WINDOW_SPACE, Keeper, unseal
+from reverie.host.attempts import Attempts
+from reverie.host.keeper import Keeper
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook
+from reverie.host.sealed import PASS_SPACE, SPACES, WINDOW_SPACE, Sealed, unseal
 from reverie.host.turns import words_of
 from reverie.host.write import Writing, check_ref
 from reverie.store.contract import ReadTx, WriteTx
@@ -180,17 +182,9 @@ class Windows:
     def _read(
         self, tx: ReadTx, actor: Actor, key: str
     ) -> tuple[Document | None, list[dict[str, Any]], list[dict[str, Any]]]:
-        reader = Keeper(
-            self._parts,
-            self._rules,
-            self._writing,
-            actor,
-            key=key,
-            ref=ref_for(key),
-            policy=WindowPolicy(),
-            negative=NegativeCache(),
-        )
-        attempts = [{k: v for k, v in row.items() if k not in ("holder", "prefix_hash")} for row in reader.attempts(tx)]
+        scope = Scope(actor.tenant, ref_for(key))
+        tried = Attempts(self._parts, actor, scope, Sealed(self._parts, scope, key=key)).rows(tx)
+        attempts = [{k: v for k, v in row.items() if k not in ("holder", "prefix_hash")} for row in tried]
         passes: list[dict[str, Any]] = []
         for document in tx.documents(PASS_SPACE, prefix=f"{key}#", limit=1000).items:
             try:

@@ -6,114 +6,22 @@ sent back how that went. A driver that awaits and one that blocks run the same r
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from reverie.core.errors import ReverieError
 from reverie.window.errors import Refusal, classify_error
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, compact, event_item, input_items
+from reverie.window.items import Item, Json, input_items
 from reverie.window.passes import MOST_HALVINGS, pressure, trigger_tokens
-from reverie.window.state import InputIs, Reset, Turn, WindowState
+from reverie.window.state import WindowState
+from reverie.window.steps import Answer, Keep, Keeper, Send, Steps, Ticket
+from reverie.window.turn import InputIs
 
-Steps = Generator["Send | Keep", Any, Any]
-_OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
-_CLOSING = frozenset({"response.completed", "response.incomplete"})
 _SERVER_FAULTS = 2
 _CHAIN_LOSS = frozenset({"chain_lost", "item_not_persisted", "malformed", "unpaired_call", "other"})
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Post `body` to `path` of the base."""
-
-    path: str
-    body: Json
-    stream: bool = False
-    """The caller gets the stream."""
-    collect: bool = False
-    """The provider only streams: read the stream to its end and answer with the response it tells of."""
-    is_pass: bool = False
-    """A compaction: no retries, and `timeout` seconds at most."""
-    timeout: float | None = None
-    silence: float | None = None
-    """Seconds without an event after which a stream has stalled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """Run `call`, which touches the store, where blocking is allowed."""
-
-    call: Callable[[], Any]
-
-
-@dataclass(slots=True)
-class Answer:
-    """How a request went."""
-
-    status: int | None
-    """None: no answer came."""
-    text: str = ""
-    """The body as received."""
-    value: Any = None
-    """What the caller is given: a response of the SDK, or a stream."""
-    error: BaseException | None = None
-    """What the caller is given to catch."""
-    stalled: bool = False
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is a response."""
-        return self.status is not None and self.status < 300 and self.error is None
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """A pass that was recorded before it began."""
-
-    id: str
-    holder: str
-    checkpoint_ref: str | None
-    brief: str
-
-
-class Keeper(Protocol):
-    """The durable side of a window."""
-
-    key: str
-
-    def refresh(self, state: WindowState) -> WindowState:
-        """The window as it is now."""
-
-    def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
-        """Keep an answered turn."""
-
-    def begin_pass(self, state: WindowState) -> Ticket | None:
-        """Record a pass before it begins."""
-
-    def end_pass(self, ticket: Ticket, report: Mapping[str, Any]) -> None:
-        """Record a pass that changed nothing."""
-
-    def abandon(self, ticket: Ticket) -> None:
-        """Record a pass nobody waited for."""
-
-    def commit_pass(
-        self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
-    ) -> tuple[WindowState, dict[str, Any]]:
-        """Keep what a pass made."""
-
-    def save_reset(self, state: WindowState, reset: Reset) -> str | None:
-        """Keep a drop."""
-
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
-        """A window from the readable layer."""
-
-    def tell(self, type_: str, data: Mapping[str, Any]) -> None:
-        """Record an event."""
 
 
 class Diagnostics(dict[str, Any]):
@@ -129,62 +37,6 @@ class Diagnostics(dict[str, Any]):
         if name.startswith("_"):
             raise AttributeError(name)
         return self.get(name)
-
-
-@dataclass(slots=True)
-class Streaming:
-    """A stream being read: what it has told so far."""
-
-    items: dict[int, Item] = field(default_factory=dict)
-    response: str | None = None
-    status: str | None = None
-    failure: Refusal | None = None
-
-    def feed(self, data: str) -> str:
-        """Take one event as JSON text; returns its type."""
-        try:
-            event = json.loads(data)
-        except ValueError:
-            return ""
-        if not isinstance(event, dict):
-            return ""
-        kind = str(event.get("type", ""))
-        if kind == "response.output_item.done":
-            item = event_item(data)
-            index = event.get("output_index")
-            if item is not None:
-                self.items[index if isinstance(index, int) else len(self.items)] = item
-        elif kind in _CLOSING:
-            self.status = kind.removeprefix("response.")
-            given = event.get("response")
-            self.response = compact(given) if isinstance(given, dict) else None
-        elif kind in ("response.failed", "error"):
-            body = event if kind == "response.failed" else {"error": event}
-            self.failure = classify_error(200, body)
-        return kind
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in their order."""
-        return [item for _, item in sorted(self.items.items())]
-
-    def body(self) -> str:
-        """The response as one JSON text, with the items as received."""
-        given = json.loads(self.response or "{}")
-        given.pop("output", None)
-        head = compact(given)[:-1]
-        items = ",".join(item.text for item in self.output)
-        return f'{head}{"," if len(head) > 1 else ""}"output":[{items}]}}'
-
-
-def holds_back(kind: str) -> bool:
-    """Whether an event says nothing yet, so that a refused request can still be repeated unseen."""
-    return kind in _OPENING
-
-
-def is_closing(kind: str) -> bool:
-    """Whether an event ends a response that counts."""
-    return kind in _CLOSING
 
 
 class Engine:

@@ -223,3 +223,8 @@ def payloads(items: Iterable[Item]) -> list[str]:
 def payload_hash(text: str) -> str:
     """SHA-256 hex of an encrypted string."""
     return hashlib.sha256(encode(text)).hexdigest()
+
+
+def developer_note(text: str) -> Item:
+    """A developer message that tells the model what it no longer sees."""
+    return Item.of({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})

@@ -103,3 +103,16 @@ def _payloads(items: list[Item]) -> list[list[Any]]:
         if isinstance(payload, str):
             found.append([index, payload_hash(payload)])
     return found
+
+
+def carry(newest: WindowState, held: WindowState) -> WindowState:
+    """What only this process knows of a window, put on a newer copy of it."""
+    forms = {match.hash: match for match in held.match if match.form is not None}
+    newest.match = [forms.get(match.hash, match) if match.form is None else match for match in newest.match]
+    newest.pending = held.pending
+    newest.round, newest.passed_round, newest.local_ranges = held.round, held.passed_round, held.local_ranges
+    newest.redact, newest.negative, newest.policy = held.redact, held.negative, held.policy
+    if newest.remote_compaction is None:
+        newest.remote_compaction = held.remote_compaction
+    newest.resets = [*newest.resets, *held.resets] if newest is not held else newest.resets
+    return newest

@@ -12,75 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from reverie.window import passes
 from reverie.window.cache import LastTurn, attribute, provider_word, supports_comparison
 from reverie.window.continuation import Match, align, at_end, matches, mismatch
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, compact, input_items, output_items, payload_hash, payloads
+from reverie.window.items import Item, Json, compact, developer_note, input_items, output_items
 from reverie.window.pairing import boundaries
 from reverie.window.passes import Attempt, max_output
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.prune import adjusted_cut
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
 from reverie.window.strip import strip_for_compact, unresolved, without_message_ids
-
-InputIs = Literal["history", "items"]
-
-
-@dataclass(slots=True)
-class Pending:
-    """A request that was planned and is not answered yet."""
-
-    increment: list[Item]
-    """What the window grows by when the answer comes."""
-    repeats: list[Match]
-    """What the caller will repeat of it."""
-    body: Json
-    shape: Json
-    shape_hash: str
-    store: bool
-    chained: bool
-    history: bool
-    diagnostics: dict[str, Any]
-    changed_keys: list[str] = field(default_factory=list)
-    known: list[int] = field(default_factory=list)
-    """Where the items that a dropped window had already stand in the scope's sequence."""
-    begins: bool = False
-    """Whether this is all there is of the conversation, not a continuation."""
-    shortened: int = 0
-    """How many items of the caller's are not sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reset:
-    """That the window was dropped, and why."""
-
-    reason: str
-    generation_before: int
-    generation_after: int
-    compaction_items_dropped: int
-    covered_first: int
-    covered_last: int
-
-
-@dataclass(slots=True)
-class Turn:
-    """What an answer did to the window."""
-
-    completed: bool
-    stored: bool
-    """Whether items were appended."""
-    appended: list[Item] = field(default_factory=list)
-    first_position: int = 0
-    known: int = 0
-    """How many of the appended items were kept before, in a window that was dropped."""
-    follows: int | None = None
-    """The position after which this goes on; -1: it begins anew. None: right after what was there."""
-    server_items: int = 0
-    usage: Mapping[str, Any] | None = None
-    cache: dict[str, Any] | None = None
+from reverie.window.turn import InputIs, Pending, Reset, Turn
 
 
 @dataclass(slots=True)
@@ -532,16 +477,6 @@ class WindowState:
         self.reported_at_items = covered if usable else 0
         if usable:
             self.awaiting_usage = False
-
-
-def developer_note(text: str) -> Item:
-    """A developer message that tells the model what it no longer sees."""
-    return Item.of({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
-
-
-def hashes_of(items: Sequence[Item]) -> list[str]:
-    """The hashes of the payloads of compaction items."""
-    return [payload_hash(text) for text in payloads(items)]
 
 
 def _tokens(usage: Mapping[str, Any] | None) -> int | None:

@@ -188,7 +188,7 @@ def test_a_window_that_was_tampered_with_is_not_used(tmp_path: Path) -> None:
         host, scope = memory.host, "agent-1/task-7"
         from reverie.core.entry import Scope
         from reverie.core.event import NewEvent
-        from reverie.host.keeper import WINDOW_SPACE, seal, unseal
+        from reverie.host.sealed import WINDOW_SPACE, seal, unseal
 
         def tamper(tx: Any) -> None:
             document = tx.load(WINDOW_SPACE, scope)

@@ -41,8 +41,10 @@ from reverie.doors.responses.window import keep
 from reverie.host import Host
 from reverie.ops.logs import Action, log, where
 from reverie.window import Base, Item, NegativeCache, WindowPolicy
-from reverie.window.engine import Answer, Engine, Keep, Streaming, holds_back, is_closing
-from reverie.window.engine import Send as Step
+from reverie.window.engine import Engine
+from reverie.window.steps import Answer, Keep
+from reverie.window.steps import Send as Step
+from reverie.window.streaming import Streaming, holds_back, is_closing
 
 PROVIDER = "openai"
 MOST_OPEN = 1000

@@ -17,10 +17,13 @@ from reverie.doors.responses import wire
 from reverie.doors.responses.agents import WindowSession
 from reverie.host import Host
 from reverie.host.keeper import Keeper
-from reverie.window.engine import Answer, Diagnostics, Engine, Keep, Send, Steps, Streaming, holds_back, is_closing
+from reverie.window.engine import Diagnostics, Engine
 from reverie.window.items import Item
 from reverie.window.policy import NegativeCache, WindowPolicy
-from reverie.window.state import InputIs, WindowState
+from reverie.window.state import WindowState
+from reverie.window.steps import Answer, Keep, Send, Steps
+from reverie.window.streaming import Streaming, holds_back, is_closing
+from reverie.window.turn import InputIs
 
 _SESSIONS: weakref.WeakKeyDictionary[Any, NegativeCache] = weakref.WeakKeyDictionary()
 """What each client's provider cannot do, for as long as the client lives: shared by every scope that uses it."""

@@ -9,9 +9,10 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from reverie.window.engine import Answer, Send, Streaming
 from reverie.window.items import compact, plain
 from reverie.window.policy import Base
+from reverie.window.steps import Answer, Send
+from reverie.window.streaming import Streaming
 
 OPTIONS = ("extra_headers", "extra_query", "extra_body", "timeout")
 """Arguments of the SDK's methods that are no part of the body."""

@@ -11,7 +11,8 @@ import pytest
 import reverie
 from reverie.doors.cli.session import DEFAULT_TENANT
 from reverie.window import Base, WindowPolicy
-from reverie.window.engine import Answer, Engine, Keep
+from reverie.window.engine import Engine
+from reverie.window.steps import Answer, Keep
 
 SCOPE = "agent-1/task-7"
 PAYLOAD = "gAAAA" + "x" * 300 + "=="

@@ -1,0 +1,102 @@
+"""The steps of a round: what an engine asks to be done, and what it is told of how that went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from reverie.window.items import Item, Json
+from reverie.window.state import WindowState
+from reverie.window.turn import Reset, Turn
+
+Steps = Generator["Send | Keep", Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Post `body` to `path` of the base."""
+
+    path: str
+    body: Json
+    stream: bool = False
+    """The caller gets the stream."""
+    collect: bool = False
+    """The provider only streams: read the stream to its end and answer with the response it tells of."""
+    is_pass: bool = False
+    """A compaction: no retries, and `timeout` seconds at most."""
+    timeout: float | None = None
+    silence: float | None = None
+    """Seconds without an event after which a stream has stalled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Run `call`, which touches the store, where blocking is allowed."""
+
+    call: Callable[[], Any]
+
+
+@dataclass(slots=True)
+class Answer:
+    """How a request went."""
+
+    status: int | None
+    """None: no answer came."""
+    text: str = ""
+    """The body as received."""
+    value: Any = None
+    """What the caller is given: a response of the SDK, or a stream."""
+    error: BaseException | None = None
+    """What the caller is given to catch."""
+    stalled: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a response."""
+        return self.status is not None and self.status < 300 and self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A pass that was recorded before it began."""
+
+    id: str
+    holder: str
+    checkpoint_ref: str | None
+    brief: str
+
+
+class Keeper(Protocol):
+    """The durable side of a window."""
+
+    key: str
+
+    def refresh(self, state: WindowState) -> WindowState:
+        """The window as it is now."""
+
+    def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
+        """Keep an answered turn."""
+
+    def begin_pass(self, state: WindowState) -> Ticket | None:
+        """Record a pass before it begins."""
+
+    def end_pass(self, ticket: Ticket, report: Mapping[str, Any]) -> None:
+        """Record a pass that changed nothing."""
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Record a pass nobody waited for."""
+
+    def commit_pass(
+        self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
+    ) -> tuple[WindowState, dict[str, Any]]:
+        """Keep what a pass made."""
+
+    def save_reset(self, state: WindowState, reset: Reset) -> str | None:
+        """Keep a drop."""
+
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
+        """A window from the readable layer."""
+
+    def tell(self, type_: str, data: Mapping[str, Any]) -> None:
+        """Record an event."""

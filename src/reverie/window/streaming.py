@@ -1,0 +1,68 @@
+"""A response that comes as a stream of events."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from reverie.window.errors import Refusal, classify_error
+from reverie.window.items import Item, compact, event_item
+
+_OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
+_CLOSING = frozenset({"response.completed", "response.incomplete"})
+
+
+@dataclass(slots=True)
+class Streaming:
+    """A stream being read: what it has told so far."""
+
+    items: dict[int, Item] = field(default_factory=dict)
+    response: str | None = None
+    status: str | None = None
+    failure: Refusal | None = None
+
+    def feed(self, data: str) -> str:
+        """Take one event as JSON text; returns its type."""
+        try:
+            event = json.loads(data)
+        except ValueError:
+            return ""
+        if not isinstance(event, dict):
+            return ""
+        kind = str(event.get("type", ""))
+        if kind == "response.output_item.done":
+            item = event_item(data)
+            index = event.get("output_index")
+            if item is not None:
+                self.items[index if isinstance(index, int) else len(self.items)] = item
+        elif kind in _CLOSING:
+            self.status = kind.removeprefix("response.")
+            given = event.get("response")
+            self.response = compact(given) if isinstance(given, dict) else None
+        elif kind in ("response.failed", "error"):
+            body = event if kind == "response.failed" else {"error": event}
+            self.failure = classify_error(200, body)
+        return kind
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in their order."""
+        return [item for _, item in sorted(self.items.items())]
+
+    def body(self) -> str:
+        """The response as one JSON text, with the items as received."""
+        given = json.loads(self.response or "{}")
+        given.pop("output", None)
+        head = compact(given)[:-1]
+        items = ",".join(item.text for item in self.output)
+        return f'{head}{"," if len(head) > 1 else ""}"output":[{items}]}}'
+
+
+def holds_back(kind: str) -> bool:
+    """Whether an event says nothing yet, so that a refused request can still be repeated unseen."""
+    return kind in _OPENING
+
+
+def is_closing(kind: str) -> bool:
+    """Whether an event ends a response that counts."""
+    return kind in _CLOSING

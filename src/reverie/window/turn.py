@@ -1,0 +1,66 @@
+"""One turn of a window: the request that was planned, what its answer did, and that a window was dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reverie.window.continuation import Match
+from reverie.window.items import Item, Json
+
+InputIs = Literal["history", "items"]
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that was planned and is not answered yet."""
+
+    increment: list[Item]
+    """What the window grows by when the answer comes."""
+    repeats: list[Match]
+    """What the caller will repeat of it."""
+    body: Json
+    shape: Json
+    shape_hash: str
+    store: bool
+    chained: bool
+    history: bool
+    diagnostics: dict[str, Any]
+    changed_keys: list[str] = field(default_factory=list)
+    known: list[int] = field(default_factory=list)
+    """Where the items that a dropped window had already stand in the scope's sequence."""
+    begins: bool = False
+    """Whether this is all there is of the conversation, not a continuation."""
+    shortened: int = 0
+    """How many items of the caller's are not sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """That the window was dropped, and why."""
+
+    reason: str
+    generation_before: int
+    generation_after: int
+    compaction_items_dropped: int
+    covered_first: int
+    covered_last: int
+
+
+@dataclass(slots=True)
+class Turn:
+    """What an answer did to the window."""
+
+    completed: bool
+    stored: bool
+    """Whether items were appended."""
+    appended: list[Item] = field(default_factory=list)
+    first_position: int = 0
+    known: int = 0
+    """How many of the appended items were kept before, in a window that was dropped."""
+    follows: int | None = None
+    """The position after which this goes on; -1: it begins anew. None: right after what was there."""
+    server_items: int = 0
+    usage: Mapping[str, Any] | None = None
+    cache: dict[str, Any] | None = None
