@@ -50,6 +50,7 @@ BEGIN
     EXECUTE 'DELETE FROM ' || part;
   END LOOP;
   DELETE FROM reverie.setting WHERE name NOT LIKE 'migration/%';
+  DROP TRIGGER IF EXISTS moved ON reverie.tenant;
   PERFORM setval(pg_get_serial_sequence('reverie.tenant', 'n'), 1, false);
 END
 $$
