@@ -185,6 +185,13 @@ RULES = (
         ),
     ),
     Rule(
+        "digest-header",
+        r"(?i:\bdigest\b)[^\n]{1,400}?\bresponse=\"?([0-9a-fA-F]{32,64})",
+        trigger=r"\bresponse=\"?[0-9a-fA-F]{8}",
+        examples=('Authorization: Digest username="bob", realm="r", uri="/", response="⟨h32⟩"',),
+        near_misses=("response=⟨h32⟩ for the file",),
+    ),
+    Rule(
         "bearer-token",
         r"\b(?i:bearer)[ \t]{1,3}\\?[\"'`]?([A-Za-z0-9_\-.~+/=%|:]{12,})",
         check=_bearer,
