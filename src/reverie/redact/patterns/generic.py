@@ -43,7 +43,7 @@ _SECRET = (
 )
 _WORD = rf"(?:{_PASSWORD}|\bpw\b|\bpsk\b|\bpsw\b|_psw\b|[_-]pw\b|{_SECRET})"
 # In sentences the bare word `pass` is nearly always something else.
-_TOLD = rf"{_PASSWORD.replace(')?s?|pwd', ')s?|pwd')}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
+_TOLD = rf"{_PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 _REST = r"[A-Za-z0-9_.\-]{0,24}"
 KEY_WORD, KEY_REST = _WORD, _REST
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
