@@ -11,6 +11,7 @@ from reverie.redact.patterns import (
     hosting,
     keys,
     models,
+    nearby,
     payment,
     services,
 )
@@ -31,4 +32,5 @@ RULES: tuple[Rule, ...] = (
     *commands.RULES,
     *around.RULES,
     *generic.RULES,
+    *nearby.RULES,
 )

@@ -416,10 +416,11 @@ RULES = (
         "host-credentials",
         r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9a-z]{2,5})?[ \t:>,\-]{0,4}(?:[a-z]{2,16}[ ])?\([A-Za-z0-9_.\-]{2,32}/([^\s/()]{6,64})\)"
         r"|\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9]{2,5})?[ \t>,\-]{1,4}(?:[a-z]{2,16}[ ])?[A-Za-z0-9_.\-]{2,32}/([^\s/()]*[a-z][^\s/()]*[A-Z][^\s/()]*|[^\s/()]*[A-Z][^\s/()]*[a-z][^\s/()]*)(?:[\s,;]|$)"
-        r"|(?:^|\s)([^\s]{6,128}) is (?:the|my|our|your) (?i:password|passphrase|api key|token|secret)\b",
-        trigger=r"[0-9][ \t:>,\-]*(?:[a-z]+[ ])?\([A-Za-z0-9_.\-]+/|\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|[^\s] is (?:the|my|our|your) (?i:password|passphrase|api key|token|secret)\b",
+        r"|\b[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,64}(?:\.[A-Za-z0-9\-]{1,24}){1,4}[ ]?[/|:][ ]?([^\s/|:@()<>]{8,64})(?:[\s,;.)]|$)"
+        r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]{2,12} )?(?i:password|passphrase|api key|token|secret)\b",
+        trigger=r"[0-9][ \t:>,\-]*(?:[a-z]+[ ])?\([A-Za-z0-9_.\-]+/|\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}|[^\s] (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]+ )?(?i:password|passphrase|api key|token|secret)\b",
         check=_told,
-        examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password"),
+        examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password", "bob@example.org / ⟨w10⟩7"),
         near_misses=(
             "10.1.2.3 (linux/amd64)",
             "10.1.2.3 - Mozilla/5.0 Mobile/15E148",
@@ -546,8 +547,8 @@ RULES = (
     ),
     Rule(
         "told-pair",
-        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\blog[ -]?in(?: as| with)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
-        trigger=rf"{_PAIR_NAMES}[ \t:=(\-]|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.@+\-]+[:|/]|(?i:\blog[ -]?in(?: as| with)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ ]?[/:|,(]",
+        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
+        trigger=rf"{_PAIR_NAMES}[ \t:=(\-]|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.@+\-]+[:|/]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ ]?[/:|,(]",
         check=lambda text: _foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
         generic=True,
         examples=(
@@ -568,14 +569,16 @@ RULES = (
     ),
     Rule(
         "told-in-words",
-        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|password)[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|to|jest)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット)[A-Z]{0,5}[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
-        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|password)[ \t]+(?i:es|é|è|e'|est|ist|lautet|jetzt|är|to|jest)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
+        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)(?:[ \t]{1,3}[^\s:=]{1,20}){0,4}?[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット)[A-Z]{0,5}[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
+        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)[ \t][^\n:=]*?(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
         refine=_in_words,
         generic=True,
         examples=(
             "la contraseña es winter⟨d4⟩",
             "le mot de passe est Isl@nd⟨d3⟩",
             "das Passwort ist ⟨w12⟩7",
+            "la clave del wifi es ⟨w12⟩7",
+            "het wachtwoord van de server is ⟨w12⟩7",
             "密码是 Winter⟨d4⟩!",
             "パスワードは⟨w12⟩7です",
             "비밀번호: ⟨w12⟩7",

@@ -96,8 +96,8 @@ RULES = (
     ),
     Rule(
         "wallet-key",
-        r"(?i:\b(?:accounts|wallet|signer|deployer|private|secret)\b)[^\n]{0,40}?[\"'\[( ](?:0x)?([0-9a-f]{64})\b",
-        trigger=r"(?i:\b(?:accounts|wallet|signer|deployer|private|secret)\b)[^\n]*?[\"'\[( ](?:0x)?[0-9a-f]{8}",
+        r"(?i:\b(?:accounts|wallet|signer|deployer|private|secret)\b)[^\n]{0,40}?[\"'`\[( ](?:0x)?([0-9a-f]{64})\b",
+        trigger=r"(?i:\b(?:accounts|wallet|signer|deployer|private|secret)\b)[^\n]*?[\"'`\[( ](?:0x)?[0-9a-f]{8}",
         check=looks_random,
         generic=True,
         examples=('accounts: ["0x⟨h64⟩"]', 'new ethers.Wallet("0x⟨h64⟩", provider)'),

@@ -93,6 +93,24 @@ def _inserted(data: bytes) -> Iterator[Span]:
                         yield start, start + len(literal) - 2
 
 
+_LISTED = compiled(
+    rb"\bchpasswd:\s{0,20}(?:expire:[^\n]{0,20}\s{1,20})?(?:list|users):[ \t]{0,3}\|?-?[ \t]{0,3}\r?\n((?:[ \t]+(?:- )?[A-Za-z0-9_.\-]+:[^\s:]+[ \t]*(?:\r?\n|\z))+)"
+)
+_LISTED_ROW = compiled(rb"[ \t]+(?:- )?[A-Za-z0-9_.\-]{1,32}:([^\s:]{4,128})[ \t]*(?:\r?\n|\z)")
+_INLINE = compiled(rb"<auth-user-pass>\s{0,8}[^\s<]{1,64}[ \t]{0,3}\r?\n[ \t]{0,8}([^\s<]{4,128})")
+
+
+def _listed(data: bytes) -> Iterator[Span]:
+    """Users with their passwords in cloud-init, and the second line of an inline login for a VPN."""
+    for block in _LISTED.finditer(data):
+        for row in _LISTED_ROW.finditer(data, block.start(1), block.end(1)):
+            if _literal(row.group(1).decode("utf-8", "replace")):
+                yield row.span(1)
+    for login in _INLINE.finditer(data):
+        if _literal(login.group(1).decode("utf-8", "replace")):
+            yield login.span(1)
+
+
 _VALUE = r"[\"']?([^\s\"'\-$|<>][^\s\"'|<>]{3,256})"
 _USER_FLAG = r"[ ](?:-(?:u|U|l|D)[ =]?|--?(?:user|username|login|account|email)[ =])[\"']?[^\s\-][^\s]{0,80}"
 
@@ -122,7 +140,7 @@ RULES = (
     Rule(
         "piped-secret",
         rf"\b(?:echo|printf)[ ](?:-n[ ]|-e[ ]|'%s'[ ]|%s[ ])?[\"']?([^\s\"'\-$|<>][^\s\"'|<>]{{3,512}})[\"']?[ ]{{0,3}}(?:\|[^\n]{{0,80}}?|>>?[ ]?[^\s]{{0,60}})(?i:secret|passw|token|login|api[_\-]?key|{KEY_WORD})",
-        trigger=r"\b(?:echo|printf)[ ][^\n|>]*(?:\||>)[^\n]*(?i:secret|passw|token|login|key|auth|credential)",
+        trigger=r"\b(?:echo|printf)[ ][^\n|>]*(?:\||>)[^\n]*(?i:secret|pass|pwd|token|login|key|auth|credential)",
         check=_told,
         examples=(
             'echo "⟨w32⟩" | vercel env add SERVICE_API_KEY',
@@ -175,12 +193,12 @@ RULES = (
         r"|\b(?:auth|login)\b[^\n|]{0,80}?[ ](?:-t|-k|-T)[ =][\"']?([^\s\"'\-$][^\s\"']{15,256})"
         r"|\bmc[ ](?:alias|config host)[ ](?:set|add)[ ][^\s]{1,64}[ ][^\s]{1,200}[ ][^\s]{3,128}[ ][\"']?([^\s\"'\-$][^\s\"']{7,128})"
         r"|\bchpasswd\b[ ]{0,2}<<<[ ]{0,2}[\"']?[A-Za-z0-9_.\-]{1,32}:([^\s\"'$:][^\s\"']{3,128})"
-        r"|[ ]--?pass(?:word|phrase)?-(?:command|cmd)[ =][\"']?(?:echo|printf)[ ](?:-n[ ])?[\"']?([^\s\"'$]{4,128})"
+        r"|[ ]--?[A-Za-z_]{0,16}pass(?:word|phrase)?[_-](?:command|cmd)[ =][\"']?(?:echo|printf)[ ](?:-n[ ])?[\"']?([^\s\"'$]{4,128})"
         r"|(?i:convertto-securestring)(?:[ ]-[A-Za-z]{2,20}){0,3}[ ]\\{0,2}[\"']?([^\s\"'$\-\\][^\s\"'\\]{4,128})"
         r"|\bACL[ ]SETUSER\b[^\n]{0,80}?[ ]>([^\s\"']{4,256})"
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
         r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'();$]{4,128}))",
-        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen)\b|\bwpa_passphrase[ ]|\b(?:auth|login)\b[^\n|]*[ ](?:-t|-k|-T)[ =]|\bmc[ ](?:alias|config host)[ ]|\bchpasswd\b|-pass(?:word|phrase)?-(?:command|cmd)[ =]|(?i:convertto-securestring)|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
+        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen)\b|\bwpa_passphrase[ ]|\b(?:auth|login)\b[^\n|]*[ ](?:-t|-k|-T)[ =]|\bmc[ ](?:alias|config host)[ ]|\bchpasswd\b|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
         check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
             "useradd -p ⟨w12⟩7 bob",
@@ -223,6 +241,17 @@ RULES = (
             "username bob password policy",
             "rootpw --lock",
         ),
+    ),
+    Rule(
+        "listed-password",
+        r"chpasswd",
+        trigger=r"\bchpasswd:|<auth-user-pass>",
+        locate=_listed,
+        examples=(
+            "chpasswd:\n  list: |\n    root:⟨w14⟩\n  expire: false",
+            "<auth-user-pass>\nbob\n⟨w14⟩\n</auth-user-pass>",
+        ),
+        near_misses=("chpasswd:\n  expire: false\n",),
     ),
     Rule(
         "inserted-secret",

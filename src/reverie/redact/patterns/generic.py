@@ -32,7 +32,7 @@ _PASSWORD = (
 )
 _KEYED = (
     r"api|access|secret|private|auth|authorization|signing|sign|encryption|encrypt|decryption|master|subscription|account|"
-    r"storage|service|licen[sc]e|deploy|app|application|consumer|client|shared|webhook|integration|write|read|admin|server|"
+    r"storage|service|licen[sc]e|deploy|app|application|consumer|client|(?:pre-?)?shared|webhook|integration|write|read|admin|server|"
     r"functions?|hmac|jwt|session|cookie|ssh|gpg|pgp|aes|rsa|crypto|root|bot|project|db|database|host|personal|instrumentation|"
     r"ingest|merchant|security|vendor|platform|org|developer|dev|prod|live|sandbox|production|rest|sdk|maps|push|feed|bearer"
 )
@@ -52,8 +52,8 @@ _SEPARATOR = (
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_&*][A-Za-z0-9_\[\], |.?<>&'*]{1,30}[ \t]{1,3}=|:[ \t]{0,3}(?:str|string|String|bytes)=|[ \t]{1,3}(?:string|\[\]byte|String|str|char\*?|text)[ \t]{0,3}=|"
     r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
-_OPEN = r"[ \t]{0,12}(?:\*\*)?"
-_VALUE = r"(?:[bruf@$NLU]{0,2}\\{0,3}(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
+_OPEN = r"[ \t]{0,12}(?:\*\*|string\([0-9]{1,4}\)[ ])?"
+_VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
 
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -87,7 +87,7 @@ _ABOUT = words(
 _NOT_SECRET_KEYS = re.compile(
     r"(?i)(?:jsonwebtoken|public[ _.\-]?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
     r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
-    r"state|query|react|list|item|data|field|tag|label|meta|pub|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
+    r"state|query|react|list|item|data|field|tag|label|meta|pub|site|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
     r"[ _.\-]?keys?$"
 )
 _TRACKING = re.compile(
@@ -174,6 +174,8 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
         return False
     if is_scramble(value):
         return True
+    if strength == "mention" and " " in value:
+        return False
     if strength == "mention":
         return (is_random_value(value) and len(value) >= 16) or (quoted and is_told_value(value))
     if is_random_value(value) and not is_term(value):
@@ -197,13 +199,15 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     if has_digit and has_letter:
         if quoted and assigned and len(value) >= 16 and value.isalnum():
             return True
+        if quoted and assigned and len(value) >= 10 and any(c in "!@#$%^&*+=~?" for c in value):
+            return True
         return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
     return quoted and assigned and len(value) >= 12 and share <= 0.6
 
 
 def _is_beginning(value: str) -> bool:
-    """`"application:" + key`: a word that something is put behind."""
-    return value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha()
+    """`"application:" + key` or `(leave blank)`: a word that more words follow."""
+    return (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha()) or (value[0] == "(" and value[1:].isalpha())
 
 
 def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
@@ -257,7 +261,7 @@ def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
 def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """`--password value`: a blank assigns."""
     key = re.split(rb"[ \t=]", data[match_start:start].lstrip(b"-/ \t"), maxsplit=1)[0].decode("ascii", "replace")
-    strength = _strength(key)
+    strength = "" if key.endswith("-stdin") or data[start : start + 5] == b"HTTP/" else _strength(key)
     quoted = data[start - 1 : start] in (b"'", b'"')
     start, end = _cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
@@ -383,7 +387,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{_WORD}){_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:\[[0-9]*\])?[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+.!~&]|->)|[ \t]*:[^\n=]*=|[ \t]+(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=|[ \t]+or\b)[ \t]*[=:>|?]*[ \t]*[a-zA-Z@$]*[\\\"'`*]*(?:[\\\"'`]{{1,4}}[^\s\"'`]|[^\s\"'`,;&|<>]{{3}})",
+        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:\[[0-9]*\])?[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+.!~&]|->)|[ \t]*:[^\n=]*=|[ \t]+(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=|[ \t]+or\b)[ \t]*[=:>|?]*[ \t]*(?:string\([0-9]+\)[ ])?[a-zA-Z@$]*[\\\"'`*]*(?:[\\\"'`]{{1,4}}[^\s\"'`]|[^\s\"'`,;&|<>]{{3}})",
         refine=_assignment,
         generic=True,
         examples=(
