@@ -4,8 +4,6 @@ Written with the templates of `redact_second.py` (guillemets draw characters, ho
 survive) but none of its lines; other formats, other surroundings, other near misses. The same for the same seed.
 """
 
-# ruff: noqa: E501 (a template is easier to read in one piece)
-
 from __future__ import annotations
 
 import re
@@ -528,7 +526,32 @@ isbn ISBN 978-1-4920-5«d4»-«d1»
 coords 45.764«d3», 4.835«d3»
 """
 
-BIP = "alpha amused basket canyon deposit eager fiscal gentle hazard income jungle kitten ladder mammal nephew orphan pistol quantum remind salad tackle uncover velvet wisdom".split()
+BIP = [
+    "alpha",
+    "amused",
+    "basket",
+    "canyon",
+    "deposit",
+    "eager",
+    "fiscal",
+    "gentle",
+    "hazard",
+    "income",
+    "jungle",
+    "kitten",
+    "ladder",
+    "mammal",
+    "nephew",
+    "orphan",
+    "pistol",
+    "quantum",
+    "remind",
+    "salad",
+    "tackle",
+    "uncover",
+    "velvet",
+    "wisdom",
+]
 
 
 def spelled(r: Random, template: str) -> str:

@@ -74,7 +74,7 @@ _PAIRS = compiled(
         # <key>apiSecret</key> \n <string>...</string>
         rf"|<key>([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})</key>\s{{0,40}}<string>([^<\n]{{4,256}})</string>"
         # <apiToken> \n ... \n </apiToken>, also as CDATA
-        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>\s{{0,40}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,256}})"
+        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>\s{{0,40}}(?:<!\[CDATA\[|<[vV]alue>)?([^<>\s\]]{{4,256}})"
         # token: > \n ...
         rf"|([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})[\"']?[ \t]{{0,3}}:[ \t]{{0,3}}(?:[|>][+-]?)?[ \t]{{0,3}}\r?\n[ \t]{{2,40}}[\"']?([^\s\"'`:=]{{6,256}}={{0,2}})[\"']?[ \t]{{0,3}}(?:\r?\n|\z)"
         # key = "..." \n "..."
@@ -211,7 +211,12 @@ def _service(data: bytes, match_start: int, start: int, end: int) -> Span | None
     key = found.group().decode("utf-8", "replace") if found else ""
     last = (key_words(key) or [""])[-1].lower()
     value = data[start:end].decode("utf-8", "replace")
-    if last in _NAMES or not _random(value) or (value.islower() and value.isalpha()):
+    if (
+        last in _NAMES
+        or re.search(r"\d{4}-\d{2}-\d{2}", value)
+        or not _random(value)
+        or (value.islower() and value.isalpha())
+    ):
         return None
     return start, end
 
@@ -291,6 +296,7 @@ RULES = (
             "<apiToken>\n    ⟨w32⟩\n</apiToken>",
             "<apiToken><![CDATA[⟨w32⟩]]></apiToken>",
             "private_token: >\n  ⟨w40⟩",
+            "<AdminPassword>\n  <Value>⟨w14⟩</Value>",
         ),
         near_misses=(
             "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db",

@@ -104,6 +104,21 @@ RULES = (
         near_misses=("accounts: [deployer.address]", "tx 0x⟨h64⟩ confirmed", "wallet 0x⟨h40⟩"),
     ),
     Rule(
+        "app-password",
+        r"(?i:\bapp(?:lication)?(?:[ -]specific)?[ -]passw(?:or)?d)\b[^\n]{0,30}?[ :=\"'`(]((?:[a-z]{4}[ \-]){3}[a-z]{4})\b",
+        check=lambda text: sum(map(is_wordy, re.split(r"[ -]", text))) <= 1,
+        examples=("app-specific password: xqzj-kvwp-zzqk-hjxw", "gmail app password is qzxj kvwp zzqk hjxw"),
+        near_misses=("the app password must have four long words here",),
+    ),
+    Rule(
+        "spoken-passphrase",
+        r"(?i:\bpassphrase\b)[^\n\"'`]{0,60}?(?:[ ](?:is|was)|[:=])[ ]?[\"'`“]([a-z]{3,12}(?:[ \-][a-z]{3,12}){2,8})[\"'`”]",
+        trigger=r"(?i:\bpassphrase\b)[^\n\"'`]*(?:is|was|[:=])[ ]?[\"'`“]",
+        check=lambda text: not is_placeholder(text),
+        examples=('The passphrase for the backup disk is "harbor river copper jungle"',),
+        near_misses=('the passphrase is "your passphrase here"',),
+    ),
+    Rule(
         "minisign-key",
         r"\b(RW[A-Za-z0-9+/]{1,2}TY0Iy[A-Za-z0-9+/=]{80,})",
         trigger=r"\bRW[A-Za-z0-9+/]{1,2}TY0Iy",
@@ -119,8 +134,8 @@ RULES = (
     ),
     Rule(
         "directory-hash",
-        r"(\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT|PBKDF2[A-Z0-9\-]{0,10}|ARGON2|BCRYPT)\}[A-Za-z0-9+/=$.,]{16,})|\b(pbkdf2_sha(?:1|256|512)\$[0-9]{1,8}\$[A-Za-z0-9+/=$.]{16,})|\b([0-9a-fA-F]{32}:[0-9a-fA-F]{32}):::",
-        trigger=r"\{(?:S?SHA|S?MD5|CRYPT|PBKDF2|ARGON2|BCRYPT)|\bpbkdf2_sha|[0-9a-fA-F]:::",
+        r"(\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT|PBKDF2[A-Z0-9\-]{0,10}|ARGON2|BCRYPT)\}[A-Za-z0-9+/=$.,]{16,})|\{(?:PLAIN|CLEARTEXT|CLEAR|noop)\}([^\s:\"'\\]{4,128})|\b(pbkdf2_sha(?:1|256|512)\$[0-9]{1,8}\$[A-Za-z0-9+/=$.]{16,})|\b([0-9a-fA-F]{32}:[0-9a-fA-F]{32}):::",
+        trigger=r"\{(?:PLAIN|CLEARTEXT|CLEAR|noop)\}[^\s]|\{(?:S?SHA|S?MD5|CRYPT|PBKDF2|ARGON2|BCRYPT)|\bpbkdf2_sha|[0-9a-fA-F]:::",
         examples=("admin:{SHA}⟨b27⟩=", "pbkdf2_sha256$600000$⟨w22⟩$⟨b43⟩=", "Administrator:500:⟨h32⟩:⟨h32⟩:::"),
         near_misses=("{SHA} is an old scheme",),
     ),

@@ -195,10 +195,14 @@ RULES = (
         r"|\bchpasswd\b[ ]{0,2}<<<[ ]{0,2}[\"']?[A-Za-z0-9_.\-]{1,32}:([^\s\"'$:][^\s\"']{3,128})"
         r"|[ ]--?[A-Za-z_]{0,16}pass(?:word|phrase)?[_-](?:command|cmd)[ =][\"']?(?:echo|printf)[ ](?:-n[ ])?[\"']?([^\s\"'$]{4,128})"
         r"|(?i:convertto-securestring)(?:[ ]-[A-Za-z]{2,20}){0,3}[ ]\\{0,2}[\"']?([^\s\"'$\-\\][^\s\"'\\]{4,128})"
+        r"|\bsnmp[a-z]{2,10}\b[^\n]{0,160}?[ ]-[AX][ ]?[\"']?([^\s\"'\-$][^\s\"']{6,128})"
+        r"|\bbundle config[ ](?:set[ ])?(?:--[a-z]{3,10}[ ])?[^\s]{1,100}[ ][\"']?[A-Za-z0-9_.@\-]{1,64}:([^\s\"'$]{6,128})"
+        r"|\b[A-Za-z0-9_]{1,30}/([^\s/@\"'$]{4,100})@(?://)?[A-Za-z0-9.\-]{1,100}:[0-9]{4,5}/"
+        r"|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"[ ]{0,3}:[ ]{0,3}\{[^}\n]{0,100}?:[ ]{0,3}\"([^\"\n]{16,128})\""
         r"|\bACL[ ]SETUSER\b[^\n]{0,80}?[ ]>([^\s\"']{4,256})"
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
         r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'();$]{4,128}))",
-        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen)\b|\bwpa_passphrase[ ]|\b(?:auth|login)\b[^\n|]*[ ](?:-t|-k|-T)[ =]|\bmc[ ](?:alias|config host)[ ]|\bchpasswd\b|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
+        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen)\b|\bwpa_passphrase[ ]|\b(?:auth|login)\b[^\n|]*[ ](?:-t|-k|-T)[ =]|\bmc[ ](?:alias|config host)[ ]|\bchpasswd\b|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bsnmp[a-z]+\b[^\n]*[ ]-[AX]|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
         check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
             "useradd -p ⟨w12⟩7 bob",
@@ -210,6 +214,10 @@ RULES = (
             "restic --password-command 'echo ⟨w12⟩7' backup",
             "ConvertTo-SecureString -String -Force ⟨w12⟩7",
             "ACL SETUSER bob on >⟨w12⟩7 ~*",
+            "snmpwalk -v3 -u bob -l authPriv -a SHA -A ⟨w12⟩7 host",
+            "bundle config gems.example.org bob:⟨w12⟩7",
+            "app/⟨w12⟩7@//ora:1521/ORCL",
+            '"github-oauth": { "github.com": "⟨h40⟩" }',
             "ALTER USER bob IDENTIFIED WITH mysql_native_password BY '⟨w12⟩7';",
             'CREATE USER app IDENTIFIED BY "⟨w12⟩7"',
         ),

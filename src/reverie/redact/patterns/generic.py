@@ -299,11 +299,14 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     value = data[start:end].decode("utf-8", "replace")
     if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
         return None
-    if _is_fingerprint(data, match_start, words, value):
+    if _is_fingerprint(data, match_start, words, value) or _is_beginning(value or "("):
         return None
     bare = words.rstrip("\"'`*(")
-    if copula and bare[-1:] not in " \t" and (bare[-1:].isalpha() or not is_told_value(value)):
-        return None  # Nothing but a colon between them: more than a sentence is needed.
+    if copula and bare[-1:] not in " \t":
+        # Nothing but a sign between them: more than a sentence is needed.
+        likely = is_told_value(value) if bare[-1:] == ":" else bare[-1:] == "=" and is_random_value(value)
+        if not likely:
+            return None
     if "," in words and not (is_random_value(value) and len(value) >= 16):
         return None
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):

@@ -16,6 +16,8 @@ _PART_OF = re.compile(
     rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"'])\Z"
 )
 _MEMBER = re.compile(rb"[(\[./:]\w|->|::|=>?[^=]|\(")
+_ABOUT = re.compile(rb"[a-z]*(?:[-_]?[iI][dD]s?|_?[nN]ame)\b")
+_PUBLIC = re.compile(rb"(?i)public[ _-]?\Z")
 _SMALL_WORDS = words(
     """
     get set add has new old use via the and for all any not max min int str len url uri api app key map row col
@@ -30,7 +32,14 @@ _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 def _is_random_word(text: str) -> bool:
     """Ten characters or more of both letter cases and digits with hardly a word in it, long or short."""
-    if not 10 <= len(text) or is_uuid(text) or is_hex(text) or is_placeholder(text) or is_technical(text):
+    if (
+        len(text) < 10
+        or text.startswith("AAAA")
+        or is_uuid(text)
+        or is_hex(text)
+        or is_placeholder(text)
+        or is_technical(text)
+    ):
         return False
     lower, upper, digits = (sum(map(kind, text)) for kind in (str.islower, str.isupper, str.isdigit))
     if lower < 2 or upper < 2 or not digits or word_share(text) > 0.3:
@@ -41,6 +50,8 @@ def _is_random_word(text: str) -> bool:
 
 def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None:
     """The first clearly random word behind the credential word, or in front of it, on the same line."""
+    if _ABOUT.match(data, end) or _PUBLIC.search(data, max(0, match_start - 8), match_start):
+        return None
     line_start = data.rfind(b"\n", 0, match_start) + 1
     line_end = data.find(b"\n", end)
     line_end = len(data) if line_end < 0 else line_end
@@ -49,6 +60,8 @@ def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None
             start = found.start()
             kept = found.group().rstrip(b"=!~_-") if found.end() < limit else found.group()
             stop = start + len(kept)
+            if found.end() == match_start and data[match_start - 1 : match_start + 1].isalnum():
+                continue  # The word is in the middle of something random.
             if data[start - 1 : start].isalnum() or data[start - 1 : start] in (b"_", b"-"):
                 continue
             # The window may have cut the word short.
@@ -65,10 +78,10 @@ def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None
 _CONTEXT = (
     r"passw(?:or)?d|passwort|passphrase|passcode|pwd|\bpw\b|mot de passe|contraseña|senha|пароль|credential|\bcreds?\b|"
     r"secret|api[ _-]?key|apikey|token|\bpsk\b|access[ _-]?key|private[ _-]?key|\blog(?:in|on)\b|"
-    r"\bwi-?fi\b|\bssid\b|\bbearer\b|auth_|[_-]auth\b"
+    r"\bwi-?fi\b|\bssid\b|\bssh\b|\bbearer\b|auth_|[_-]auth\b"
 )
-# A letter, digits and letters again: no word has that, and nearly every random one does.
-_MIXED = r"[A-Za-z][0-9]{1,3}[A-Za-z]"
+# Digits between letters, or letter cases back and forth: hardly a word has that, and nearly everything random does.
+_MIXED = r"(?:[A-Za-z][0-9]{1,3}[A-Za-z]|[a-z][A-Z]{1,3}[a-z0-9]{1,3}[A-Z])"
 
 RULES = (
     Rule(

@@ -48,7 +48,7 @@ _CALL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[
 _DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
 _TERM = re.compile(
     r"""^(?:
-        \d+-[a-z]+|v?\d+(?:[.,:/-]\d+)*(?:[a-z%]{0,3}|-?(?:alpha|beta|rc|dev|pre)[.-]?\d*)                       # versions, dates, times, sizes, shares
+        \d+-[a-z]+|v?\d+(?:[.,:/-]\d+)*(?:[a-z%]{0,3}|-?(?:alpha|beta|rc|dev|pre)[.-]?\d*)  # versions, dates, sizes
         |(?:oauth|sha|md|base|utf|argon|pbkdf|bcrypt|scrypt|rfc|http|ipv|web|aes|rsa|hmac|hs|rs|es|ps|ed|pkcs|tls|ssl|ssh|
           gpt|claude|llama|cl|ec|utf|iso|cve|node|python|py|java|php|es|ecma|win|level|step|part|phase|
           version|section|chapter|table|figure|issue|pr|gh|jira|task|item|option|type|mode|tier|stage|day|week|month|fy|
