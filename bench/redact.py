@@ -1,4 +1,4 @@
-"""How fast the redactor is and how well it finds: `python -m bench.redact [--json] [--held-out] [--second] [--misses]`."""
+"""How fast the redactor is and how well it finds: `python -m bench.redact [--json] [--held-out] [--second] [--third] [--misses]`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from bench.redact_corpus import B62, Line, Random, held_out_corpus, main_corpus, pick, prose
 from bench.redact_second import second_corpus
+from bench.redact_third import third_corpus
 from reverie.redact import RULES, KnownSecrets, Redactor
 
 
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable")
     parser.add_argument("--held-out", action="store_true", help="also the held-out corpus")
     parser.add_argument("--second", action="store_true", help="also the corpus made apart from the rules")
+    parser.add_argument("--third", action="store_true", help="also the corpus of whole pieces of work")
     parser.add_argument("--no-speed", action="store_true", help="quality only")
     parser.add_argument("--misses", action="store_true", help="print examples of what went wrong")
     options = parser.parse_args()
@@ -112,6 +114,8 @@ def main() -> None:
         result["held_out"] = quality(redactor, held_out_corpus(), options.misses)
     if options.second:
         result["second"] = quality(redactor, second_corpus(), options.misses)
+    if options.third:
+        result["third"] = quality(redactor, third_corpus(), options.misses)
     if options.json:
         print(json.dumps(result))
         return

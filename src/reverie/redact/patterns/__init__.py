@@ -1,6 +1,20 @@
 """The rule table: which kinds of secret-shaped text are known. Specific rules first, generic ones last."""
 
-from reverie.redact.patterns import around, chat, cloud, database, generic, hosting, keys, models, payment, services
+from reverie.redact.patterns import (
+    around,
+    chat,
+    cloud,
+    codes,
+    commands,
+    database,
+    generic,
+    hosting,
+    keys,
+    models,
+    nearby,
+    payment,
+    services,
+)
 from reverie.redact.patterns.rule import Rule
 
 __all__ = ["RULES", "Rule"]
@@ -14,6 +28,9 @@ RULES: tuple[Rule, ...] = (
     *chat.RULES,
     *payment.RULES,
     *database.RULES,
+    *codes.RULES,
+    *commands.RULES,
     *around.RULES,
     *generic.RULES,
+    *nearby.RULES,
 )

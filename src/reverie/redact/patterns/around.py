@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reverie.redact.entropy import looks_random, words
+from reverie.redact.entropy import looks_random, word_share, words
 from reverie.redact.markers import compiled
 from reverie.redact.patterns.generic import KEY_REST, KEY_WORD, judge_named, key_strength, key_words
 from reverie.redact.patterns.plausible import (
@@ -74,7 +74,7 @@ _PAIRS = compiled(
         # <key>apiSecret</key> \n <string>...</string>
         rf"|<key>([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})</key>\s{{0,40}}<string>([^<\n]{{4,256}})</string>"
         # <apiToken> \n ... \n </apiToken>, also as CDATA
-        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>\s{{0,40}}(?:<!\[CDATA\[)?([^<>\s\]]{{4,256}})"
+        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>\s{{0,40}}(?:<!\[CDATA\[|<[vV]alue>)?([^<>\s\]]{{4,256}})"
         # token: > \n ...
         rf"|([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})[\"']?[ \t]{{0,3}}:[ \t]{{0,3}}(?:[|>][+-]?)?[ \t]{{0,3}}\r?\n[ \t]{{2,40}}[\"']?([^\s\"'`:=]{{6,256}}={{0,2}})[\"']?[ \t]{{0,3}}(?:\r?\n|\z)"
         # key = "..." \n "..."
@@ -114,7 +114,7 @@ def _next_lines(data: bytes) -> Iterator[Span]:
 
 
 _FOLLOWS = compiled(
-    rb"(?i)\bpassword\b[^\n]{0,100}:[ \t]{0,3}\r?\n\s{0,20}([A-Za-z0-9+/=_*~!@#%^.-]{8,128})[ \t]{0,3}(?:\r?\n|\z)"
+    rb"(?i)\b(?:password|passphrase|passcode|token|api key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}[`\"']?([A-Za-z0-9+/=_*~!@#%^.-]{8,256})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
 
 
@@ -122,7 +122,8 @@ def _following(data: bytes) -> Iterator[Span]:
     """`Please use the following password:` and the password on a line of its own."""
     for match in _FOLLOWS.finditer(data):
         value = match.group(1).decode("utf-8", "replace")
-        if _random(value):
+        introduced = b":" in data[match.start() : match.start(1)] or b".key" in match.group()
+        if introduced and _random(value):
             yield match.span(1)
 
 
@@ -188,7 +189,19 @@ _SERVICES = (
     r"gitter|heroku|hubspot|intercom|jfrog|kraken|kucoin|launchdarkly|linkedin|lob|looker|mailchimp|mailgun|mandrill|mapbox|mattermost|"
     r"messagebird|mistral|netlify|nytimes|okta|openai|openweather|pagerduty|plaid|postmark|privateai|rapidapi|rollbar|salesforce|sendbird|"
     r"sendgrid|shodan|snyk|sonarqube|splunk|spotify|squarespace|stripe|sumologic|travisci|trello|twilio|twitch|twitter|typeform|"
-    r"vercel|virustotal|wakatime|weatherstack|zendesk|zoho"
+    r"vercel|virustotal|wakatime|weatherstack|zendesk|zoho|"
+    # Names that mean nothing else.
+    r"abuseipdb|agora|aiven|alchemy|alienvault|amplitude|anthropic|apify|appcues|apptentive|assemblyai|axonaut|bitfinex|bitly|bitmex|blogger|bombbomb|braintree|"
+    r"brightdata|browserstack|bugsnag|buildkite|bybit|calendly|censys|checkout\.com|circleci|clarifai|clearbit|clickhelp|clickup|cloudconvert|cloudinary|"
+    r"cloudsmith|coinapi|coinmarketcap|convertkit|currencylayer|customerio|databricks|deepai|deepl|deepseek|digitalocean|docusign|dnsimple|doppler|dynatrace|"
+    r"easypost|elevenlabs|eventbrite|exa_?ai|fastspring|figma|firebase|fixer\.io|flutterwave|foursquare|freshdesk|fullstory|getresponse|ghost_?admin|gitea|"
+    r"gocardless|grafana|graphhopper|groq|gumroad|harness|helpscout|heygen|honeycomb|hunterio|infura|instabot|ipapi|ipgeolocation|ipinfo|ipstack|jotform|"
+    r"jumpcloud|keen\.?io|klaviyo|klarna|knock|linode|logdna|loggly|logz\.?io|mailboxlayer|mailerlite|mailjet|mailmodo|mapquest|maxmind|meraki|microsoftteams|"
+    r"midjourney|mixpanel|mailsac|moonshot|nethunt|newrelic|newsapi|nexmo|ngrok|numverify|oanda|onesignal|opencage|opsgenie|optimizely|paddle|pastebin|paypal|"
+    r"paystack|pinecone|pipedrive|planetscale|plivo|polygonscan|postmates|pubnub|pulumi|pusher|rabbitmq|razorpay|recaptcha|replicate|riskiq|rubygems|runway(?:ml)?|"
+    r"saucelabs|scraperapi|scrapingbee|securitytrails|sendinblue|sentry|serpapi|shippo|shopify|signalwire|sinch|sonarcloud|sparkpost|statuspage|storyblok|"
+    r"stytch|supabase|surveymonkey|tavily|telegram|telnyx|tiingo|tinypng|todoist|tomtom|travis_?ci|tumblr|twelvedata|unsplash|uptimerobot|urlscan|vagrantcloud|"
+    r"vonage|vultr|webflow|woocommerce|wrike|zapier|zenhub|zerobounce|alphavantage|auth0|binance|bitquery|etherscan|gemini|opensea|quicknode|rapid7|snowflake"
 )
 
 
@@ -198,7 +211,12 @@ def _service(data: bytes, match_start: int, start: int, end: int) -> Span | None
     key = found.group().decode("utf-8", "replace") if found else ""
     last = (key_words(key) or [""])[-1].lower()
     value = data[start:end].decode("utf-8", "replace")
-    if last in _NAMES or not _random(value) or (value.islower() and value.isalpha()):
+    if (
+        last in _NAMES
+        or re.search(r"\d{4}-\d{2}-\d{2}", value)
+        or not _random(value)
+        or (value.islower() and value.isalpha())
+    ):
         return None
     return start, end
 
@@ -206,7 +224,7 @@ def _service(data: bytes, match_start: int, start: int, end: int) -> Span | None
 _NAMES = words("id ids hash sha commit version event trace session span url dsn request checksum digest name public")
 
 
-_PAIR_NAMES = r"(?i:(?:\b[a-z]{0,12}id|user(?:name)?|account|login|아이디|계정|\bu)[ ]?(?:[/:][ ]?(?:pw|pwd|pass(?:word|wd)?|p)|\((?:pw|pwd|pass(?:word|wd)?)\)))"
+_PAIR_NAMES = r"(?i:(?:\b[a-z]{0,12}id|user(?:name)?|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pwd|pass(?:word|wd)?|p|비번|비밀번호)(?:/port)?\b\)?|\((?:pw|pwd|pass(?:word|wd)?)\)))"
 _STANDARD = words("HS256 HS384 HS512 RS256 RS384 RS512 ES256 PS256 EdDSA sha256 sha512 base64 utf-8 utf8 latin-1")
 
 
@@ -214,6 +232,48 @@ def _in_words(data: bytes, _match_start: int, start: int, end: int) -> Span | No
     start, end, value = _trimmed(data, start, end)
     told = _foreign(value) and (any(c.isdigit() for c in value) or is_random_value(value))
     return (start, end) if told and not _is_sentence(value) else None
+
+
+def _strongly_random(text: str) -> bool:
+    """Random with both letter cases and digits throughout: no hash, no name."""
+    kinds = sum(map(str.islower, text)) >= 3 and sum(map(str.isupper, text)) >= 3 and sum(map(str.isdigit, text)) >= 2
+    return kinds and _random(text) and "--" not in text and word_share(text) <= 0.3
+
+
+_SPOKEN_FOR = re.compile(
+    rb"(?i)(?:public|cache|primary|foreign|sort|partition|object|group|host|gpg|pgp|map|row|[_.-])[ ]?\Z"
+)
+
+
+def _plain_key(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """`key=...`, not `public key: ...`."""
+    if _SPOKEN_FOR.search(data[max(0, match_start - 12) : match_start]):
+        return None
+    return (start, end) if _strongly_random(data[start:end].decode("ascii")) else None
+
+
+def _element(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """The random part of an XML element named like a secret."""
+    name = data[match_start + 1 : data.index(b">", match_start)].decode("utf-8", "replace")
+    return (start, end) if key_strength(name) and _random(data[start:end].decode("ascii")) else None
+
+
+_COMMENTED = compiled(
+    rb"(?m:^)[ \t]{0,20}(?:#{1,4}|//|--|;|\*)[^\n]{0,80}?(?i:token|secret|password|api key|access key|credentials?)[^\n]{0,20}\r?\n"
+    rb"[ \t]{0,20}(?:[a-z]{2,8} )?([A-Za-z0-9_.]{1,40})[ \t]{0,3}:?=[ \t]{0,3}[\"']([A-Za-z0-9+/=_\-]{20,256})[\"']"
+)
+
+
+def _commented(data: bytes) -> Iterator[Span]:
+    """A comment that names a secret, and below it a random literal under a name that says nothing."""
+    for match in _COMMENTED.finditer(data):
+        name = match.group(1).decode("ascii")
+        last = (key_words(name) or [""])[-1].lower()
+        if last not in _NAMES and last not in _REVISIONS and _random(match.group(2).decode("ascii")):
+            yield match.span(2)
+
+
+_REVISIONS = words("rev revision latest md5 sha1 sha256 sum etag build tag ref release public")
 
 
 def _is_sentence(text: str) -> bool:
@@ -236,6 +296,7 @@ RULES = (
             "<apiToken>\n    ⟨w32⟩\n</apiToken>",
             "<apiToken><![CDATA[⟨w32⟩]]></apiToken>",
             "private_token: >\n  ⟨w40⟩",
+            "<AdminPassword>\n  <Value>⟨w14⟩</Value>",
         ),
         near_misses=(
             "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db",
@@ -248,10 +309,14 @@ RULES = (
     Rule(
         "following-password",
         r"(?i:password)",
-        trigger=r"(?i:\bpassword\b)[^\n]*:[ \t]*\r?(?m:$)",
+        trigger=r"(?i:\b(?:password|passphrase|passcode|token|api key|secret)\b)[^\n]*:[ \t]*\r?(?m:$)|\bmaster\.key\b",
         locate=_following,
         generic=True,
-        examples=("use the following password to proceed:\n\n⟨h32⟩\n",),
+        examples=(
+            "use the following password to proceed:\n\n⟨h32⟩\n",
+            "the new token is:\n⟨w40⟩\n",
+            "master.key\n⟨h32⟩",
+        ),
         near_misses=("the password must be:\n\nlonger\n",),
     ),
     Rule(
@@ -278,9 +343,11 @@ RULES = (
         r"|\b(?:getConnection|PDO|mysqli|mysqli_connect|mysql_connect|pg_connect|createConnection|DataSource|Sequelize)\([^\n\"']{0,60}(?:[\"'][^\"'\n]{0,120}[\"'][ \t]{0,3},[ \t]{0,3}){1,2}[\"']([^\"'\n]{4,128})[\"']"
         r"|(?i:passw)[A-Za-z\"'\])]{0,12}[ \t]{0,2}\.(?:send_keys|sendKeys|type|fill|setValue|typeText|sendText|val)\([ \t]{0,3}[\"']([^\"'\n]{4,128})[\"']"
         r"|\bjwt\.(?:sign|verify|encode|decode)\([^\n]{1,80}?,[ \t]{0,3}[\"']([^\"'\n]{6,128})[\"']"
-        r"|\bcreateHmac\([ \t]{0,3}[\"'][a-z0-9]{2,12}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{6,128})[\"']",
+        r"|\bcreateHmac\([ \t]{0,3}[\"'][a-z0-9]{2,12}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{6,128})[\"']"
+        r"|\b(?:hmac\.new|hmac\.HMAC|Fernet|AESGCM|AES\.new|SecretKeySpec|ChaCha20Poly1305|SigningKey|HmacSHA256|HMACSHA256|itsdangerous\.[A-Za-z]{3,30}|URLSafeTimedSerializer)\([ \t]{0,3}b?[\"']([^\"'\n]{12,128})[\"']"
+        r"|\bDBI(?:->|\.)connect\([ \t]{0,3}[\"'][^\"'\n]{1,120}[\"'][ \t]{0,3},[ \t]{0,3}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{4,128})[\"']",
         trigger=r"(?:BasicAuth|DigestAuth|Credentials?|create|PasswordAuthentication|basicAuth|basic_auth|httpBasic|proxyAuth|authenticate_with|usernamePassword|HttpAuthBase|\.(?:login|auth|basic|authenticate|credentials)|ftp_login)\([ \t]*(?:\$[a-z_]+,[ \t]*)?[\"']"
-        r"|(?:getConnection|PDO|mysqli|mysqli_connect|mysql_connect|pg_connect|createConnection|DataSource|Sequelize)\(|(?i:passw)[A-Za-z\"'\])]*[ \t]*\.(?:send_?[kK]eys|type|fill|setValue|typeText|sendText|val)\(|\bjwt\.(?:sign|verify|encode|decode)\(|\bcreateHmac\(",
+        r"|(?:getConnection|PDO|mysqli|mysqli_connect|mysql_connect|pg_connect|createConnection|DataSource|Sequelize)\(|(?i:passw)[A-Za-z\"'\])]*[ \t]*\.(?:send_?[kK]eys|type|fill|setValue|typeText|sendText|val)\(|\bjwt\.(?:sign|verify|encode|decode)\(|\bcreateHmac\(|\b(?:hmac\.new|hmac\.HMAC|Fernet|AESGCM|AES\.new|SecretKeySpec|ChaCha20Poly1305|SigningKey|HmacSHA256|HMACSHA256|itsdangerous\.[A-Za-z]+|URLSafeTimedSerializer)\([ \t]*b?[\"']|\bDBI(?:->|\.)connect\(",
         check=lambda text: _literal(text) and " " not in text and text not in _STANDARD,
         examples=(
             'req.SetBasicAuth("bob", "⟨w12⟩")',
@@ -291,6 +358,8 @@ RULES = (
             'server.login("a@example.org", "⟨w12⟩")',
             "cy.get('#password').type('⟨w12⟩')",
             "jwt.sign({ id: user.id }, '⟨w32⟩', { expiresIn: '1h' })",
+            'hmac.new(b"⟨w24⟩", message, hashlib.sha256)',
+            'DBI->connect("dbi:mysql:database=shop", "app", "⟨w12⟩")',
         ),
         near_misses=(
             "req.SetBasicAuth(user, password)",
@@ -351,12 +420,57 @@ RULES = (
     ),
     Rule(
         "host-credentials",
-        r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}[ \t:>\-]{0,4}\([A-Za-z0-9_.\-]{2,32}/([^\s/()]{6,64})\)"
-        r"|(?:^|\s)([^\s]{6,128}) is (?:the|my|our|your) (?i:password|passphrase|api key|token|secret)\b",
-        trigger=r"[0-9][ \t:>\-]*\([A-Za-z0-9_.\-]+/|[^\s] is (?:the|my|our|your) (?i:password|passphrase|api key|token|secret)\b",
+        r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9a-z]{2,5})?[ \t:>,\-]{0,4}(?:[a-z]{2,16}[ ])?\([A-Za-z0-9_.\-]{2,32}/([^\s/()]{6,64})\)"
+        r"|\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9]{2,5})?[ \t>,\-]{1,4}(?:[a-z]{2,16}[ ])?[A-Za-z0-9_.\-]{2,32}/([^\s/()]*[a-z][^\s/()]*[A-Z][^\s/()]*|[^\s/()]*[A-Z][^\s/()]*[a-z][^\s/()]*)(?:[\s,;]|$)"
+        r"|\b[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,64}(?:\.[A-Za-z0-9\-]{1,24}){1,4}[ ]?[/|:][ ]?([^\s/|:@()<>]{8,64})(?:[\s,;.)]|$)"
+        r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]{2,12} )?(?i:password|passphrase|api key|token|secret)\b",
+        trigger=r"[0-9][ \t:>,\-]*(?:[a-z]+[ ])?\([A-Za-z0-9_.\-]+/|\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}|[^\s] (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]+ )?(?i:password|passphrase|api key|token|secret)\b",
         check=_told,
-        examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password"),
-        near_misses=("10.1.2.3 (linux/amd64)", "this is the password", "authentication is the secret"),
+        examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password", "bob@example.org / ⟨w10⟩7"),
+        near_misses=(
+            "10.1.2.3 (linux/amd64)",
+            "10.1.2.3 - Mozilla/5.0 Mobile/15E148",
+            "10.1.2.3 release/stable",
+            "this is the password",
+            "authentication is the secret",
+        ),
+    ),
+    Rule(
+        "pass-is",
+        r"(?i:\bpass|\bpasswd|\bpw)[ ](?i:is|was|=|-)[ ][\"'`]?([^\s\"'`,;<>]{6,128})",
+        check=lambda text: _told(text.rstrip(".")) and _foreign(text.rstrip(".")),
+        generic=True,
+        examples=("the pass is ⟨w10⟩7", "PASS - ⟨w10⟩7"),
+        near_misses=("the pass is closed until May", "the pass is 2500m high"),
+    ),
+    Rule(
+        "plain-key",
+        r"(?:\b[kK]ey|\bKEY|\bapi|\bAPI)[\"']?(?:=|:[ ]|[ ]=[ ]|:=[ ]?)[\"'`]?([A-Za-z0-9_\-]{20,128})(?:[\"'`\s;,)}]|$)",
+        refine=_plain_key,
+        generic=True,
+        examples=("[DEBUG] using Key=⟨w32⟩", "var api = '⟨w32⟩';"),
+        near_misses=("public key: ⟨w43⟩", "key=Some-Long-Name-Of-An-Object-2024", "key: ArrowDownRightCornerOfTable2"),
+    ),
+    Rule(
+        "element-secret",
+        rf"<[A-Za-z0-9_.\-]{{0,40}}(?i:{KEY_WORD}){KEY_REST}>[^<>\n]{{0,60}}?([A-Za-z0-9+/=_\-]{{20,512}})[^<>\n]{{0,20}}</",
+        trigger=rf"<[A-Za-z0-9_.\-]*(?i:{KEY_WORD}){KEY_REST}>[^<>\n]*[A-Za-z0-9+/=_\-]{{20}}",
+        refine=_element,
+        generic=True,
+        examples=("<secret>{vault ⟨w40⟩}</secret>",),
+        near_misses=(
+            "<tokenEndpoint>https://example.org/a-long-path-of-words-only</tokenEndpoint>",
+            "<UserSecretsId>⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩</UserSecretsId>",
+        ),
+    ),
+    Rule(
+        "commented-secret",
+        r"(?i:token)",
+        trigger=r"(?m:^)[ \t]*(?:#|//|--|;|\*)[^\n]*(?i:token|secret|password|api key|access key|credential)[^\n]*(?m:$)",
+        locate=_commented,
+        generic=True,
+        examples=("# Signing Secret\nVAR_15 = '⟨h32⟩'",),
+        near_misses=("# Token bucket\nRATE = 'five-per-second-and-user'", "# Commit of the token fix\nREV = '⟨h40⟩'"),
     ),
     Rule(
         "redis-auth",
@@ -368,7 +482,7 @@ RULES = (
     ),
     Rule(
         "query-secret",
-        r"[?&](?:key|appid|app_key|code|apikey|auth|k|sk|hash_key)=([A-Za-z0-9_\-.~%/+]{20,256}={0,2})",
+        r"[?&](?:key|appid|app_key|code|apikey|auth|k|sk|hash_key|session_?id|sid|ticket|oauth_token|jwt|sig|signature|hmac|credential)=([A-Za-z0-9_\-.~%/+]{20,256}={0,2})",
         check=_random,
         examples=("https://maps.example.org/api?q=x&key=⟨w36⟩", "https://a.example.net/hook?code=⟨w54⟩=="),
         near_misses=("https://example.org/?key=some-long-name-of-an-article", "https://example.org/?code=short"),
@@ -398,11 +512,16 @@ RULES = (
     ),
     Rule(
         "declared-secret",
-        rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv)|#define)[ \t]{{1,4}}[A-Za-z0-9_]{{0,40}}(?i:{KEY_WORD}){KEY_REST}[ \t]{{1,12}}[\"']?([^\s\"'=][^\s\"']{{3,256}})",
-        trigger=rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv)|#define)[ \t]+[A-Za-z0-9_]*(?i:{KEY_WORD}){KEY_REST}[ \t]+[\"']?[^\s\"'=]",
+        rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv|export|config set)(?:[ \t]{{1,2}}-[A-Za-z\-]{{1,12}}){{0,2}}|#define|\(setq|\(def)[ \t]{{1,4}}[A-Za-z0-9_.\-]{{0,40}}(?i:{KEY_WORD}){KEY_REST}[ \t]{{1,12}}[\"']?([^\s\"'=][^\s\"']{{3,256}})",
+        trigger=rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv|export|config set)(?:[ \t]+-[A-Za-z\-]+)*|#define|\(setq|\(def)[ \t]+[A-Za-z0-9_.\-]*(?i:{KEY_WORD}){KEY_REST}[ \t]+[\"']?[^\s\"'=]",
         refine=_declared,
         generic=True,
-        examples=('#define WIFI_PASSWORD "⟨w12⟩"', "ENV RAILS_MASTER_KEY ⟨h32⟩", 'setx API_TOKEN "⟨w32⟩"'),
+        examples=(
+            '#define WIFI_PASSWORD "⟨w12⟩"',
+            "ENV RAILS_MASTER_KEY ⟨h32⟩",
+            "set -x mailWebhookSecret ⟨w20⟩",
+            'setx API_TOKEN "⟨w32⟩"',
+        ),
         near_misses=("ENV TOKEN_TTL 3600", "set password policy", "#define KEY_SIZE 4096"),
     ),
     Rule(
@@ -434,8 +553,8 @@ RULES = (
     ),
     Rule(
         "told-pair",
-        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}})[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
-        trigger=rf"{_PAIR_NAMES}[ \t:=(\-]|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]",
+        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
+        trigger=rf"{_PAIR_NAMES}[ \t:=(\-]|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.@+\-]+[:|/]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ ]?[/:|,(]",
         check=lambda text: _foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
         generic=True,
         examples=(
@@ -444,19 +563,28 @@ RULES = (
             "user/pass: bob/⟨w16⟩",
             "ID/PW:master/⟨w6⟩4g",
             "ID(PW):master(⟨w6⟩4g)",
+            "basicAuth: bob:winter⟨d4⟩",
+            "login admin / ⟨w9⟩7",
         ),
-        near_misses=("credentials: see wiki/onboarding", "login: https://example.org/login", "logins: 12 / 30000"),
+        near_misses=(
+            "credentials: see wiki/onboarding",
+            "login: https://example.org/login",
+            "logins: 12 / 30000",
+            "auth: bearer/oauth2",
+        ),
     ),
     Rule(
         "told-in-words",
-        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|password)[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|to|jest)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호)[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
-        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|password)[ \t]+(?i:es|é|è|e'|est|ist|lautet|jetzt|är|to|jest)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
+        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)(?:[ \t]{1,3}[^\s:=]{1,20}){0,4}?[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット)[A-Z]{0,5}[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
+        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)[ \t][^\n:=]*?(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
         refine=_in_words,
         generic=True,
         examples=(
             "la contraseña es winter⟨d4⟩",
             "le mot de passe est Isl@nd⟨d3⟩",
             "das Passwort ist ⟨w12⟩7",
+            "la clave del wifi es ⟨w12⟩7",
+            "het wachtwoord van de server is ⟨w12⟩7",
             "密码是 Winter⟨d4⟩!",
             "パスワードは⟨w12⟩7です",
             "비밀번호: ⟨w12⟩7",
@@ -465,8 +593,8 @@ RULES = (
     ),
     Rule(
         "service-key",
-        rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]{{0,24}})[\"'\]]{{0,2}}(?:[ \t]{{0,3}}(?::|=|:=|=>|,)[ \t]{{0,3}}|[ \t]{{1,2}}[A-Za-z0-9]{{16,40}}[ \t]{{1,2}})[\"'`]?([A-Za-z0-9_\-]{{24,128}})(?:[\"'`\s,;]|$)",
-        trigger=rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]*)[\"'\]]*(?:[ \t]*[:=,]>?[=]?|[ \t]+[A-Za-z0-9]{{16,40}}[ \t])[ \t]*[\"'`]?[A-Za-z0-9_\-]{{24}}",
+        rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]{{0,24}})[\"'\]]{{0,2}}(?:[ \t]{{0,3}}(?::|=|:=|=>|,)[ \t]{{0,3}}|[ \t]{{1,2}}[A-Za-z0-9]{{16,40}}[ \t]{{1,2}})[\"'`]?([A-Za-z0-9_\-]{{20,128}})(?:[\"'`\s,;]|$)",
+        trigger=rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]*)[\"'\]]*(?:[ \t]*[:=,]>?[=]?|[ \t]+[A-Za-z0-9]{{16,40}}[ \t])[ \t]*[\"'`]?[A-Za-z0-9_\-]{{20}}",
         refine=_service,
         generic=True,
         examples=("bittrex: ⟨w32⟩", '"artifactory", "⟨w73⟩"', "finnhub ⟨h24⟩ ⟨h40⟩"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reverie.redact.entropy import looks_random
+from reverie.redact.patterns.plausible import is_placeholder
 from reverie.redact.patterns.rule import UUID, Rule, token
 
 
@@ -23,8 +24,12 @@ RULES = (
     Rule(
         "slack-webhook",
         r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9]{8,}/[A-Za-z0-9]{8,}/[A-Za-z0-9/]{16,})",
+        check=lambda text: not is_placeholder(text),
         examples=("https://hooks.slack.com/services/T⟨A9⟩/B⟨A10⟩/⟨w24⟩",),
-        near_misses=("https://hooks.slack.com/services/",),
+        near_misses=(
+            "https://hooks.slack.com/services/",
+            "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+        ),
     ),
     Rule(
         "discord-token",
@@ -61,7 +66,7 @@ RULES = (
             "https://open.feishu.cn/open-apis/bot/v2/hook/⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",
         ),
     ),
-    Rule("twilio-key", token(r"SK[a-f0-9]{32}\b"), examples=("SK⟨h32⟩",)),
+    Rule("twilio-key", token(r"SK[a-fA-F0-9]{32}\b"), examples=("SK⟨h32⟩",)),
     Rule("sendgrid-key", token(r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{16,64}"), examples=("SG.⟨u22⟩.⟨u43⟩",)),
     Rule(
         "mailgun-key",
@@ -84,7 +89,9 @@ RULES = (
     Rule("hubspot-token", token(rf"pat-(?:na|eu|ap)[0-9]-{UUID}"), examples=("pat-na1-⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",)),
     Rule(
         "facebook-token",
-        token(r"EAA[A-Za-z0-9]{60,}\b|IG(?:QV|QW|AA)[A-Za-z0-9_\-]{60,}|[0-9]{13,17}\|[A-Za-z0-9_\-]{27}\b"),
+        token(
+            r"EAA[A-Za-z0-9]{60,}\b|EAACEdEose0cBA[A-Za-z0-9]{10,}|IG(?:QV|QW|AA)[A-Za-z0-9_\-]{60,}|[0-9]{13,17}\|[A-Za-z0-9_\-]{27}\b"
+        ),
         trigger=r"\bEAA[A-Za-z0-9]{8}|\bIG(?:QV|QW|AA)|[0-9]\|[A-Za-z0-9_\-]{8}",
         examples=("EAA⟨w160⟩", "⟨d15⟩|⟨w27⟩"),
     ),

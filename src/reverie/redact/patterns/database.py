@@ -44,8 +44,8 @@ _DATABASE = (
 RULES = (
     Rule(
         "database-url-password",
-        rf"(?i:\b(?:{_DATABASE}))://[^\s/:@\"'<>]{{0,100}}:([^\s\"'<>]{{1,200}})@[A-Za-z0-9\[$%{{(]",
-        trigger=rf"(?i:\b(?:{_DATABASE}))://[^\s/:@\"'<>]*:[^\s\"'<>]",
+        rf"(?i:\b(?:{_DATABASE}))://(?:[^\s/:@\"'<>]{{1,64}}@)?[^\s/:@\"'<>]{{0,100}}:([^\s\"'<>]{{1,200}})@[A-Za-z0-9\[$%{{(]",
+        trigger=rf"(?i:\b(?:{_DATABASE}))://[^\s/:\"'<>]*:[^\s\"'<>]",
         check=_real,
         examples=(
             "postgres://app:⟨w12⟩@db.internal:5432/app",

@@ -18,6 +18,8 @@ from reverie.redact.patterns.plausible import (
     is_password_like,
     is_placeholder,
     is_random_value,
+    is_scramble,
+    is_technical,
     is_term,
     is_told_value,
     without_markers,
@@ -25,23 +27,23 @@ from reverie.redact.patterns.plausible import (
 from reverie.redact.patterns.rule import LEFT, Rule, Span
 
 _PASSWORD = (
-    r"pass(?:word|wd|phrase|code|wort|wrd|w)?s?|pwd|kennwort|senha|contrase(?:n|ñ)a|mot[ _]de[ _]passe|motdepasse|mdp|"
+    r"pass(?:word|wd|phrase|code|wort|wrd|owrd|wrod|w)?s?|pa(?:as|s)word|pwd|kennwort|senha|contrase(?:n|ñ)a|mot[ _]de[ _]passe|motdepasse|mdp|"
     r"wachtwoord|пароль|Пароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|hasło|parola|lösenord|salasana|clave"
 )
 _KEYED = (
     r"api|access|secret|private|auth|authorization|signing|sign|encryption|encrypt|decryption|master|subscription|account|"
-    r"storage|service|licen[sc]e|deploy|app|application|consumer|client|shared|webhook|integration|write|read|admin|server|"
+    r"storage|service|licen[sc]e|deploy|app|application|consumer|client|(?:pre-?)?shared|webhook|integration|write|read|admin|server|"
     r"functions?|hmac|jwt|session|cookie|ssh|gpg|pgp|aes|rsa|crypto|root|bot|project|db|database|host|personal|instrumentation|"
     r"ingest|merchant|security|vendor|platform|org|developer|dev|prod|live|sandbox|production|rest|sdk|maps|push|feed|bearer"
 )
 _SECRET = (
     rf"secret|token|credentials?|creds?|(?:{_KEYED})[ _.\-]?keys?|apikey|secretkey|accesskey|auth|bearer|sessionid|session[_.-]?id|"
     r"phpsessid|jsessionid|connect\.sid|csrf|xsrf|otp|nonce_secret|salt|pepper|signature|seed|connection[_-]?string|dsn|"
-    r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9]_KEY|[A-Za-z0-9]_PAT|[a-z]Key"
+    r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9][_-]KEY|[A-Za-z0-9]_PAT|[a-z]Key"
 )
 _WORD = rf"(?:{_PASSWORD}|\bpw\b|\bpsk\b|\bpsw\b|_psw\b|[_-]pw\b|{_SECRET})"
 # In sentences the bare word `pass` is nearly always something else.
-_TOLD = rf"{_PASSWORD.replace(')?s?|pwd', ')s?|pwd')}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
+_TOLD = rf"{_PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 _REST = r"[A-Za-z0-9_.\-]{0,24}"
 KEY_WORD, KEY_REST = _WORD, _REST
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
@@ -50,8 +52,8 @@ _SEPARATOR = (
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_&*][A-Za-z0-9_\[\], |.?<>&'*]{1,30}[ \t]{1,3}=|:[ \t]{0,3}(?:str|string|String|bytes)=|[ \t]{1,3}(?:string|\[\]byte|String|str|char\*?|text)[ \t]{0,3}=|"
     r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
-_OPEN = r"[ \t]{0,12}(?:\*\*)?"
-_VALUE = r"(?:[bruf@$NLU]{0,2}\\{0,3}(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
+_OPEN = r"[ \t]{0,12}(?:\*\*|string\([0-9]{1,4}\)[ ])?"
+_VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
 
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -65,7 +67,7 @@ _JOINED_PASSWORD = re.compile(
 _MENTIONS = re.compile(r"(?i)passw|pwd|passphrase|secret|token(?!i[sz])|api[_.-]?key|private[_.-]?key")
 _IS_SECRET = re.compile(
     r"(?i)(?:secrets?|tokens?|credentials?|creds?|apikeys?|keys?|auth|bearer|session|sessionid|sid|phpsessid|jsessionid|csrf|xsrf|"
-    r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|value|prod|dev|test|staging|live|main|primary|secondary|"
+    r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|authentication|value|prod|dev|test|staging|live|main|primary|secondary|"
     r"default|v?\d+|base64|b64|hex|raw|plain|text|data|env|encoded)$"
 )
 # What follows a credential word and makes it something else: `token_type`, `password_policy`, `secret_name`.
@@ -85,7 +87,7 @@ _ABOUT = words(
 _NOT_SECRET_KEYS = re.compile(
     r"(?i)(?:jsonwebtoken|public[ _.\-]?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
     r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
-    r"state|query|react|list|item|data|field|tag|label|meta|pub|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
+    r"state|query|react|list|item|data|field|tag|label|meta|pub|site|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
     r"[ _.\-]?keys?$"
 )
 _TRACKING = re.compile(
@@ -166,9 +168,13 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     if rest != value.strip(" \t.,;:!?)]}>\"'`"):
         # Partly redacted already: the rest counts only if there is a password's worth of it.
         return len(rest) >= 6 and is_password_like(rest)
-    if len(value) < 4 or is_placeholder(value) or is_location(value):
+    if len(value) < 4 or is_placeholder(value) or is_location(value) or _is_beginning(value):
         return False
     if not quoted and is_code(value):
+        return False
+    if is_scramble(value):
+        return True
+    if strength == "mention" and " " in value:
         return False
     if strength == "mention":
         return (is_random_value(value) and len(value) >= 16) or (quoted and is_told_value(value))
@@ -177,7 +183,7 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     if " " in value.strip():
         return strength == "password" and quoted and assigned and is_password_like(value) and value.count(" ") <= 3
     if strength == "password":
-        if is_term(value) and not value.isdigit():
+        if is_technical(value) and not value.isdigit():
             return False
         if value.isdigit():
             return len(value) >= 6
@@ -193,8 +199,15 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     if has_digit and has_letter:
         if quoted and assigned and len(value) >= 16 and value.isalnum():
             return True
+        if quoted and assigned and len(value) >= 10 and any(c in "!@#$%^&*+=~?" for c in value):
+            return True
         return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
     return quoted and assigned and len(value) >= 12 and share <= 0.6
+
+
+def _is_beginning(value: str) -> bool:
+    """`"application:" + key` or `(leave blank)`: a word that more words follow."""
+    return (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha()) or (value[0] == "(" and value[1:].isalpha())
 
 
 def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
@@ -219,17 +232,36 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         begin = data.rfind(key.encode(), 0, start)
         # A header in quotes: what follows is its value.
         assigned = assigned or data[begin - 1 : begin] in (b"'", b'"')
+    if strength == "password" and re.fullmatch(r"[\"'][ \t]*:[ \t]*[\"']", between) and len(value) >= 12:
+        assigned = True  # A pair in JSON: a literal, and too long to be a word about passwords.
+    if between == "=" and data[end : end + 1] in (b";", b"&") and b"(" not in data[start:end]:
+        quoted = True  # One of several pairs, in a connection string or a query: values there are literals.
     if key.isupper() and ("=" in between or ":" in between) and "_" in key:
         assigned = True
         # An environment variable: its value is a literal even without quotes.
         quoted = quoted or not is_code(value)
-    return (start, end) if start < end and _judge(value, strength, quoted=quoted, assigned=assigned) else None
+    if start >= end or not _judge(value, strength, quoted=quoted, assigned=assigned):
+        return None
+    return start, _to_the_blank(data, match_start, start, end)
+
+
+_OWN_LINE = re.compile(rb"[ \t]*(?:export |set |- )?[\"']?[\w.\-]*\Z")
+
+
+def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
+    """Where a bare value ends on a line of its own: at a blank, whatever symbols come before it."""
+    if data[start - 1 : start] in (b"'", b'"', b"`") or data[end : end + 1] not in (b"<", b">", b"&", b"|", b";"):
+        return end
+    if b"://" in data[match_start:end] or not _OWN_LINE.match(data, data.rfind(b"\n", 0, match_start) + 1, match_start):
+        return end
+    more = re.compile(rb"[^\s\"'`]{2,200}").match(data, end)
+    return more.end() if more else end
 
 
 def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """`--password value`: a blank assigns."""
     key = re.split(rb"[ \t=]", data[match_start:start].lstrip(b"-/ \t"), maxsplit=1)[0].decode("ascii", "replace")
-    strength = _strength(key)
+    strength = "" if key.endswith("-stdin") or data[start : start + 5] == b"HTTP/" else _strength(key)
     quoted = data[start - 1 : start] in (b"'", b'"')
     start, end = _cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
@@ -267,6 +299,16 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     value = data[start:end].decode("utf-8", "replace")
     if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
         return None
+    if _is_fingerprint(data, match_start, words, value) or _is_beginning(value or "("):
+        return None
+    bare = words.rstrip("\"'`*(")
+    if copula and bare[-1:] not in " \t":
+        # Nothing but a sign between them: more than a sentence is needed.
+        likely = is_told_value(value) if bare[-1:] == ":" else bare[-1:] == "=" and is_random_value(value)
+        if not likely:
+            return None
+    if "," in words and not (is_random_value(value) and len(value) >= 16):
+        return None
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
         return None
     has_digit = any(c.isdigit() for c in value)
@@ -279,6 +321,14 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
         return start, end
     mixed = has_digit and any(c.isalpha() for c in value) and word_share(value) <= 0.5
     return (start, end) if copula and mixed and len(value) >= 10 else None
+
+
+def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bool:
+    """What tells a public key apart, not a key."""
+    if "fingerprint" in words.lower() or re.fullmatch(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}", value):
+        return True
+    before = data[max(0, match_start - 12) : match_start + 8].lower()
+    return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and (b"gpg" in before or b"pgp" in before)
 
 
 _DIGESTS = frozenset({"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"})
@@ -340,7 +390,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{_WORD}){_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:\[[0-9]*\])?[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+.!~&]|->)|[ \t]*:[^\n=]*=|[ \t]+(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=|[ \t]+or\b)[ \t]*[=:>|?]*[ \t]*[a-zA-Z@$]*[\\\"'`*]*[^\s\"'`,;&|<>]{{3}}",
+        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:\[[0-9]*\])?[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+.!~&]|->)|[ \t]*:[^\n=]*=|[ \t]+(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=|[ \t]+or\b)[ \t]*[=:>|?]*[ \t]*(?:string\([0-9]+\)[ ])?[a-zA-Z@$]*[\\\"'`*]*(?:[\\\"'`]{{1,4}}[^\s\"'`]|[^\s\"'`,;&|<>]{{3}})",
         refine=_assignment,
         generic=True,
         examples=(
@@ -408,7 +458,7 @@ RULES = (
     Rule(
         "told-secret",
         rf"(?i)\b(?:{_TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\-]{{1,30}}){{0,6}}?(?:[ \t]*(?:[:=→–]|->|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-))"
-        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{1,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6,256})",
+        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6,256})",
         trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:=\-]",
         refine=_told,
         generic=True,
@@ -419,6 +469,8 @@ RULES = (
             "I changed the wifi password to Blue!Kettle77",
             "the admin password of the old database server is now maple-horse-69",
             "our token is now ⟨h40⟩",
+            "their API token, ⟨h40⟩, expires soon",
+            "password for master:⟨w9⟩4",
         ),
         near_misses=(
             "the password is incorrect",
@@ -429,12 +481,14 @@ RULES = (
             "the password is 12-characters long",
             "cache-key: build-⟨h20⟩",
             "public key: ⟨b43⟩",
+            "Host key fingerprint is ⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩",
+            "gpg key ⟨H40⟩ imported",
         ),
     ),
     Rule(
         "shown-secret",
-        rf"(?i)\b(?:{_TOLD})\b[ \t:*(]{{1,4}}[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6,256}})",
-        trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:*(]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        rf"(?i)\b(?:{_TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6,256}})",
+        trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:*(,]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
         refine=_shown,
         generic=True,
         examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),

@@ -65,7 +65,7 @@ RULES = (
     Rule("crates-token", token(r"cio[A-Za-z0-9]{32}\b"), check=looks_random, examples=("cio⟨w32⟩",)),
     Rule(
         "artifactory-token",
-        token(r"AKCp[A-Za-z0-9]{10,}\b|cmVmdGtuO[A-Za-z0-9+/=]{40,}"),
+        token(r"AKCp[A-Za-z0-9]{10,}\b|cmVmdGtu[A-Za-z0-9+/=]{40,}"),
         examples=("AKCp8⟨w64⟩", "cmVmdGtuO⟨w55⟩"),
     ),
     Rule("circleci-token", token(r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{16,}_[a-f0-9]{40}"), examples=("CCIPAT_⟨w22⟩_⟨h40⟩",)),

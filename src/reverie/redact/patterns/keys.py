@@ -14,8 +14,8 @@ from reverie.redact.markers import compiled
 from reverie.redact.patterns.plausible import is_placeholder, is_random_value
 from reverie.redact.patterns.rule import Rule, Span, token
 
-_BEGIN = compiled(rb"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_END = compiled(rb"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_BEGIN = compiled(rb"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
+_END = compiled(rb"-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
 # A key that is cut off: lines of base64, with the line ends possibly escaped or in quotes, after optional headers.
 _BODY = compiled(
     rb"(?:(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
@@ -107,12 +107,13 @@ def _cookies(data: bytes) -> Iterator[Span]:
 RULES = (
     Rule(
         "private-key",
-        r"BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY",
+        r"BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY|OpenVPN Static key)",
         locate=_private_keys,
         examples=(
             "-----BEGIN RSA PRIVATE KEY-----\n⟨b64⟩\n⟨b64⟩\n⟨b20⟩==\n-----END RSA PRIVATE KEY-----",
             r'"private_key": "-----BEGIN PRIVATE KEY-----\n⟨b64⟩\n⟨b64⟩\n-----END PRIVATE KEY-----\n"',
             "-----BEGIN OPENSSH PRIVATE KEY-----\n⟨b70⟩\n⟨b70⟩",
+            "-----BEGIN OpenVPN Static key V1-----\n⟨h32⟩\n⟨h32⟩\n-----END OpenVPN Static key V1-----",
             "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: x\n\n⟨b64⟩\n=⟨b4⟩\n-----END PGP PRIVATE KEY BLOCK-----",
         ),
         near_misses=(
@@ -147,7 +148,7 @@ RULES = (
     Rule(
         "jwt",
         token(
-            r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{4,}\.[A-Za-z0-9_\-]{8,})?|eyJ[A-Za-z0-9_\-]{16,}\.\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"
+            r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{4,}\.[A-Za-z0-9_\-]{8,})?|eyJ[A-Za-z0-9_\-]{16,}\.\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"
         ),
         examples=(
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.⟨u43⟩",
@@ -183,6 +184,13 @@ RULES = (
             "authorization: required",
             "Authorization: Bearer YOUR_API_TOKEN",
         ),
+    ),
+    Rule(
+        "digest-header",
+        r"(?i:\bdigest\b)[^\n]{1,400}?\bresponse=\"?([0-9a-fA-F]{32,64})",
+        trigger=r"\bresponse=\"?[0-9a-fA-F]{8}",
+        examples=('Authorization: Digest username="bob", realm="r", uri="/", response="⟨h32⟩"',),
+        near_misses=("response=⟨h32⟩ for the file",),
     ),
     Rule(
         "bearer-token",

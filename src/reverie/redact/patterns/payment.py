@@ -41,7 +41,7 @@ RULES = (
     Rule("webhook-secret", token(r"whsec_[A-Za-z0-9+/=]{24,}"), examples=("whsec_⟨w32⟩",)),
     Rule(
         "square-token",
-        token(r"sq0[a-z]{3}-[A-Za-z0-9_\-]{20,}|EAAA[A-Za-z0-9_\-]{58,64}\b"),
+        token(r"sq[0O][a-z]{3}-[A-Za-z0-9_\-]{20,}|EAAA[A-Za-z0-9_\-]{58,64}\b"),
         examples=("sq0atp-⟨u22⟩", "sq0csp-⟨u43⟩", "EAAA⟨w60⟩"),
     ),
     Rule(

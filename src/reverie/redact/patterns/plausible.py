@@ -48,11 +48,12 @@ _CALL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[
 _DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
 _TERM = re.compile(
     r"""^(?:
-        \d+-[a-z]+|v?\d+(?:[.,:/-]\d+)*[a-z%]{0,3}                       # versions, dates, times, sizes, shares
-        |(?:oauth|sha|md|base|utf|argon|pbkdf|bcrypt|scrypt|rfc|http|ipv|web|aes|rsa|hmac|hs|rs|es|ps|ed|x|pkcs|tls|ssl|ssh|
-          gpt|claude|llama|o\d|cl|p|s|ec|k\d|i|w|h|utf|iso|cve|node|python|py|java|php|es|ecma|win|x|level|step|part|phase|
-          version|section|chapter|table|figure|issue|pr|gh|jira|task|item|option|type|mode|tier|stage|day|week|month|q|fy|
-          page|line|col|row|user|admin|test|server|host|db|node|worker|prod|dev|app)[-_.]?\d[\w.+-]{0,7}
+        \d+-[a-z]+|v?\d+(?:[.,:/-]\d+)*(?:[a-z%]{0,3}|-?(?:alpha|beta|rc|dev|pre)[.-]?\d*)  # versions, dates, sizes
+        |(?:oauth|sha|md|base|utf|argon|pbkdf|bcrypt|scrypt|rfc|http|ipv|web|aes|rsa|hmac|hs|rs|es|ps|ed|pkcs|tls|ssl|ssh|
+          gpt|claude|llama|cl|ec|utf|iso|cve|node|python|py|java|php|es|ecma|win|level|step|part|phase|
+          version|section|chapter|table|figure|issue|pr|gh|jira|task|item|option|type|mode|tier|stage|day|week|month|fy|
+          page|line|col|row)[-_.]?\d[\w.+-]{0,7}
+        |[a-z]\d{0,4}[-_.]?\d{1,4}(?:[-_.]\w{1,5})?[a-z]{0,2}
         |\d{1,4}(?:st|nd|rd|th|x|k|m|g|s|ms|kb|mb|gb|px|am|pm|h|d)
         |\d[a-z]{1,3}|[a-z]+/[a-z0-9]+|[a-z]+\d?(?:/[a-z]+\d?)+
         |[\w.+-]+@[\w-]+(?:\.[\w-]+)+                          # a mail address
@@ -61,6 +62,14 @@ _TERM = re.compile(
     )$""",
     re.X | re.I,
 )
+
+# Names with a number. Anybody's server, but also anybody's password: only a sentence makes terms of them.
+_NUMBERED = re.compile(r"(?i)(?:user|admin|test|server|host|db|node|worker|prod|dev|app)[-_.]?\d[\w.+-]{0,7}$")
+# Members of modules whose names end in digits, against `maple.winter77`.
+_NUMBERED_MEMBER = re.compile(
+    r"(?i)(?:sha|base|utf|u?int|float|complex|md|aes|hs|rs|es|ps|oauth|ed|http|ipv|[a-z])[-_]?\d+$"
+)
+_NESTS = {")": "(", "]": "[", "}": "{"}
 
 
 def without_markers(text: str) -> str:
@@ -71,7 +80,7 @@ def without_markers(text: str) -> str:
 def is_placeholder(text: str) -> bool:
     """A reference to a secret, a blank to be filled in, or a word that says what belongs there."""
     if _REFERENCE.match(text) or _FILLER.search(text):
-        return True
+        return not is_scramble(text)
     words = [word.lower() for word in _WORDS.findall(text)]
     return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 3) for word in words)
 
@@ -82,9 +91,38 @@ def is_blank(text: str) -> bool:
     return len(text) - len(rest) >= 8 and len(rest) <= 16
 
 
+def is_scramble(text: str) -> bool:
+    """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
+    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "\\d" in text:
+        return False
+    if len(text) >= 40 and text.isalnum():
+        return looks_random(text) and len(set(text)) >= 12
+    kinds = {c for c in text if not c.isalnum() and c.isascii()}
+    if len(text) < 16 or len(kinds) < 6:
+        return False
+    mixed = any(c.isdigit() for c in text) and any(c.islower() for c in text) and any(c.isupper() for c in text)
+    return (len(text) >= 32 and mixed) or not _nests(text)
+
+
+def _nests(text: str) -> bool:
+    """Every bracket is closed by its like."""
+    depth: list[str] = []
+    for c in text:
+        if c in "([{":
+            depth.append(c)
+        elif c in ")]}" and (not depth or depth.pop() != _NESTS[c]):
+            return False
+    return not depth
+
+
 def is_code(text: str) -> bool:
     """An unquoted value that is an expression, not a literal."""
-    return bool(_CALL.match(text) or (_DOTTED.match(text) and word_share(text) > 0.5))
+    if _CALL.match(text):
+        return not is_scramble(text)
+    if not _DOTTED.match(text) or word_share(text) <= 0.5:
+        return False
+    last = text.rsplit(".", 1)[-1]
+    return not (text.count(".") == 1 and re.search(r"[A-Za-z]{3}\d{2,6}$", last) and not _NUMBERED_MEMBER.match(last))
 
 
 def is_location(text: str) -> bool:
@@ -94,9 +132,25 @@ def is_location(text: str) -> bool:
     return False
 
 
-def is_term(text: str) -> bool:
+def is_technical(text: str) -> bool:
     """A version, date, size, address or technical word with a number in it: `oauth2`, `SHA-256`, `3.11.4`, `10MB`."""
-    return bool(_TERM.match(text))
+    if not _TERM.match(text):
+        return False
+    if "/" in text:
+        last = text.rsplit("/", 1)[-1]
+        return not (_is_mixed(last) or (len(text) >= 20 and looks_random(text)))
+    return True
+
+
+def _is_mixed(text: str) -> bool:
+    """Both letter cases and a digit, six characters or more."""
+    kinds = any(c.islower() for c in text) and any(c.isupper() for c in text) and any(c.isdigit() for c in text)
+    return kinds and len(text) >= 6
+
+
+def is_term(text: str) -> bool:
+    """Technical, or a name with a number: `server12`."""
+    return is_technical(text) or bool(_NUMBERED.match(text))
 
 
 def is_random_value(text: str) -> bool:

@@ -18,6 +18,31 @@ def _mixed(text: str) -> bool:
 
 RULES = (
     Rule(
+        "zoho-token",
+        token(r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}\b"),
+        trigger=r"\b1000\.[a-f0-9]{8}",
+        examples=("1000.⟨h32⟩.⟨h32⟩",),
+        near_misses=("1000.50 euros",),
+    ),
+    Rule(
+        "salesforce-session",
+        token(r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{40,}"),
+        trigger=r"\b00D[A-Za-z0-9]{12,15}!",
+        examples=("00D⟨w12⟩!AQ⟨w90⟩",),
+    ),
+    Rule(
+        "roblox-cookie",
+        r"_\|WARNING:-DO-NOT-SHARE-THIS[^|\n]{0,200}\|_([A-Fa-f0-9]{60,})",
+        trigger=r"_\|WARNING:-DO-NOT-SHARE-THIS",
+        examples=("_|WARNING:-DO-NOT-SHARE-THIS.--|_⟨H200⟩",),
+    ),
+    Rule(
+        "bitwarden-token",
+        r"\b(0\.[0-9a-f]{8}-[0-9a-f\-]{27}\.[A-Za-z0-9]{30}:[A-Za-z0-9+/=]{20,24})",
+        trigger=r"\b0\.[0-9a-f]{8}-",
+        examples=("0.⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩.⟨w30⟩:⟨b22⟩==",),
+    ),
+    Rule(
         "sourcegraph-token",
         token(r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}\b|slk_[a-f0-9]{64}\b"),
         examples=("sgp_⟨h16⟩_⟨h40⟩", "sgp_⟨h40⟩", "slk_⟨h64⟩"),
