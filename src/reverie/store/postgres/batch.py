@@ -21,7 +21,7 @@ from reverie.store.rows import positions_of
 
 Row = tuple[Any, ...]
 Work = list[dict[bytes, list[Row]] | tuple[bytes, Any]]
-"""What waits, in order: groups of new rows, and single statements."""
+"""What waits, in order: groups of rows by the statement they are for, and single statements."""
 
 
 class Tenant:
@@ -116,19 +116,25 @@ def send_all(connection: Connection, work: Work) -> None:
             connection.execute(*item)
             continue
         for sql, rows in item.items():
-            _insert(connection, sql, rows)
+            _send(connection, sql, rows)
 
 
-def _insert(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
-    """Insert rows in one statement, a column to an array: a statement with a place for every value would have to be
-    taken apart anew every time, which cost half of the processor time of a batch."""
+def _send(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
+    """Do the same for many rows in one statement, a column to an array: a statement with a place for every value would
+    have to be taken apart anew every time, which cost half of the processor time of a batch."""
     if len(rows) == 1:
         connection.execute(sql, rows[0])
         return
     columns = list(zip(*rows, strict=True))
+    if sql in _MANY:
+        connection.execute(_MANY[sql], [array(column) for column in columns])
+        return
     same = tuple([column.count(column[0]) == len(column) for column in columns])
     alike = [column[0] for column, one in zip(columns, same, strict=True) if one]
     connection.execute(_many(sql, same), [*alike, *(array(c) for c, one in zip(columns, same, strict=True) if not one)])
+
+
+_MANY = {SQL[name]: SQL[f"{name}_many"] for name in ("change", "drop_recall")}
 
 
 @lru_cache(maxsize=256)

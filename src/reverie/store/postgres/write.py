@@ -11,7 +11,7 @@ from reverie.core.entry import READABLE as READABLE_STATES
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
-from reverie.core.query import Head
+from reverie.core.query import Filter, Head
 from reverie.store.index import IndexCache
 from reverie.store.postgres.batch import Batch, Row, Work, merge
 from reverie.store.postgres.read import PostgresReadTx
@@ -40,6 +40,10 @@ class PostgresWriteTx(PostgresReadTx):
         self.saved = False
         """Whether work of this body is in the database."""
         self._arrows = 0
+        self._read: dict[str, Entry] = {}
+        """Entries of the bound ref as they are now. Nobody else changes them: this transaction holds the head."""
+        self._changed: set[int] = set()
+        """Positions of the entries whose change waits: a statement changes each of its entries once."""
 
     def _fetch(self, sql: bytes, bound: Any) -> list[Row]:
         """Rows as of everything written so far."""
@@ -159,7 +163,15 @@ class PostgresWriteTx(PostgresReadTx):
         self._add("add_recall", row)
         return entry
 
+    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
+        found = super().at(positions, where)
+        self._read.update((entry.id, entry) for entry in found.values())
+        return found
+
     def _stored(self, entry_id: str) -> Entry:
+        known = self._read.get(entry_id)
+        if known is not None:
+            return known
         rows = self._fetch(SQL["get_any"], (self._tenant, self._ref, short_id(entry_id)))
         if not rows:
             raise NotFound("This memory has no entry of that id.")
@@ -221,11 +233,16 @@ class PostgresWriteTx(PostgresReadTx):
             self._tenant,
             after.position,
         )
-        self._later("change", bound)
+        if before.position in self._changed:
+            self._own.append({})
+            self._changed.clear()
+        self._changed.add(before.position)
+        self._add("change", bound)
+        self._read[entry_id] = after
         return after
 
     def _drop_recall(self, entry: Entry) -> None:
-        self._later("drop_recall", (self._tenant, entry.ref, entry.position))
+        self._add("drop_recall", (self._tenant, entry.ref, entry.position))
 
     def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         """What is None stays as it was."""
@@ -249,6 +266,7 @@ class PostgresWriteTx(PostgresReadTx):
         tags = encode(list(entry.tags)) if entry.tags else "[]"
         bound = (entry.content, tags, entry.subject, attributes, before.version + 1, self._tenant, before.position)
         self._later("rewrite", bound)
+        self._read.pop(entry.id, None)
         self._held.bytes += len(entry.content.encode()) - before.byte_size
         for tag in before.tags:
             self._later("drop_tag", (self._tenant, before.ref, tag, before.position))
@@ -268,6 +286,7 @@ class PostgresWriteTx(PostgresReadTx):
             self._later("drop_tag", (self._tenant, entry.ref, tag, entry.position))
         self._later("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": short_id(entry.id)})
         self._later("purge", (seq, self.now, self._tenant, entry.position))
+        self._read.pop(entry_id, None)
         self._drop_recall(entry)
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
