@@ -15,12 +15,12 @@ thread never does the work itself: another thread does, which finishes it whoeve
 
 from __future__ import annotations
 
+import queue
 import random
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from psycopg.pq import TransactionStatus
@@ -67,6 +67,20 @@ class _Job:
         return self.result
 
 
+class _Errand:
+    """A write of the main thread, done by another. The lock is one that Control-C cannot tear: no Event, no Future."""
+
+    __slots__ = ("body", "done", "error", "result", "scope")
+
+    def __init__(self, scope: Scope, body: Callable[[Any], Any]) -> None:
+        self.scope = scope
+        self.body = body
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+
 class _Lane:
     """The writers of one tenant in this process. One of them leads: it does the work of all who wait."""
 
@@ -97,21 +111,35 @@ class Writer:
         self._lanes: dict[str, _Lane] = {}
         self._inside: set[int] = set()
         """Threads that run bodies."""
-        self._hand = ThreadPoolExecutor(1, thread_name_prefix="reverie-writer")
-        """Writes for the main thread."""
         self._closed = False
+        self._errands: queue.SimpleQueue[_Errand | None] = queue.SimpleQueue()
+        self._closing = threading.Lock()
+        self._hand = threading.Thread(target=self._run_errands, name="reverie-writer", daemon=True)
+        self._hand.start()
 
     def submit(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
         """Run `body` in a transaction and return its result once that is durable."""
         if threading.get_ident() in self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
         if threading.current_thread() is threading.main_thread():
-            try:
-                written = self._hand.submit(self._submit, scope, body)
-            except RuntimeError:  # closed, or Python itself is ending: then nobody else writes
-                return self._submit(scope, body)
-            return written.result()
+            errand = _Errand(scope, body)
+            with self._closing:
+                if self._closed:
+                    raise StoreUnavailable("The store is closed.")
+                self._errands.put(errand)
+            errand.done.acquire()
+            if errand.error is not None:
+                raise errand.error
+            return errand.result
         return self._submit(scope, body)
+
+    def _run_errands(self) -> None:
+        while (errand := self._errands.get()) is not None:
+            try:
+                errand.result = self._submit(errand.scope, errand.body)
+            except BaseException as fault:
+                errand.error = fault
+            errand.done.release()
 
     def _submit(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
         job = _Job(scope, body)
@@ -145,9 +173,10 @@ class Writer:
 
     def close(self) -> None:
         """Take no more, and finish what was accepted."""
-        with self._lock:
+        with self._closing, self._lock:
             self._closed = True
-        self._hand.shutdown()
+            self._errands.put(None)
+        self._hand.join(60)
         with self._lock:
             self._lock.wait_for(lambda: not self._lanes, timeout=60)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 import apsw
@@ -55,6 +56,25 @@ class _Job:
         return self.result
 
 
+class _Bell:
+    """Wakes the writer's thread, if only once for many calls.
+
+    Not an Event: that is written in Python, and Control-C inside it left its lock taken, and every writer waiting, for
+    ever. A lock of the interpreter is taken and released in one instruction.
+    """
+
+    def __init__(self) -> None:
+        self._silent = threading.Lock()
+        self._silent.acquire()
+
+    def ring(self) -> None:
+        with suppress(RuntimeError):  # it rings already
+            self._silent.release()
+
+    def wait(self, seconds: float | None = None) -> None:
+        self._silent.acquire(timeout=-1 if seconds is None else seconds)
+
+
 class Writer:
     """Owns the writing connection. Every write of this process goes through it."""
 
@@ -67,7 +87,7 @@ class Writer:
         self._inside: int | None = None
         """The thread that does."""
         self._queue: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._called = threading.Event()
+        self._bell = _Bell()
         self._crowded = False
         """Whether the last commit was for several: then it pays to wait for the next one together."""
         self._closing = threading.Lock()
@@ -94,13 +114,13 @@ class Writer:
                     raise StoreUnavailable("The store is closed.")
                 self._work([job])
             if self._scrub_owed:
-                self._called.set()
+                self._bell.ring()
             return job.outcome()
         with self._closing:
             if self._closed:
                 raise StoreUnavailable("The store is closed.")
             self._queue.put(job)
-        self._called.set()
+        self._bell.ring()
         return job.wait()
 
     def close(self) -> None:
@@ -109,13 +129,12 @@ class Writer:
             if self._closed:
                 return
             self._closed = True
-        self._called.set()
+        self._bell.ring()
         self._thread.join()
 
     def _run(self) -> None:
         while True:
-            self._called.wait(SCRUB_AGAIN_SECONDS if self._scrub_owed else None)
-            self._called.clear()
+            self._bell.wait(SCRUB_AGAIN_SECONDS if self._scrub_owed else None)
             with self._turn:
                 closed = self._closed  # looked at before the queue: what was accepted until then is in it
                 jobs = self._take()
@@ -127,7 +146,7 @@ class Writer:
             for job in jobs:
                 job.finish()
             if len(jobs) == MOST_IN_A_BATCH:
-                self._called.set()  # there may be more
+                self._bell.ring()  # there may be more
             elif closed:
                 return
 
