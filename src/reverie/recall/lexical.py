@@ -99,7 +99,7 @@ class _Told(dict[str, tuple[str, ...]]):
     def __missing__(self, word: str) -> tuple[str, ...]:
         if word.isascii() and word.isalnum() and (word.islower() or word.isdigit()):
             term = word[:MAX_TERM_LENGTH]
-            found: tuple[str, ...] = () if word in STOP_WORDS else (stem(term),)
+            found: tuple[str, ...] = () if word in STOP_WORDS else (term if term.isdigit() else stem(term),)
         else:
             found = tuple(term for term, stopped in _compute(word) if not stopped)
         if len(word) <= MAX_TERM_LENGTH:

@@ -85,11 +85,18 @@ class StaticEmbedder:
 
     def _sums(self, rows: list[list[int]]) -> NDArray[np.int32]:
         """The sum of each text's rows, exact."""
-        sums = np.zeros((len(rows), DIMENSIONS), dtype=np.int32)
-        for index, own in enumerate(rows):
-            for at in range(0, len(own), _SEGMENT):
-                sums[index] += np.add.reduce(self._table.take(own[at : at + _SEGMENT], axis=0), axis=0, dtype=np.int16)
-        return sums
+        take, add = self._table.take, np.add.reduce
+        sums = [
+            add(take(own, axis=0), axis=0, dtype=np.int16) if 0 < len(own) <= _SEGMENT else self._long_sum(own)
+            for own in rows
+        ]
+        return np.array(sums, dtype=np.int32)
+
+    def _long_sum(self, own: list[int]) -> NDArray[np.int32]:
+        total = np.zeros(DIMENSIONS, dtype=np.int32)
+        for at in range(0, len(own), _SEGMENT):
+            total += np.add.reduce(self._table.take(own[at : at + _SEGMENT], axis=0), axis=0, dtype=np.int16)
+        return total
 
 
 def _to_int8(sums: NDArray[np.int32]) -> NDArray[np.int8]:

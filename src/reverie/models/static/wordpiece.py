@@ -7,6 +7,7 @@ into the longest pieces the vocabulary has.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import chain
@@ -19,6 +20,10 @@ CACHED_LENGTH = 64
 
 LONGEST_WORD = 100
 """A longer word has no pieces at all, as in BERT."""
+
+
+_ASCII = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+"""What `_words` makes of printable ASCII: runs of letters and digits, and every mark alone."""
 
 
 class WordPiece:
@@ -87,12 +92,9 @@ class _Cache(dict[str, tuple[int, ...]]):
 
 def _words(chunk: str) -> list[str]:
     """Lower-cased words without accents; every punctuation mark and CJK character is a word of its own."""
-    if chunk.isascii():
-        if chunk.isalnum():
-            return [chunk.lower()]
-        cleaned = chunk.lower()
-    else:
-        cleaned = unicodedata.normalize("NFD", chunk.lower())
+    if chunk.isascii() and chunk.isprintable():
+        return [chunk.lower()] if chunk.isalnum() else _ASCII.findall(chunk.lower())
+    cleaned = unicodedata.normalize("NFD", chunk.lower())
     words: list[str] = []
     word = ""
     for character in cleaned:
