@@ -185,16 +185,17 @@ SELECT ref, count(*) FROM reverie.entry WHERE tenant = %s AND gone_seq IS NULL A
 AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref ORDER BY ref
 
 -- name: pick
--- Entries at the given positions that match.
+-- Entries at the given positions that match. `ref || ''` and `gone_seq + 0` keep the planner from the indexes of these:
+-- without statistics, right after a load, it would read the whole memory by them.
 SELECT {columns} FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
-AND {filter}
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
+AND e.gone_seq + 0 IS NULL AND {filter}
 
 -- name: pick_briefs
 -- The same in brief.
 SELECT {brief} FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s AND e.gone_seq IS NULL
-AND {filter}
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
+AND e.gone_seq + 0 IS NULL AND {filter}
 
 -- name: around
 -- The readable entries before and after each position in its ref, by time and then by insertion, nearest first.
@@ -206,7 +207,7 @@ SELECT e.n,
    AND (a.created_at, a.n) > (e.created_at, e.n) AND a.state <> 'draft'
    AND (a.expires_at IS NULL OR a.expires_at > %(now)s) ORDER BY a.created_at, a.n LIMIT %(steps)s)
 FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref = %(ref)s
+WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
 
 -- name: index_rows
 -- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
