@@ -107,10 +107,12 @@ class Redactor:
 
     @cached_property
     def _filter(self) -> Filter:
-        groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [])
+        groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [], [])
         for index, trigger in enumerate(self._triggers):
             rule = self._rules[index] if index < len(self._rules) else None
             group = 0 if rule and rule.is_token else 1 if rule and rule.generic else 2
+            if rule and rule.apart:
+                group = 3
             groups[group].append((index, trigger))
         return Filter(groups)
 

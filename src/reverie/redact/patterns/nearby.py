@@ -90,6 +90,7 @@ RULES = (
         trigger=rf"(?i:{_CONTEXT})[^\n]*{_MIXED}|{_MIXED}[^\n]*(?i:{_CONTEXT})",
         refine=_nearby,
         generic=True,
+        apart=True,
         examples=(
             "its ⟨l4⟩7⟨l4⟩42⟨l3⟩Bq (the root password i mean)",
             'child.sendline("Qz⟨l4⟩7⟨l4⟩42⟨l3⟩x")  # password',

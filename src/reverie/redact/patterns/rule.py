@@ -21,7 +21,8 @@ class Rule:
     `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
     is what the filter looks for, and must match wherever the pattern does; by default the beginning of the pattern.
     `locate` replaces the pattern for secrets that span lines. A `generic` rule gives way to a specific one where both
-    match.
+    match. The filter compiles one that stands `apart` by itself: what its trigger keeps in mind for the rest of a line
+    would double the states of all the others.
 
     `examples` must be redacted and `near_misses` left alone; the tests see to it. Both are templates: `⟨w20⟩` stands
     for twenty random characters of the class `w` (see `sample.py`), so that no file here holds anything that looks
@@ -37,6 +38,7 @@ class Rule:
     locate: Callable[[bytes], Iterable[Span]] | None = None
     trigger: str = ""
     generic: bool = False
+    apart: bool = False
 
     def __post_init__(self) -> None:
         if not self.trigger:
