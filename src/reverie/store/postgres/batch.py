@@ -126,15 +126,16 @@ def _send(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
         connection.execute(sql, rows[0])
         return
     columns = list(zip(*rows, strict=True))
-    if sql in _MANY:
-        connection.execute(_MANY[sql], [array(column) for column in columns])
+    if sql == SQL["change"]:
+        connection.execute(SQL["change_many"], [*map(array, columns), columns[10][0], array(columns[11])])
+        return
+    if sql == SQL["drop_recall"]:
+        bound = (columns[0][0], array(sorted(set(columns[1]))), array(columns[2]))
+        connection.execute(SQL["drop_recall_many"], bound)
         return
     same = tuple([column.count(column[0]) == len(column) for column in columns])
     alike = [column[0] for column, one in zip(columns, same, strict=True) if one]
     connection.execute(_many(sql, same), [*alike, *(array(c) for c, one in zip(columns, same, strict=True) if not one)])
-
-
-_MANY = {SQL[name]: SQL[f"{name}_many"] for name in ("change", "drop_recall")}
 
 
 @lru_cache(maxsize=256)

@@ -264,9 +264,8 @@ model = coalesce(excluded.model, r.model), vector = coalesce(excluded.vector, r.
 DELETE FROM reverie.recall WHERE tenant = %s AND ref = %s AND n = %s
 
 -- name: drop_recall_many
--- The same for several entries, a column to an array.
-DELETE FROM reverie.recall AS r USING unnest(%s::integer[], %s::text[], %s::bigint[]) AS u (tenant, ref, n)
-WHERE r.tenant = u.tenant AND r.ref = u.ref AND r.n = u.n
+-- The same for several entries. No two of a tenant have one position.
+DELETE FROM reverie.recall WHERE tenant = %s AND ref = ANY(%s::text[]) AND n = ANY(%s::bigint[])
 
 -- name: add_tag
 -- Tag an entry.
@@ -283,14 +282,15 @@ version = %s, gone_seq = %s, gone_at = CASE WHEN %s THEN NULL ELSE coalesce(%s, 
 WHERE tenant = %s AND n = %s
 
 -- name: change_many
--- The same for several entries, a column to an array.
+-- The same for several entries, a column to an array. They are named once more, so that they are found by the primary
+-- key: of a join alone the planner may make a sweep through the table.
 UPDATE reverie.entry AS e SET state = u.state, archived = u.archived, pinned = u.pinned, held = u.held,
 attributes = u.attributes, expires_at = u.expires_at, version = u.version, gone_seq = u.gone_seq,
 gone_at = CASE WHEN u.back THEN NULL ELSE coalesce(u.gone_at, e.gone_at) END
 FROM unnest(%s::text[], %s::boolean[], %s::boolean[], %s::boolean[], %s::text[], %s::bigint[], %s::bigint[],
   %s::bigint[], %s::boolean[], %s::bigint[], %s::integer[], %s::bigint[])
 AS u (state, archived, pinned, held, attributes, expires_at, version, gone_seq, back, gone_at, tenant, n)
-WHERE e.tenant = u.tenant AND e.n = u.n
+WHERE e.tenant = %s AND e.n = ANY(%s::bigint[]) AND e.n = u.n
 
 -- name: rewrite
 -- Replace the text of an entry by a more redacted one.

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from reverie.core.entry import READABLE as READABLE_STATES
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Filter, Head
+from reverie.store.change import change as decide
 from reverie.store.index import IndexCache
 from reverie.store.postgres.batch import Batch, Row, Work, merge
 from reverie.store.postgres.read import PostgresReadTx
@@ -192,32 +192,23 @@ class PostgresWriteTx(PostgresReadTx):
     ) -> Entry:
         self._logged(seq)
         before = self._stored(entry_id)
-        if before.state is EntryState.ERASED:
-            raise NotFound("The text of this entry was destroyed.")
-        if expected is not None and expected != before.version:
-            raise Conflict(details={"expected": expected, "current": before.version})
-        after = msgspec.structs.replace(
+        made = decide(
             before,
-            state=before.state if state is None else state,
-            archived=before.archived if archived is None else archived,
-            pinned=before.pinned if pinned is None else pinned,
-            held=before.held if held is None else held,
-            attributes=before.attributes if attributes is None else attributes,
-            expires_at=before.expires_at if expires_at is None else expires_at,
-            version=before.version + 1,
+            seq=seq,
+            expected=expected,
+            state=state,
+            archived=archived,
+            pinned=pinned,
+            held=held,
+            attributes=attributes,
+            expires_at=expires_at,
         )
-        readable = not after.archived and (after.state in READABLE_STATES or after.state is EntryState.DRAFT)
-        if before.state is EntryState.DRAFT and after.state is not EntryState.DRAFT:
-            # nobody but its author could read it until now: reads as of before must not begin to show it
-            self._later("add_absence", (self._tenant, before.position, before.born_seq, seq))
-        moved = (after.state, after.archived) != (before.state, before.archived)
-        if readable:
-            if before.gone_seq is not None:
-                self._later("add_absence", (self._tenant, before.position, before.gone_seq, seq))
-                self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
-            after = msgspec.structs.replace(after, gone_seq=None)
-        elif before.gone_seq is None:
-            after = msgspec.structs.replace(after, gone_seq=seq)
+        after = made.after
+        for since in made.absences:
+            self._later("add_absence", (self._tenant, before.position, since, seq))
+        if made.returns:
+            self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
+        if made.leaves:
             self._drop_recall(before)
         bound = (
             after.state.value,
@@ -229,7 +220,7 @@ class PostgresWriteTx(PostgresReadTx):
             after.version,
             after.gone_seq,
             after.gone_seq is None,
-            self.now if moved else None,
+            self.now if made.moved else None,
             self._tenant,
             after.position,
         )

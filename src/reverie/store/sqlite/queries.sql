@@ -201,6 +201,11 @@ UPDATE tenant SET wake_at = :at WHERE n = :tenant AND (wake_at IS NULL OR wake_a
 -- Have a tenant looked at then and not earlier.
 UPDATE tenant SET wake_at = :at WHERE n = :tenant AND wake_at IS NOT :at
 
+-- name: tenant_to_write
+-- The same, and the last position used in its range of 2^40.
+SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq,
+(SELECT max(e.n) FROM entry AS e WHERE e.n > (t.n - 1) << 40 AND e.n <= t.n << 40) FROM tenant AS t WHERE name = ?
+
 -- name: tenants
 -- Every tenant.
 SELECT name FROM tenant ORDER BY name
@@ -217,10 +222,6 @@ VALUES (?, ?, 0, 0, ?, 0, 0, 0, ?)
 -- name: set_head
 -- Move the tip of a tenant's log.
 UPDATE tenant SET seq = ?, epoch = ?, hash = ?, entries = ?, bytes = ?, rules_seq = ? WHERE n = ?
-
--- name: last_position
--- The highest position used in a tenant's range.
-SELECT max(n) FROM entry WHERE n > ? AND n <= ?
 
 -- name: add_event
 -- Append to the log.

@@ -15,11 +15,11 @@ from typing import Any
 import apsw
 import msgspec
 
-from reverie.core.entry import READABLE as READABLE_STATES
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data, genesis
 from reverie.core.query import Head
+from reverie.store.change import change as decide
 from reverie.store.index import IndexCache
 from reverie.store.rows import encode, positions_of, to_document, to_entry, to_row
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
@@ -33,10 +33,10 @@ class _Tenant:
 
     __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "position", "rules_seq", "seq", "written")
 
-    def __init__(self, row: Sequence[Any], position: int) -> None:
+    def __init__(self, row: Sequence[Any]) -> None:
         self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
         self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
-        self.position = position
+        self.position = positions_of(self.n)[0] if row[8] is None else row[8]
         self.written = self.state()
 
     def state(self) -> Head:
@@ -50,11 +50,12 @@ class _Tenant:
 class Batch:
     """One SQLite transaction and what waits to be inserted into it."""
 
-    def __init__(self, db: apsw.Connection, now: int) -> None:
+    def __init__(self, db: apsw.Connection, now: int, models: Mapping[str, int]) -> None:
         self.db = db
         self.now = now
         self.tenants: dict[str, _Tenant] = {}
-        self.models: dict[str, int] = {}
+        self.models = dict(models)
+        """Numbers of embedding models; those it was given are committed."""
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
         self.new_ids: set[tuple[int, str, str]] = set()
         self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
@@ -66,12 +67,10 @@ class Batch:
     def tenant(self, name: str) -> _Tenant | None:
         held = self.tenants.get(name)
         if held is None:
-            row = self.db.execute(QUERIES["tenant"], (name,)).fetchone()
+            row = self.db.execute(QUERIES["tenant_to_write"], (name,)).fetchone()
             if row is None:
                 return None
-            first, last = positions_of(row[0])
-            position = self.db.execute(QUERIES["last_position"], (first, last)).get
-            held = self.tenants[name] = _Tenant(row, first if position is None else position)
+            held = self.tenants[name] = _Tenant(row)
         return held
 
     def make_tenant(self, name: str) -> _Tenant:
@@ -314,33 +313,24 @@ class SqliteWriteTx(SqliteReadTx):
     ) -> Entry:
         self._logged(seq)
         before = self._stored(entry_id)
-        if before.state is EntryState.ERASED:
-            raise NotFound("The text of this entry was destroyed.")
-        if expected is not None and expected != before.version:
-            raise Conflict(details={"expected": expected, "current": before.version})
-        after = msgspec.structs.replace(
+        made = decide(
             before,
-            state=before.state if state is None else state,
-            archived=before.archived if archived is None else archived,
-            pinned=before.pinned if pinned is None else pinned,
-            held=before.held if held is None else held,
-            attributes=before.attributes if attributes is None else attributes,
-            expires_at=before.expires_at if expires_at is None else expires_at,
-            version=before.version + 1,
+            seq=seq,
+            expected=expected,
+            state=state,
+            archived=archived,
+            pinned=pinned,
+            held=held,
+            attributes=attributes,
+            expires_at=expires_at,
         )
-        readable = not after.archived and (after.state in READABLE_STATES or after.state is EntryState.DRAFT)
+        after = made.after
         db = self._changing()
-        if before.state is EntryState.DRAFT and after.state is not EntryState.DRAFT:
-            # nobody but its author could read it until now: reads as of before must not begin to show it
-            db.execute(QUERIES["add_absence"], (self._tenant, before.position, before.born_seq, seq))
-        moved = (after.state, after.archived) != (before.state, before.archived)
-        if readable:
-            if before.gone_seq is not None:
-                db.execute(QUERIES["add_absence"], (self._tenant, before.position, before.gone_seq, seq))
-                self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
-            after = msgspec.structs.replace(after, gone_seq=None)
-        elif before.gone_seq is None:
-            after = msgspec.structs.replace(after, gone_seq=seq)
+        for since in made.absences:
+            db.execute(QUERIES["add_absence"], (self._tenant, before.position, since, seq))
+        if made.returns:
+            self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
+        if made.leaves:
             self._drop_recall(before)
         bound = (
             after.state.value,
@@ -352,7 +342,7 @@ class SqliteWriteTx(SqliteReadTx):
             after.version,
             after.gone_seq,
             after.gone_seq,
-            self.now if moved else None,
+            self.now if made.moved else None,
             after.position,
             self._tenant,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -92,6 +92,8 @@ class Writer:
         """Whether the last commit was for several: then it pays to wait for the next one together."""
         self._closing = threading.Lock()
         self._closed = False
+        self._models: Mapping[str, int] = {}
+        """Numbers of embedding models seen by commits. They never change."""
         self._scrub_owed = False
         self._wipe_next = 0
         """The page at which the wiping goes on."""
@@ -187,7 +189,7 @@ class Writer:
             if self._db.in_transaction:  # a rollback that failed
                 self._db.execute("ROLLBACK")
             self._db.execute("BEGIN IMMEDIATE")
-            batch = Batch(self._db, self._clock.now())
+            batch = Batch(self._db, self._clock.now(), self._models)
             for job in jobs:
                 self._run_body(batch, job)
             batch.flush()
@@ -201,6 +203,7 @@ class Writer:
             except apsw.Error:
                 pass  # tried again before the next transaction
             return fault
+        self._models = batch.models
         return None
 
     def _run_body(self, batch: Batch, job: _Job) -> None:

@@ -48,7 +48,7 @@ FOUND_BY = {
     "documents": ["(tenant=? AND space=? AND key>?)"],
     "answer": ["PRIMARY KEY (tenant=? AND key=?)"],
     "tenant": ["(name=?)"],
-    "last_position": ["INTEGER PRIMARY KEY (rowid"],
+    "tenant_to_write": ["(name=?)", "SEARCH e USING INTEGER PRIMARY KEY (rowid"],
     "key": ["PRIMARY KEY (id=?)"],
 }
 SMALL = {"tenants", "keys", "refs"}
