@@ -88,7 +88,7 @@ def _reading(children: dict[str, Child], results: Results, memory: Path, size: i
         if peer in WRITE_ONLY:
             continue
         _say(f"{size} entries, {peer}")
-        seconds = 240 if size == 10_000 else 180  # who is slow with the first is not waited for with the rest
+        seconds = 240 if size == 10_000 else 300  # who is slow with the first is not waited for with the rest
         loaded = child.ask("load", folder=str(memory / peer), entries=size, seconds=seconds)
         if "error" in loaded or loaded["entries"] < size:
             why = loaded.get("error") or f"only {loaded['entries']:,} entries loaded in the time given"
