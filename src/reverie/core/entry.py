@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct, field
@@ -44,7 +45,12 @@ def valid_ref(ref: str) -> bool:
     name of a provider window.
     """
     check_namespace(ref)
-    if not isinstance(ref, str) or not _REF.fullmatch(ref):
+    return isinstance(ref, str) and len(ref) <= MAX_REF_LENGTH and _names_a_memory(ref)
+
+
+@lru_cache(maxsize=1024)
+def _names_a_memory(ref: str) -> bool:
+    if not _REF.fullmatch(ref):
         return False
     path = ref.replace("://", "/", 1) if "://" in ref else ref
     return all(segment not in ("", ".", "..") for segment in path.split("/"))

@@ -50,7 +50,7 @@ TABLES = (
     ENTRY,
     _table("absence", "n gone_seq", "back_seq", "n gone_seq back_seq"),
     _table("link", "n", "note", "ref from_id type to_id note n"),
-    _table("recall", "ref n", "seq", "ref n seq again words model vector"),
+    _table("recall", "n", "seq", "n ref seq again words model vector"),
     _table("document", "space key version", "seq", "space key version body meta updated_at seq"),
     _table("answer", "key", "until", "key digest answer until"),
 )

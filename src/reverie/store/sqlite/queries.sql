@@ -163,7 +163,15 @@ WHERE e.tenant = :tenant AND e.ref = :ref
 
 -- name: index_rows
 -- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
-SELECT n, words, vector FROM recall WHERE tenant = :tenant AND ref = :ref AND n > :after
+SELECT r.n, r.words, r.vector FROM entry AS e INDEXED BY entry_live CROSS JOIN recall AS r ON r.n = e.n
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.n > :after
+UNION ALL
+SELECT n, words, vector FROM recall INDEXED BY recall_again
+WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
+
+-- name: index_new
+-- The same, past the new rows of all the tenant's memories: a look at the end when those are few.
+SELECT n, words, vector FROM recall WHERE n > max(:after, :first) AND n <= :last AND tenant = :tenant AND ref = :ref
 UNION ALL
 SELECT n, words, vector FROM recall INDEXED BY recall_again
 WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
@@ -175,7 +183,7 @@ SELECT n FROM entry INDEXED BY entry_gone WHERE tenant = ? AND gone_seq > ? AND 
 -- name: index_state
 -- Readable entries, and those of them with a vector of a model.
 SELECT count(*), count(r.n) FROM entry AS e
-LEFT JOIN recall AS r ON r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n
+LEFT JOIN recall AS r ON r.n = e.n
 AND r.model = (SELECT k FROM model WHERE name = :model)
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND e.state <> 'draft'
 AND (e.expires_at IS NULL OR e.expires_at > :now)
@@ -183,7 +191,7 @@ AND (e.expires_at IS NULL OR e.expires_at > :now)
 -- name: unembedded
 -- Readable entries without a vector of a model.
 SELECT {columns} FROM entry AS e
-LEFT JOIN recall AS r ON r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n
+LEFT JOIN recall AS r ON r.n = e.n
 AND r.model = (SELECT k FROM model WHERE name = :model)
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND r.n IS NULL
 AND (e.expires_at IS NULL OR e.expires_at > :now)
@@ -225,8 +233,8 @@ UPDATE tenant SET seq = ?, epoch = ?, hash = ?, entries = ?, bytes = ?, rules_se
 
 -- name: add_event
 -- Append to the log.
-INSERT INTO event (tenant, seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data,
-prev_hash, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO event (n, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_entry
 -- Store an entry.
@@ -236,17 +244,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 
 -- name: add_recall
 -- What a new entry is found by.
-INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO recall (n, tenant, ref, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: set_recall
 -- Index an entry again; words or vector that are not given stay.
-INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (tenant, ref, n) DO UPDATE SET seq = excluded.seq, again = 1, words = coalesce(excluded.words, words),
+INSERT INTO recall (n, tenant, ref, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (n) DO UPDATE SET seq = excluded.seq, again = 1, words = coalesce(excluded.words, words),
 model = coalesce(excluded.model, model), vector = coalesce(excluded.vector, vector)
 
 -- name: drop_recall
 -- Take an entry out of the index.
-DELETE FROM recall WHERE tenant = ? AND ref = ? AND n = ?
+DELETE FROM recall WHERE n = ?
 
 -- name: add_tag
 -- Tag an entry.
@@ -307,17 +315,18 @@ WHERE tenant = ? AND ref = ? AND to_id = ? ORDER BY from_id, type
 
 -- name: read_log
 -- Events after a position.
-SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
-FROM event WHERE tenant = :tenant AND seq > :after AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
-ORDER BY seq LIMIT :limit
+SELECT n - :first, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM event WHERE n > :first + :after AND n <= :last
+AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
+ORDER BY n LIMIT :limit
 
 -- name: read_run
 -- Events that name a run. The index holds those events only.
-SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+SELECT n - :first, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
 FROM event INDEXED BY event_run
-WHERE tenant = :tenant AND iif(json_valid(data), json_extract(data, '$.run'), NULL) = :run
+WHERE iif(json_valid(data), json_extract(data, '$.run'), NULL) = :run AND n > :first AND n <= :last
   AND iif(json_valid(data), json_extract(data, '$.run'), NULL) IS NOT NULL
-ORDER BY seq LIMIT :limit OFFSET :skip
+ORDER BY n LIMIT :limit OFFSET :skip
 
 -- name: load
 -- A version of a document, the newest by default.

@@ -99,10 +99,10 @@ CREATE TABLE link (
 ) WITHOUT ROWID;
 CREATE INDEX link_to ON link (tenant, ref, to_id);
 
--- Append-only, hash-chained, without text. The triggers stop accidents; the chain shows the rest.
+-- Append-only, hash-chained, without text. The triggers stop accidents; the chain shows the rest. n: the position in the
+-- tenant's log, counted in a range of its own as positions of entries are.
 CREATE TABLE event (
-  tenant INTEGER NOT NULL,
-  seq INTEGER NOT NULL,
+  n INTEGER PRIMARY KEY,
   epoch INTEGER NOT NULL,
   at INTEGER NOT NULL,
   type TEXT NOT NULL,
@@ -114,9 +114,8 @@ CREATE TABLE event (
   task_id TEXT,
   data TEXT NOT NULL,
   prev_hash BLOB NOT NULL,
-  hash BLOB NOT NULL,
-  PRIMARY KEY (tenant, seq)
-) WITHOUT ROWID;
+  hash BLOB NOT NULL
+);
 CREATE TRIGGER event_is_final BEFORE UPDATE ON event BEGIN
   SELECT RAISE(ABORT, 'the event log is append-only');
 END;
@@ -161,21 +160,20 @@ CREATE TABLE lease (
 ) WITHOUT ROWID;
 
 -- The events of a run; most events name none. Damaged data must not hide from `audit verify` behind an error here.
-CREATE INDEX event_run ON event (tenant, iif(json_valid(data), json_extract(data, '$.run'), NULL), seq)
+CREATE INDEX event_run ON event (iif(json_valid(data), json_extract(data, '$.run'), NULL))
   WHERE iif(json_valid(data), json_extract(data, '$.run'), NULL) IS NOT NULL;
 
 -- What an entry is found by, in one row: its words, hashed under the tenant's key, and its vector (int8). seq: when it
 -- was indexed; again: whether that was later than when it was stored. Rows lie in the order of their entries, so that
 -- what came since can be read from the end; what was indexed again is found by the index.
 CREATE TABLE recall (
+  n INTEGER PRIMARY KEY,
   tenant INTEGER NOT NULL,
   ref TEXT NOT NULL,
-  n INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   again INTEGER NOT NULL,
   words BLOB,
   model INTEGER,
-  vector BLOB,
-  PRIMARY KEY (tenant, ref, n)
-) WITHOUT ROWID;
+  vector BLOB
+);
 CREATE INDEX recall_again ON recall (tenant, ref, seq) WHERE again;

@@ -9,11 +9,13 @@ from typing import Any
 import apsw
 import orjson
 
+from reverie.store.rows import positions_of
 from reverie.store.sqlite.faults import MOVED
 from reverie.store.sqlite.read import QUERIES
 from reverie.store.sqlite.write import insert_many
-from reverie.store.transfer import BOOLEANS, ENTRY, TABLES, Row, Table, TenantRow
+from reverie.store.transfer import BOOLEANS, ENTRY, EVENT, TABLES, Row, Table, TenantRow
 
+_RANGED = frozenset({"event", "entry", "absence", "recall"})
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
 
 
@@ -42,10 +44,7 @@ class SqliteTransfer:
     def counts(self, tenant: TenantRow) -> Mapping[str, int]:
         found = {}
         for table in TABLES:
-            found[table.name] = self._db.execute(
-                f"SELECT count(*) FROM {table.name} WHERE tenant = ?",
-                (tenant.n,),
-            ).get
+            found[table.name] = self._db.execute(f"SELECT count(*) FROM {table.name} WHERE {_own(tenant, table)}").get
         return found
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
@@ -58,23 +57,25 @@ class SqliteTransfer:
             yield _out(table, row)
 
     def _ordered(self, tenant: TenantRow, table: Table, columns: Sequence[str], after: Row | None) -> Iterator[Row]:
-        key = ", ".join(table.key)
+        key = ", ".join(_keys(table))
         beyond = f"AND ({key}) > ({', '.join('?' * len(table.key))})" if after else ""
-        sql = f"SELECT {_columns(columns)} FROM {table.name} WHERE tenant = ? {beyond} ORDER BY {key}"
+        own = _own(tenant, table)
+        sql = f"SELECT {_columns(tenant, table, columns)} FROM {table.name} WHERE {own} {beyond} ORDER BY {key}"
         db = self._readers.pop() if self._readers else self._connect()
         try:
-            yield from db.execute(sql, (tenant.n, *(after or ())))
+            yield from db.execute(sql, _within(tenant, table, after) if after else ())
         finally:
             self._readers.append(db)
 
     def rows(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> list[Row]:
-        key = ", ".join(table.key)
+        key = ", ".join(_keys(table))
         each = ", ".join(f"value ->> {at}" for at in range(len(table.key)))
         sql = (
-            f"SELECT {_columns(table.columns)} FROM {table.name} "
-            f"WHERE tenant = ? AND ({key}) IN (SELECT {each} FROM json_each(?))"
+            f"SELECT {_columns(tenant, table, table.columns)} FROM {table.name} "
+            f"WHERE {_own(tenant, table)} AND ({key}) IN (SELECT {each} FROM json_each(?))"
         )
-        return [_out(table, row) for row in self._db.execute(sql, (tenant.n, orjson.dumps(keys).decode()))]
+        wanted = orjson.dumps([_within(tenant, table, key) for key in keys]).decode()
+        return [_out(table, row) for row in self._db.execute(sql, (wanted,))]
 
     def make(self, tenant: TenantRow) -> None:
         with self._db:
@@ -87,10 +88,12 @@ class SqliteTransfer:
         with self._db:
             if table.name != "event":  # events never change, and a trigger keeps it so
                 self._drop(tenant, table, [table.key_of(row) for row in rows])
-            columns = ", ".join(("tenant", *table.columns))
-            marks = ", ".join("?" * (len(table.columns) + 1))
-            sql = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
-            insert_many(self._db, sql, [(tenant.n, *self._in(table, row)) for row in rows])
+            if table is EVENT:
+                columns, given = ("n", *table.columns[1:]), [_within(tenant, table, row) for row in rows]
+            else:
+                columns, given = ("tenant", *table.columns), [(tenant.n, *self._in(table, row)) for row in rows]
+            marks = ", ".join("?" * len(columns))
+            insert_many(self._db, f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", given)
             if table is ENTRY:
                 tags = [(tenant.n, row[1], tag, row[0]) for row in rows for tag in dict.fromkeys(orjson.loads(row[5]))]
                 insert_many(self._db, QUERIES["add_tag"], tags)
@@ -105,8 +108,7 @@ class SqliteTransfer:
                 for tag in orjson.loads(row[5]):
                     self._db.execute(QUERIES["drop_tag"], (tenant.n, row[1], tag, row[0]))
         same = " AND ".join(f"{name} = ?" for name in table.key)
-        sql = f"DELETE FROM {table.name} WHERE tenant = ? AND {same}"
-        self._db.executemany(sql, [(tenant.n, *key) for key in keys])
+        self._db.executemany(f"DELETE FROM {table.name} WHERE {_own(tenant, table)} AND {same}", keys)
 
     def set_head(self, tenant: TenantRow) -> None:
         head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq, tenant.n)
@@ -152,8 +154,26 @@ class SqliteTransfer:
         return (*row[:at], number, *row[at + 1 :])
 
 
-def _columns(names: Sequence[str]) -> str:
-    return ", ".join("(SELECT name FROM model WHERE k = model) AS model" if name == "model" else name for name in names)
+def _own(tenant: TenantRow, table: Table) -> str:
+    """The condition for a tenant's rows. Where they lie in the order of its range, the range."""
+    first, last = positions_of(tenant.n)
+    return f"n > {first} AND n <= {last}" if table.name in _RANGED else f"tenant = {tenant.n}"
+
+
+def _keys(table: Table) -> tuple[str, ...]:
+    return ("n",) if table is EVENT else table.key
+
+
+def _within(tenant: TenantRow, table: Table, row: Row) -> Row:
+    """A row, or a key, as stored: a log position is counted in the tenant's range."""
+    return (positions_of(tenant.n)[0] + row[0], *row[1:]) if table is EVENT else row
+
+
+def _columns(tenant: TenantRow, table: Table, names: Sequence[str]) -> str:
+    stored = {"model": "(SELECT name FROM model WHERE k = model) AS model"}
+    if table is EVENT:
+        stored["seq"] = f"n - {positions_of(tenant.n)[0]}"
+    return ", ".join(stored.get(name, name) for name in names)
 
 
 def _out(table: Table, row: Row) -> Row:

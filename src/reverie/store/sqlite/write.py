@@ -31,12 +31,25 @@ Vector = tuple[str, bytes]
 class _Tenant:
     """A tenant's head while a batch runs."""
 
-    __slots__ = ("bytes", "entries", "epoch", "hash", "log_key", "n", "position", "rules_seq", "seq", "written")
+    __slots__ = (
+        "bytes",
+        "entries",
+        "epoch",
+        "first",
+        "hash",
+        "log_key",
+        "n",
+        "position",
+        "rules_seq",
+        "seq",
+        "written",
+    )
 
     def __init__(self, row: Sequence[Any]) -> None:
         self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
         self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
-        self.position = positions_of(self.n)[0] if row[8] is None else row[8]
+        self.first = positions_of(self.n)[0]
+        self.position = self.first if row[8] is None else row[8]
         self.written = self.state()
 
     def state(self) -> Head:
@@ -125,6 +138,9 @@ def insert_many(db: apsw.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) 
     The interpreter's lock is let go and fought for again at every step of a statement; with one row to a step, 64
     waiting threads made the writer half as fast.
     """
+    if len(rows) == 1:
+        db.execute(sql, rows[0])
+        return
     at = 0
     for size in _CHUNKS:
         while len(rows) - at >= size:
@@ -244,8 +260,7 @@ class SqliteWriteTx(SqliteReadTx):
             held.epoch = max(held.epoch, received_epoch) + 1
         link = chain(event, seq=held.seq + 1, epoch=held.epoch, at=self.now, prev_hash=held.hash)
         row = (
-            held.n,
-            link.seq,
+            held.first + link.seq,
             link.epoch,
             link.at,
             link.type,
@@ -288,7 +303,7 @@ class SqliteWriteTx(SqliteReadTx):
         for tag in entry.tags:
             batch.add(QUERIES["add_tag"], (held.n, entry.ref, tag, entry.position))
         model, data = (batch.model(vector[0]), vector[1]) if vector is not None else (None, None)
-        row = (held.n, entry.ref, entry.position, seq, 0, pack(terms, held.log_key), model, data)
+        row = (entry.position, held.n, entry.ref, seq, 0, pack(terms, held.log_key), model, data)
         batch.add(QUERIES["add_recall"], row)
         return entry
 
@@ -350,13 +365,13 @@ class SqliteWriteTx(SqliteReadTx):
         return after
 
     def _drop_recall(self, entry: Entry) -> None:
-        self._changing().execute(QUERIES["drop_recall"], (self._tenant, entry.ref, entry.position))
+        self._changing().execute(QUERIES["drop_recall"], (entry.position,))
 
     def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         """What is None stays as it was."""
         words = None if terms is None else pack(terms, self._log_key)
         model, data = (self._batch.model(vector[0]), vector[1]) if vector is not None else (None, None)
-        bound = (self._tenant, entry.ref, entry.position, seq, 1, words, model, data)
+        bound = (entry.position, self._tenant, entry.ref, seq, 1, words, model, data)
         self._changing().execute(QUERIES["set_recall"], bound)
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:

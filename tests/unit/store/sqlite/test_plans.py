@@ -17,6 +17,7 @@ from reverie.store.conformance.lab import put
 from reverie.store.sqlite import SqliteStore
 from reverie.store.sqlite.read import PLAIN_QUERIES, QUERIES
 
+_AGAIN = "recall_again (tenant=? AND ref=? AND seq>?)"
 FOUND_BY = {
     "get": ["entry_id (tenant=? AND ref=? AND id=?)"],
     "get_as_of": ["entry_id (tenant=? AND ref=? AND id=?)"],
@@ -38,12 +39,13 @@ FOUND_BY = {
         "entry_live (tenant=? AND ref=? AND created_at=? AND n>?)",
         "entry_live (tenant=? AND ref=? AND created_at>?)",
     ],
-    "index_rows": ["PRIMARY KEY (tenant=? AND ref=? AND n>?)", "recall_again (tenant=? AND ref=? AND seq>?)"],
+    "index_rows": ["entry_live (tenant=? AND ref=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)", _AGAIN],
+    "index_new": ["INTEGER PRIMARY KEY (rowid>? AND rowid<?)", _AGAIN],
     "index_gone": ["entry_gone (tenant=? AND gone_seq>?)"],
     "links_from": ["PRIMARY KEY (tenant=? AND ref=? AND from_id=?)"],
     "links_to": ["link_to (tenant=? AND ref=? AND to_id=?)"],
-    "read_log": ["PRIMARY KEY (tenant=? AND seq>?)"],
-    "read_run": ["event_run (tenant=? AND <expr>=?)"],
+    "read_log": ["INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
+    "read_run": ["event_run (<expr>=? AND rowid>? AND rowid<?)"],
     "load": ["(tenant=? AND space=? AND key=?"],
     "documents": ["(tenant=? AND space=? AND key>?)"],
     "answer": ["PRIMARY KEY (tenant=? AND key=?)"],
