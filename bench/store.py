@@ -71,6 +71,7 @@ def _writing(children: dict[str, Child], results: Results, disk: Path, *, rounds
     kinds: dict[str, dict[str, Any]] = {
         "single": {"do": "single", "count": 1500, "seconds": 4},
         "clients": {"do": "clients", "threads": CLIENTS, "count": 25_600, "seconds": 4},
+        "tasks": {"do": "tasks", "tasks": CLIENTS, "count": 25_600, "seconds": 4},
         "batches": {"do": "batches", "size": 1000, "count": 20, "seconds": 4},
     }
     for name, command in kinds.items():
@@ -136,6 +137,7 @@ def machine() -> dict[str, str]:
 ROWS: tuple[tuple[str, str, str, bool], ...] = (
     ("durable writes, 1 client", "single", "per_second", True),
     (f"durable writes, {CLIENTS} clients", "clients", "per_second", True),
+    (f"durable writes, {CLIENTS} asyncio tasks", "tasks", "per_second", True),
     ("durable writes, batches of 1,000", "batches", "per_second", True),
     ("get by id, 10,000 entries", "get", "per_second", True),
     ("list of 100, 10,000 entries", "list", "per_second", True),

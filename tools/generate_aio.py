@@ -3,7 +3,8 @@
     python tools/generate_aio.py            write it
     python tools/generate_aio.py --check    exit 1 when it is not up to date
 
-The facade has no logic: every call of `Memory` and `Ref` runs, unchanged, in a thread of the facade's own pool.
+The facade has no logic: every call of `Memory` and `Ref` runs, unchanged, in a thread of the facade's own pool; for
+those that the library has in a form of its own for this (`_put`), one thread serves all who wait.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ LIBRARY = ROOT / "src/reverie/library.py"
 TARGET = ROOT / "src/reverie/aio.py"
 
 NOT_WRAPPED = {"ref", "close", "__init__", "__enter__", "__exit__"}
+SERVED_TOGETHER = {"put"}
 ONE_BY_ONE = "Iterator"
 
 HEADER = '''"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from library.py; do not edit.
@@ -29,8 +31,9 @@ async with await reverie.aio.open("./memory") as memory:
     await notes.put("The customer prefers e-mail.")
     found = await notes.search("how to reach the customer")
 
-Every call runs in a thread of the memory's own pool, so the event loop never waits for a disk. A call that is
-cancelled is not undone: what was already given to a thread is carried out.
+Every call runs in a thread of the memory's own pool, so the event loop never waits for a disk; puts that wait at the
+same time share one thread and one commit. A call that is cancelled is not undone: what was already given to a thread
+is carried out.
 """
 '''
 
@@ -155,6 +158,12 @@ def _method(node: ast.FunctionDef, target: str) -> str:
     arguments = _arguments(node, bound=True)
     call = f"functools.partial({target}.{node.name}, {arguments})" if arguments else f"{target}.{node.name}"
     signature = ast.unparse(node.args)
+    if node.name in SERVED_TOGETHER:
+        return f'''
+    async def {node.name}({signature}) -> {returns}:
+        """{doc}"""
+        return await {target}._{node.name}(self.memory._pool, {arguments})
+'''
     if returns.startswith(ONE_BY_ONE):
         item = returns.removeprefix(ONE_BY_ONE)
         return f'''

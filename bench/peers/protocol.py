@@ -6,6 +6,7 @@ entries; a peer says only how it stores, gets, lists and searches.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -13,9 +14,10 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from bench.peers.corpus import memories, questions
 
@@ -42,6 +44,14 @@ class Peer(Protocol):
 
     def close(self) -> None:
         """Let go of everything."""
+
+
+@runtime_checkable
+class AsyncPeer(Protocol):
+    """A peer that has a form for asyncio as well."""
+
+    def opened(self, folder: Path) -> AbstractAsyncContextManager[Callable[[str], Awaitable[object]]]:
+        """What stores one entry."""
 
 
 def serve(make: Callable[[Path], Peer], versions: dict[str, str]) -> None:
@@ -122,6 +132,31 @@ def clients(make: Callable[[Path], Peer], folder: str, threads: int, count: int,
         return watch.figures(sum(done))
 
 
+def tasks(make: Callable[[Path], Peer], folder: str, tasks: int, count: int, seconds: float) -> dict[str, Any]:
+    """Many clients in one event loop, for peers that have a form for asyncio (`opened`: a put that is awaited)."""
+    with _fresh(make, folder) as peer:
+        if not isinstance(peer, AsyncPeer):
+            return {"error": "has no form for asyncio"}
+        texts = memories(count, seed=15)
+
+        async def story() -> dict[str, Any]:
+            async with peer.opened(Path(folder)) as put:
+                await put(texts[0])
+                watch, until, done = _Watch(), time.perf_counter() + seconds, [0] * tasks
+
+                async def work(number: int) -> None:
+                    for text in texts[number::tasks]:
+                        await put(text)
+                        done[number] += 1
+                        if time.perf_counter() > until:
+                            break
+
+                await asyncio.gather(*map(work, range(tasks)))
+                return watch.figures(sum(done))
+
+        return asyncio.run(story())
+
+
 def batches(make: Callable[[Path], Peer], folder: str, size: int, count: int, seconds: float) -> dict[str, Any]:
     """One client, `size` entries per call, up to `count` calls or `seconds`."""
     with _fresh(make, folder) as peer:
@@ -136,7 +171,12 @@ def batches(make: Callable[[Path], Peer], folder: str, size: int, count: int, se
         return watch.figures(done)
 
 
-_ACTS: dict[str, Callable[..., dict[str, Any]]] = {"single": single, "clients": clients, "batches": batches}
+_ACTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "single": single,
+    "clients": clients,
+    "tasks": tasks,
+    "batches": batches,
+}
 
 
 class _Loaded:

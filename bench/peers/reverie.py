@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import apsw
 
 import reverie
+import reverie.aio
 from bench.peers.protocol import serve
 
 
@@ -18,6 +21,11 @@ class Reverie:
 
     def put(self, text: str) -> str:
         return self._notes.put(text).id
+
+    @asynccontextmanager
+    async def opened(self, folder: Path) -> AsyncIterator[Callable[[str], Awaitable[object]]]:
+        async with await reverie.aio.open(folder) as memory:
+            yield memory.ref("notes").put
 
     def put_many(self, texts: list[str]) -> list[str]:
         return [receipt.id for receipt in self._notes.put_many(texts)]

@@ -7,8 +7,9 @@ async with await reverie.aio.open("./memory") as memory:
     await notes.put("The customer prefers e-mail.")
     found = await notes.search("how to reach the customer")
 
-Every call runs in a thread of the memory's own pool, so the event loop never waits for a disk. A call that is
-cancelled is not undone: what was already given to a thread is carried out.
+Every call runs in a thread of the memory's own pool, so the event loop never waits for a disk; puts that wait at the
+same time share one thread and one commit. A call that is cancelled is not undone: what was already given to a thread
+is carried out.
 """
 
 
@@ -237,21 +238,19 @@ class AsyncRef:
         idempotency_key: str | None = None,
     ) -> Receipt:
         """Store one memory. Returns after it is durable."""
-        return await self._run(
-            functools.partial(
-                self._ref.put,
-                content,
-                kind=kind,
-                tags=tags,
-                subject=subject,
-                attributes=attributes,
-                id=id,
-                source=source,
-                created_at=created_at,
-                expires_at=expires_at,
-                pinned=pinned,
-                idempotency_key=idempotency_key,
-            )
+        return await self._ref._put(
+            self.memory._pool,
+            content,
+            kind=kind,
+            tags=tags,
+            subject=subject,
+            attributes=attributes,
+            id=id,
+            source=source,
+            created_at=created_at,
+            expires_at=expires_at,
+            pinned=pinned,
+            idempotency_key=idempotency_key,
         )
 
     async def put_many(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from reverie.app import build_host
 from reverie.core.actor import Actor
@@ -36,6 +36,9 @@ from reverie.host.lineage import Diff, Verified, Why
 from reverie.host.recall import Context, SearchResult
 from reverie.host.schedule import Due, Schedule
 from reverie.settings import Settings
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 Age = timedelta | str | int
 
@@ -234,6 +237,12 @@ class Ref:
             }
         )
         return self._host.writing.put(self._actor, self.name, [draft], idempotency_key=idempotency_key)[0]
+
+    async def _put(self, pool: Executor, content: str, *, idempotency_key: str | None, **fields: Any) -> Receipt:
+        """`put` for the asyncio facade: its callers share a thread and a commit instead of taking a thread each."""
+        draft = to_draft({"content": content, **fields})
+        writing, actor = self._host.writing, self._actor
+        return (await writing.put_soon(pool, actor, self.name, [draft], idempotency_key=idempotency_key))[0]
 
     def put_many(
         self, entries: Iterable[str | Mapping[str, Any]], *, idempotency_key: str | None = None

@@ -8,8 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import reverie.aio
 from reverie import library
+from reverie.core.errors import Invalid, StoreUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,3 +64,31 @@ def test_a_failed_open_leaves_no_threads_behind(tmp_path: Path) -> None:
         if thread.name.startswith("reverie-aio"):
             thread.join(10)
             assert not thread.is_alive()
+
+
+def test_puts_that_wait_together_share_a_commit_and_nobodys_fault(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with await reverie.aio.open(tmp_path / "data") as memory:
+            notes = memory.ref("notes")
+            texts = ["", *(f"Parcel {n} is on its way." for n in range(200)), "\x00"]
+            answers = await asyncio.gather(*map(notes.put, texts), return_exceptions=True)
+            assert [type(answers[0]), type(answers[-1])] == [Invalid, Invalid]
+            stored = [answer for answer in answers if not isinstance(answer, BaseException)]
+            assert sorted(receipt.seq for receipt in stored) == list(range(1, 201))
+            same = [await notes.put("Once only.", idempotency_key="k") for _ in range(2)]
+            assert [receipt.replayed for receipt in same] == [False, True]
+            assert (await memory.verify()).ok
+
+    asyncio.run(story())
+
+
+def test_a_put_after_the_end_is_refused_and_hangs_nothing(tmp_path: Path) -> None:
+    async def story() -> None:
+        memory = await reverie.aio.open(tmp_path / "data")
+        notes = memory.ref("notes")
+        await notes.put("In time.")
+        await memory.close()
+        with pytest.raises(StoreUnavailable):
+            await asyncio.wait_for(notes.put("Too late."), 30)
+
+    asyncio.run(story())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, cast
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import orjson
@@ -36,6 +36,9 @@ from reverie.recall.lexical import terms
 from reverie.recall.text import searchable
 from reverie.redact import Redaction
 from reverie.store.contract import WriteTx
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 SUBJECT_TAG = "subject:"
 """A tag that says whom an entry is about, beside the field `subject`."""
@@ -100,18 +103,22 @@ class Writing:
         A retry with the same `idempotency_key` and the same drafts answers what the first call answered and stores
         nothing; with other drafts it is refused.
         """
-        actor.require(Right.WRITE)
-        check_ref(ref)
-        if not drafts:
-            raise Invalid("There is nothing to store.", pointer="/entries")
-        if len(drafts) > MAX_BATCH:
-            raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
-        if idempotency_key is not None and not 0 < len(idempotency_key) <= MAX_KEY_LENGTH:
-            raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
-        if len(drafts) == 1 and idempotency_key is None and drafts[0].id is None:
-            # nothing another caller wrote can stand in its way, so it may share a transaction
+        _check_request(actor, ref, drafts, idempotency_key)
+        if _sharable(drafts, idempotency_key):
             return [self._together.ask((actor, ref, operation), drafts[0])]
         return self._store(actor, ref, drafts, idempotency_key, operation)
+
+    async def put_soon(
+        self, pool: Executor, actor: Actor, ref: str, drafts: Sequence[Draft], *, idempotency_key: str | None = None
+    ) -> list[Receipt]:
+        """`put` for callers in an event loop: one thread of `pool` writes for all that wait."""
+        _check_request(actor, ref, drafts, idempotency_key)
+        if _sharable(drafts, idempotency_key):
+            return [await self._together.ask_soon((actor, ref, "PUT"), drafts[0], pool)]
+        from asyncio import get_running_loop
+
+        alone = partial(self._store, actor, ref, drafts, idempotency_key, "PUT")
+        return await get_running_loop().run_in_executor(pool, alone)
 
     def _store_together(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
         actor, ref, operation = key
@@ -237,6 +244,22 @@ class Writing:
             found = self._parts.redactor.many(list(wanted), known)
             redacted[run] = dict(zip(wanted, found, strict=True))
         return redacted
+
+
+def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_key: str | None) -> None:
+    actor.require(Right.WRITE)
+    check_ref(ref)
+    if not drafts:
+        raise Invalid("There is nothing to store.", pointer="/entries")
+    if len(drafts) > MAX_BATCH:
+        raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= MAX_KEY_LENGTH:
+        raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
+
+
+def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:
+    """Whether nothing another caller writes can stand in its way, so that they may share a transaction."""
+    return len(drafts) == 1 and idempotency_key is None and drafts[0].id is None
 
 
 def insert(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -110,3 +111,108 @@ def test_many_threads_get_each_their_own_answer() -> None:
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(ask, range(2000))) == [n * 2 for n in range(2000)]
     assert sorted(n for group in counter.groups for n in group) == list(range(2000))
+
+
+def test_callers_in_a_loop_are_served_together_by_one_thread() -> None:
+    counter = Counter()
+    threads: set[int] = set()
+    serve = counter.serve
+
+    def watched(key: str, items: list[int]) -> list[int]:
+        threads.add(threading.get_ident())
+        return serve(key, items)
+
+    gathering: Gathering[str, int, int] = Gathering(watched)
+
+    async def story() -> list[int]:
+        asked = [asyncio.ensure_future(gathering.ask_soon("k", n, pool)) for n in range(64)]
+        while not counter.entered.is_set() or len(gathering._lines["k"]) < 63:
+            await asyncio.sleep(0.001)
+        counter.leave.set()
+        return await asyncio.gather(*asked)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert asyncio.run(story()) == [n * 2 for n in range(64)]
+    assert counter.groups == [[0], list(range(1, 64))]
+    assert len(threads) == 1
+    assert threads != {threading.get_ident()}
+    assert gathering._lines == {}
+
+
+def test_a_refusal_in_a_loop_is_its_callers_alone() -> None:
+    counter = Counter(refuse=3)
+    counter.leave.set()
+
+    async def story() -> list[int | BaseException]:
+        asked = (counter.gathering.ask_soon("k", n, pool) for n in range(6))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = asyncio.run(story())
+    assert isinstance(answers.pop(3), Invalid)
+    assert answers == [0, 2, 4, 8, 10]
+
+
+def test_who_stops_waiting_in_a_loop_is_served_all_the_same() -> None:
+    counter = Counter()
+
+    async def story() -> None:
+        asked = [asyncio.ensure_future(counter.gathering.ask_soon("k", n, pool)) for n in range(4)]
+        while not counter.entered.is_set() or len(counter.gathering._lines["k"]) < 3:
+            await asyncio.sleep(0.001)
+        asked[0].cancel()
+        asked[2].cancel()
+        counter.leave.set()
+        assert [await asked[n] for n in (1, 3)] == [2, 6]
+
+    with ThreadPoolExecutor(2) as pool:
+        asyncio.run(story())
+    assert sorted(n for group in counter.groups for n in group) == [0, 1, 2, 3]
+    assert counter.gathering._lines == {}
+
+
+def test_threads_and_loops_stand_in_one_line() -> None:
+    counter = Counter()
+    counter.leave.set()
+
+    async def story() -> list[int]:
+        async def client(number: int) -> list[int]:
+            return [await counter.gathering.ask_soon("k", n, pool) for n in range(number, 1000, 8)]
+
+        return [answer for part in await asyncio.gather(*map(client, range(8))) for answer in part]
+
+    with ThreadPoolExecutor(16) as pool, ThreadPoolExecutor(8) as others:
+        plain = [others.submit(counter.gathering.ask, "k", n) for n in range(1000, 2000)]
+        assert sorted(asyncio.run(story())) == [n * 2 for n in range(1000)]
+        assert [future.result(30) for future in plain] == [n * 2 for n in range(1000, 2000)]
+    assert sorted(n for group in counter.groups for n in group) == list(range(2000))
+    assert counter.gathering._lines == {}
+
+
+def test_a_closed_pool_leaves_nobody_waiting() -> None:
+    counter = Counter()
+    counter.leave.set()
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+
+    async def story() -> int:
+        return await asyncio.wait_for(counter.gathering.ask_soon("k", 5, pool), 30)
+
+    assert asyncio.run(story()) == 10
+
+
+def test_an_interrupted_thread_leaves_no_loop_waiting() -> None:
+    counter = Counter(fault=SystemExit())
+
+    async def story() -> list[int | BaseException]:
+        asked = [asyncio.ensure_future(counter.gathering.ask_soon("k", n, pool)) for n in range(4)]
+        while not counter.entered.is_set() or len(counter.gathering._lines["k"]) < 3:
+            await asyncio.sleep(0.001)
+        counter.leave.set()
+        return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 30)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, *others = asyncio.run(story())
+    assert first == 0
+    assert all(isinstance(answer, StoreError) for answer in others)
+    assert counter.gathering.ask("k", 7) == 14
