@@ -54,9 +54,8 @@ def terms(text: str) -> list[str]:
     """
     if not text.isascii():
         text = _plain(text)
-    words = _WORD.findall(text)
-    kept = list(chain.from_iterable(map(_told.__getitem__, words)))
-    return kept or [term for word in words for term, _ in _compute(word)]
+    kept = list(chain.from_iterable(map(_told.__getitem__, text.split())))  # no word has white space in it
+    return kept or [term for word in _WORD.findall(text) for term, _ in _compute(word)]
 
 
 def query_terms(text: str) -> list[str]:
@@ -94,19 +93,26 @@ def _compute(word: str) -> tuple[tuple[str, bool], ...]:
 
 
 class _Told(dict[str, tuple[str, ...]]):
-    """The terms of words seen before, stop words left out. `__missing__` keeps the common path in C code."""
+    """The terms of pieces between white space that were seen before, stop words left out.
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        if word.isascii() and word.isalnum() and (word.islower() or word.isdigit()):
-            term = word[:MAX_TERM_LENGTH]
-            found: tuple[str, ...] = () if word in STOP_WORDS else (term if term.isdigit() else stem(term),)
-        else:
-            found = tuple(term for term, stopped in _compute(word) if not stopped)
-        if len(word) <= MAX_TERM_LENGTH:
+    `__missing__` keeps the common path in C code.
+    """
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        found = tuple(term for word in _WORD.findall(piece) for term in _kept(word))
+        if len(piece) <= MAX_TERM_LENGTH:
             if len(self) >= _REMEMBERED:
                 self.clear()
-            self[word] = found
+            self[piece] = found
         return found
+
+
+def _kept(word: str) -> tuple[str, ...]:
+    """The terms of a word, unless it is a stop word."""
+    if word.isascii() and word.isalnum() and (word.islower() or word.isdigit()):
+        term = word[:MAX_TERM_LENGTH]
+        return () if word in STOP_WORDS else (term if term.isdigit() else stem(term),)
+    return tuple(term for term, stopped in _compute(word) if not stopped)
 
 
 _REMEMBERED = 1 << 16
