@@ -46,10 +46,11 @@ class PostgresReadTx:
         self._indexes = cache
         self._tenant: int | None = None
         self._log_key = b""
-        self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
         if row is not None:
             self._tenant, self._log_key = row[0], row[1]
             self._head = Head(row[2], row[3], row[4].hex(), row[5], row[6], row[7])
+        else:
+            self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
 
     def _fetch(self, sql: bytes, bound: Any) -> list[Row]:
         return self._connection.execute(sql, bound, binary=True).fetchall()

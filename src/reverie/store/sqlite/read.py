@@ -54,11 +54,12 @@ class SqliteReadTx:
         self._indexes = cache
         self._tenant: int | None = None
         self._log_key = b""
-        self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
         row = db.execute(QUERIES["tenant"], (scope.tenant,)).fetchone()
         if row:
             self._tenant, self._log_key = row[0], row[1]
             self._head = Head(row[2], row[3], row[4].hex(), row[5], row[6], row[7])
+        else:
+            self._head = Head(seq=0, epoch=0, hash=genesis(scope.tenant), entries=0, bytes=0)
 
     @property
     def _db(self) -> apsw.Connection:
