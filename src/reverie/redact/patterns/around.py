@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from reverie.redact.entropy import looks_random, word_share, words
 from reverie.redact.markers import compiled
-from reverie.redact.patterns.generic import KEY_REST, KEY_WORD, judge_named, key_strength, key_words
+from reverie.redact.patterns.generic import KEY_HINT, KEY_REST, KEY_WORD, judge_named, key_strength, key_words
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -74,7 +74,7 @@ _PAIRS = compiled(
         # <key>apiSecret</key> \n <string>...</string>
         rf"|<key>([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})</key>\s{{0,40}}<string>([^<\n]{{4,256}})</string>"
         # <apiToken> \n ... \n </apiToken>, also as CDATA
-        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>\s{{0,40}}(?:<!\[CDATA\[|<[vV]alue>)?([^<>\s\]]{{4,256}})"
+        rf"|<([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})>(?:\s{{0,40}}<(?:!\[CDATA\[|value>)|[ \t]{{0,40}}\r?\n\s{{0,40}})([^<>\s\]]{{4,256}})"
         # token: > \n ...
         rf"|([A-Za-z0-9_.\-]{{0,40}}{KEY_WORD}{KEY_REST})[\"']?[ \t]{{0,3}}:[ \t]{{0,3}}(?:[|>][+-]?)?[ \t]{{0,3}}\r?\n[ \t]{{2,40}}[\"']?([^\s\"'`:=]{{6,256}}={{0,2}})[\"']?[ \t]{{0,3}}(?:\r?\n|\z)"
         # key = "..." \n "..."
@@ -82,11 +82,9 @@ _PAIRS = compiled(
     ).encode()
 )
 _NEXT = (
-    rf"(?i)(?:\b(?:name|key)[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.\-]*{KEY_WORD}{KEY_REST}[\"']?,?[ \t]*\r?(?m:$)"
-    rf"|\bvariable[ \t]+\"[A-Za-z0-9_.\-]*{KEY_WORD}"
-    rf"|<[A-Za-z0-9_.\-]*{KEY_WORD}{KEY_REST}>[ \t]*(?:<!|\r?(?m:$))|<key>[A-Za-z0-9_.\-]*{KEY_WORD}"
-    rf"|{KEY_WORD}{KEY_REST}[\"']?[ \t]*:[ \t]*[|>]?[+-]?[ \t]*\r?(?m:$)"
-    rf"|(?:{KEY_WORD}{KEY_REST}|\bkey)[ \t]*=[ \t]*\(?[\"'][^\s\"'`]{{8}}[^\s\"'`]*[\"'][ \t]*[+\\]?[ \t]*\r?(?m:$))"
+    rf"(?i:\b(?:name|key))[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.\- ]*{KEY_HINT}[\"']?,?[ \t]*\r?(?m:$)"
+    rf"|(?i:\bvariable)[ \t]+\"|<[A-Za-z0-9_.\-]*{KEY_HINT}>[ \t]*(?:<[!vV]|\r?(?m:$))|{KEY_HINT}(?:(?i:</key>)|[\"']?[ \t]*:[ \t]*[|>]?[+-]?[ \t]*\r?(?m:$)"
+    rf"|[ \t]*=[ \t]*\(?[\"'][^\s\"'`]{{8}}[^\s\"'`]*[\"'][ \t]*[+\\]?[ \t]*\r?(?m:$))"
 )
 
 
@@ -312,6 +310,7 @@ RULES = (
         trigger=r"(?i:\b(?:password|passphrase|passcode|token|api key|secret)\b)[^\n]*:[ \t]*\r?(?m:$)|\bmaster\.key\b",
         locate=_following,
         generic=True,
+        apart=True,
         examples=(
             "use the following password to proceed:\n\n⟨h32⟩\n",
             "the new token is:\n⟨w40⟩\n",
@@ -387,7 +386,7 @@ RULES = (
         r"|(?m:^|[\s\"'])-pw[ =][\"']?([^\s\"'\-][^\s\"']{3,128})"
         r"|(?m:^)[ \t#]{1,20}(?:-u|--user)[ =]{1,3}[\"']?[A-Za-z0-9_.@+\-]{1,64}:([^\s\"'$:]{8,128})"
         r"|://([^\s/:@\"'<>?#]{16,256}):@[A-Za-z0-9]",
-        trigger=r"\bsqlplus\b|@(?:tcp|unix|udp)\(|\bjdbc:[a-z0-9]+:[A-Za-z0-9.\-]+:[0-9]|\b(?:requirepass|masterauth|primaryauth)[ \t]|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]|\baz login\b|\becho[ ][^\n|]*\||\|[ ]*(?:sudo )?chpasswd|\bnet use |sonar\.login=|\bcurl\b[^\n]*:(?:[\"'\s]|(?m:$))|\bgh secret set |(?i:convertto-securestring)|[A-Za-z0-9_\-]:@|-pw[ =]|(?m:^)[ \t#]+(?:-u|--user)[ =]",
+        trigger=r"\bsqlplus\b|@(?:tcp|unix|udp)\(|\bjdbc:[a-z0-9]+:[A-Za-z0-9.\-]+:[0-9]|\b(?:requirepass|masterauth|primaryauth)[ \t]|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]|\baz login\b|\becho[ ]|\|[ ]*(?:sudo )?chpasswd|\bnet use |sonar\.login=|\bcurl\b|\bgh secret set |(?i:convertto-securestring)|[A-Za-z0-9_\-]:@|-pw[ =]|(?m:^)[ \t#]+(?:-u|--user)[ =]",
         check=_argument,
         examples=(
             "sqlplus system/⟨w12⟩@//db:1521/XE",
@@ -424,7 +423,7 @@ RULES = (
         r"|\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9]{2,5})?[ \t>,\-]{1,4}(?:[a-z]{2,16}[ ])?[A-Za-z0-9_.\-]{2,32}/([^\s/()]*[a-z][^\s/()]*[A-Z][^\s/()]*|[^\s/()]*[A-Z][^\s/()]*[a-z][^\s/()]*)(?:[\s,;]|$)"
         r"|\b[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,64}(?:\.[A-Za-z0-9\-]{1,24}){1,4}[ ]?[/|:][ ]?([^\s/|:@()<>]{8,64})(?:[\s,;.)]|$)"
         r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]{2,12} )?(?i:password|passphrase|api key|token|secret)\b",
-        trigger=r"[0-9][ \t:>,\-]*(?:[a-z]+[ ])?\([A-Za-z0-9_.\-]+/|\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}|[^\s] (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]+ )?(?i:password|passphrase|api key|token|secret)\b",
+        trigger=r"\([A-Za-z0-9_.\-]+/|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}|[a-z] (?i:password|passphrase|api key|token|secret)\b",
         check=_told,
         examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password", "bob@example.org / ⟨w10⟩7"),
         near_misses=(
@@ -454,7 +453,7 @@ RULES = (
     Rule(
         "element-secret",
         rf"<[A-Za-z0-9_.\-]{{0,40}}(?i:{KEY_WORD}){KEY_REST}>[^<>\n]{{0,60}}?([A-Za-z0-9+/=_\-]{{20,512}})[^<>\n]{{0,20}}</",
-        trigger=rf"<[A-Za-z0-9_.\-]*(?i:{KEY_WORD}){KEY_REST}>[^<>\n]*[A-Za-z0-9+/=_\-]{{20}}",
+        trigger=rf"{KEY_HINT}>[^<>\n]*[A-Za-z0-9+/=_\-]{{20}}",
         refine=_element,
         generic=True,
         examples=("<secret>{vault ⟨w40⟩}</secret>",),
@@ -469,6 +468,7 @@ RULES = (
         trigger=r"(?m:^)[ \t]*(?:#|//|--|;|\*)[^\n]*(?i:token|secret|password|api key|access key|credential)[^\n]*(?m:$)",
         locate=_commented,
         generic=True,
+        apart=True,
         examples=("# Signing Secret\nVAR_15 = '⟨h32⟩'",),
         near_misses=("# Token bucket\nRATE = 'five-per-second-and-user'", "# Commit of the token fix\nREV = '⟨h40⟩'"),
     ),
@@ -513,7 +513,7 @@ RULES = (
     Rule(
         "declared-secret",
         rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv|export|config set)(?:[ \t]{{1,2}}-[A-Za-z\-]{{1,12}}){{0,2}}|#define|\(setq|\(def)[ \t]{{1,4}}[A-Za-z0-9_.\-]{{0,40}}(?i:{KEY_WORD}){KEY_REST}[ \t]{{1,12}}[\"']?([^\s\"'=][^\s\"']{{3,256}})",
-        trigger=rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv|export|config set)(?:[ \t]+-[A-Za-z\-]+)*|#define|\(setq|\(def)[ \t]+[A-Za-z0-9_.\-]*(?i:{KEY_WORD}){KEY_REST}[ \t]+[\"']?[^\s\"'=]",
+        trigger=rf"(?:\b(?:ENV|ARG|setx|SETX|set|setenv|export)(?:[ \t]+-[A-Za-z\-]+)*|#define|\(setq|\(def)[ \t]+[A-Za-z0-9_.\-]*{KEY_HINT}[ \t]+[\"']?[^\s\"'=]",
         refine=_declared,
         generic=True,
         examples=(
@@ -527,7 +527,7 @@ RULES = (
     Rule(
         "told-variable",
         rf"(?i:{KEY_WORD}){KEY_REST}[`\"']{{0,2}}[ \t]{{1,3}}(?:(?:is|to|was|as|becomes|should be|must be|is now|is set to|equals)[ \t]{{1,3}}[`\"']{{0,2}}|[`\"'])([^\s\"'`,;<>]{{6,256}})",
-        trigger=rf"(?i:{KEY_WORD}){KEY_REST}[`\"']*[ \t]+(?:(?:is|to|was|as|becomes|should be|must be|is now|is set to|equals)[ \t]+[`\"']*|[`\"'])[^\s\"'`,;<>]{{6}}",
+        trigger=rf"{KEY_HINT}[`\"']*[ \t]+(?:(?:is|to|was|as|becomes|should be|must be|is now|is set to|equals)[ \t]+[`\"']*|[`\"'])[^\s\"'`,;<>]{{6}}",
         refine=_variable,
         generic=True,
         examples=(
@@ -545,7 +545,7 @@ RULES = (
     Rule(
         "told-at-line-end",
         r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]{3,80}[:=][ \t]{1,4}[\"'`]?([^\s\"'`<>]{6,128})[\"'`]?[ \t]{0,3}\.?\r?(?m:$)",
-        trigger=r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]+[:=][ \t]+[\"'`]?[^\s\"'`<>]{6}",
+        trigger=r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]",
         check=lambda text: (_told(text) and is_password_like(text)) or _symbols(text),
         generic=True,
         examples=("A temporary password is generated for root@localhost: Ny3+⟨w8⟩",),
@@ -554,7 +554,7 @@ RULES = (
     Rule(
         "told-pair",
         rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
-        trigger=rf"{_PAIR_NAMES}[ \t:=(\-]|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.@+\-]+[:|/]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ ]?[/:|,(]",
+        trigger=r"(?i:(?:id|user|name|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pass|p\b|비번|비밀번호)|\(p))|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:auth|userpwd|user_pass)[\"']?[ \t]*[:=][ \t]*[\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]",
         check=lambda text: _foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
         generic=True,
         examples=(
@@ -576,7 +576,7 @@ RULES = (
     Rule(
         "told-in-words",
         r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)(?:[ \t]{1,3}[^\s:=]{1,20}){0,4}?[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット)[A-Z]{0,5}[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
-        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)[ \t][^\n:=]*?(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
+        trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
         refine=_in_words,
         generic=True,
         examples=(
@@ -597,6 +597,7 @@ RULES = (
         trigger=rf"(?i:\b(?:{_SERVICES})[A-Za-z0-9_.\-]*)[\"'\]]*(?:[ \t]*[:=,]>?[=]?|[ \t]+[A-Za-z0-9]{{16,40}}[ \t])[ \t]*[\"'`]?[A-Za-z0-9_\-]{{20}}",
         refine=_service,
         generic=True,
+        apart=True,
         examples=("bittrex: ⟨w32⟩", '"artifactory", "⟨w73⟩"', "finnhub ⟨h24⟩ ⟨h40⟩"),
         near_misses=(
             "stripe_request_id: ⟨w24⟩",

@@ -34,7 +34,8 @@ RULES = (
     Rule(
         "discord-token",
         token(r"[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{27,40}|mfa\.[A-Za-z0-9_\-]{80,}"),
-        trigger=r"[A-Za-z0-9_\-]{4}\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{12}|mfa\.[A-Za-z0-9_\-]{8}",
+        trigger=r"\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{12}|mfa\.[A-Za-z0-9_\-]{8}",
+        apart=True,
         check=looks_random,
         examples=("M⟨w23⟩.⟨w6⟩.⟨u27⟩", "N⟨w25⟩.⟨w6⟩.⟨u38⟩"),
     ),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.markers import compiled
-from reverie.redact.patterns.generic import KEY_REST, KEY_WORD, judge_named, key_strength, key_words
+from reverie.redact.patterns.generic import KEY_HINT, KEY_REST, KEY_WORD, judge_named, key_strength, key_words
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -120,7 +120,7 @@ RULES = (
         rf"{_USER_FLAG}[ ](?:[^\n|]{{0,80}}?[ ])?(?:-(?:p|P|w|W)[ =]?|--?(?:pass|passwd|pwd)[ =]){_VALUE}"
         rf"|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]{{1,64}}[%,]([^\s\"'%,|]{{4,128}})"
         r"|[ ]/u(?:ser)?:[^\s]{1,80}[ ](?:[^\n]{0,60}?[ ])?/p(?:ass|assword)?:[\"']?([^\s\"']{4,128})",
-        trigger=rf"{_USER_FLAG}[ ][^\n|]*-(?:p|P|w|W|pass|passwd|pwd)[ =]?[\"']?[^\s\"'\-$|<>]|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]+[%,][^\s\"'%,|]|[ ]/u(?:ser)?:[^\n]*/p(?:ass|assword)?:",
+        trigger=r"[ ]-(?:p|P|w|W|-?pass|-?passwd|-?pwd)[ =]?[\"']?[^\s\"'\-$|<>]|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]+[%,][^\s\"'%,|]|[ ]/u(?:ser)?:",
         check=_chosen,
         examples=(
             "cqlsh -u app -p ⟨w11⟩7 db1",
@@ -140,7 +140,7 @@ RULES = (
     Rule(
         "piped-secret",
         rf"\b(?:echo|printf)[ ](?:-n[ ]|-e[ ]|'%s'[ ]|%s[ ])?[\"']?([^\s\"'\-$|<>][^\s\"'|<>]{{3,512}})[\"']?[ ]{{0,3}}(?:\|[^\n]{{0,80}}?|>>?[ ]?[^\s]{{0,60}})(?i:secret|passw|token|login|api[_\-]?key|{KEY_WORD})",
-        trigger=r"\b(?:echo|printf)[ ][^\n|>]*(?:\||>)[^\n]*(?i:secret|pass|pwd|token|login|key|auth|credential)",
+        trigger=r"\b(?:echo|printf)[ ]",
         check=_told,
         examples=(
             'echo "⟨w32⟩" | vercel env add SERVICE_API_KEY',
@@ -170,7 +170,7 @@ RULES = (
     Rule(
         "spoken-name-secret",
         rf"(?m:^|[\s\"'`(\-])[A-Za-z0-9_.\-]{{0,40}}[A-Za-z0-9][_.\-](?i:{KEY_WORD}){KEY_REST}[ \t]{{1,3}}[\"'`]?([A-Za-z0-9_\-+/=.~!@#%^*]{{10,256}})",
-        trigger=rf"[A-Za-z0-9][_.\-](?i:{KEY_WORD}){KEY_REST}[ \t]+[\"'`]?[A-Za-z0-9_\-+/=.~!@#%^*]{{10}}",
+        trigger=rf"[_.\-][A-Za-z0-9_.\-]*{KEY_HINT}[ \t]+[\"'`]?[A-Za-z0-9_\-+/=.~!@#%^*]{{10}}",
         refine=_named,
         generic=True,
         examples=(
@@ -202,7 +202,7 @@ RULES = (
         r"|\bACL[ ]SETUSER\b[^\n]{0,80}?[ ]>([^\s\"']{4,256})"
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
         r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'();$]{4,128}))",
-        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen)\b|\bwpa_passphrase[ ]|\b(?:auth|login)\b[^\n|]*[ ](?:-t|-k|-T)[ =]|\bmc[ ](?:alias|config host)[ ]|\bchpasswd\b|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bsnmp[a-z]+\b[^\n]*[ ]-[AX]|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
+        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen|chpasswd|snmp[a-z]+)\b|\bwpa_passphrase[ ]|[ ]-[tkT][ =]|\bmc[ ](?:alias|config host)[ ]|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
         check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
             "useradd -p ⟨w12⟩7 bob",

@@ -43,9 +43,20 @@ _SECRET = (
 )
 _WORD = rf"(?:{_PASSWORD}|\bpw\b|\bpsk\b|\bpsw\b|_psw\b|[_-]pw\b|{_SECRET})"
 # In sentences the bare word `pass` is nearly always something else.
-_TOLD = rf"{_PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|(?:{_KEYED})[ _-]?key|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
+_TOLD_HINT = rf"{_PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
+_TOLD = rf"{_TOLD_HINT}|(?:{_KEYED})[ _-]?key"
 _REST = r"[A-Za-z0-9_.\-]{0,24}"
 KEY_WORD, KEY_REST = _WORD, _REST
+# For triggers: a name with a credential word in it, in as few letters as tell one. Many rules look for such names, and
+# each new state of an automaton costs as much as there are words in it.
+_PASSWORD_HINT = (
+    r"pass|asword|pwd|kennwort|senha|contrase(?:n|ñ)a|mdp|wachtwoord|ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|"
+    r"hasło|parola|lösenord|salasana|clave"
+)
+KEY_HINT = (
+    rf"(?i:{_PASSWORD_HINT}|pw|psk|psw|secret|token|cred|key|auth|bearer|session[_.\-]?id|sessid|connect\.sid|csrf|xsrf|otp|"
+    r"salt|pepper|signature|seed|connection[_\-]?string|dsn|webhook[_\-]?url|_pat)[A-Za-z0-9_.\-]*"
+)
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
 _SEPARATOR = (
     r"(?:\[[0-9]{0,5}\])?"
@@ -390,7 +401,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{_WORD}){_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"(?i:{_WORD})[A-Za-z0-9_.\-]*[\\\"'`\])*]*(?:\[[0-9]*\])?[\\\"'`\])*]*(?:[ \t]*(?:[:=>|,(\\?+.!~&]|->)|[ \t]*:[^\n=]*=|[ \t]+(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=|[ \t]+or\b)[ \t]*[=:>|?]*[ \t]*(?:string\([0-9]+\)[ ])?[a-zA-Z@$]*[\\\"'`*]*(?:[\\\"'`]{{1,4}}[^\s\"'`]|[^\s\"'`,;&|<>]{{3}})",
+        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,)",
         refine=_assignment,
         generic=True,
         examples=(
@@ -439,7 +450,7 @@ RULES = (
     Rule(
         "flag-secret",
         rf"(?:^|[\s\"'])(?:--?|/)[A-Za-z0-9_\-]{{0,24}}(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9_\-]{{0,16}}[ \t=]{{1,3}}[\"']?([^\s\"'`|&<>;]{{4,256}})",
-        trigger=rf"[\-/][A-Za-z0-9_\-]*(?i:{_PASSWORD}|secret|token|key|auth|credentials?|pat)[A-Za-z0-9_\-]*[ \t=]+[\"']?[^\s\"'`|&<>;]{{4}}",
+        trigger=rf"[\-/][A-Za-z0-9_\-]*(?i:{_PASSWORD_HINT}|secret|token|key|auth|cred|pat)[A-Za-z0-9_\-]*[ \t=]+[\"']?[^\s\"'`|&<>;]{{4}}",
         refine=_flag,
         generic=True,
         examples=(
@@ -459,7 +470,7 @@ RULES = (
         "told-secret",
         rf"(?i)\b(?:{_TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\-]{{1,30}}){{0,6}}?(?:[ \t]*(?:[:=→–]|->|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-))"
         r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6,256})",
-        trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:=\-]",
+        trigger=rf"(?i:{_TOLD_HINT})\b[ \t:=\-]",
         refine=_told,
         generic=True,
         examples=(
@@ -488,7 +499,7 @@ RULES = (
     Rule(
         "shown-secret",
         rf"(?i)\b(?:{_TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6,256}})",
-        trigger=rf"(?i)\b(?:{_TOLD})\b[ \t:*(,]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        trigger=rf"(?i:{_TOLD_HINT})\b[ \t:*(,]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
         refine=_shown,
         generic=True,
         examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),
@@ -514,6 +525,7 @@ RULES = (
         trigger=r"[A-Za-z0-9][_-][A-Za-z0-9_\-]{20}",
         refine=_prefixed_token,
         generic=True,
+        apart=True,
         examples=("xyz_live_⟨w32⟩", "acme-key-⟨h32⟩", "acmecorp_⟨w40⟩", "zz_test_⟨w24⟩"),
         near_misses=(
             "chatcmpl-⟨w29⟩",
