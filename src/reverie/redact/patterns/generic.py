@@ -64,7 +64,9 @@ _SEPARATOR = (
     r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
 _OPEN = r"[ \t]{0,12}(?:\*\*|string\([0-9]{1,4}\)[ ])?"
-_VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3,256})|'([^'\n]{3,256})|`([^`\n]{3,256}))|([^\s\"'`,;&|<>]{4,256}))"
+_VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3})|'([^'\n]{3})|`([^`\n]{3}))|([^\s\"'`,;&|<>]{4}))"
+_QUOTED = {quote: re.compile(rb"[^%b\n]{3,256}" % quote) for quote in (b'"', b"'", b"`")}
+_BARE = re.compile(rb"[^\s\"'`,;&|<>]{4,256}")
 
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -219,6 +221,12 @@ def _judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
 def _is_beginning(value: str) -> bool:
     """`"application:" + key` or `(leave blank)`: a word that more words follow."""
     return (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha()) or (value[0] == "(" and value[1:].isalpha())
+
+
+def _extent(data: bytes, start: int) -> int:
+    """Where the value ends that begins at `start`."""
+    value = _QUOTED.get(data[start - 1 : start], _BARE).match(data, start)
+    return value.end() if value else start
 
 
 def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
@@ -402,6 +410,7 @@ RULES = (
         "generic-secret",
         rf"(?i:{_WORD}){_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
         trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,)",
+        extent=_extent,
         refine=_assignment,
         generic=True,
         examples=(

@@ -18,6 +18,9 @@ class Rule:
     `pattern` is RE2 syntax over UTF-8 bytes and never crosses a line. What is replaced is the first group that took
     part in the match, or the whole match if the pattern has no group.
 
+    A long value may be found by its beginning alone; `extent` then tells where it ends. Counting to 256 makes a program
+    of thousands of steps, too many for a fast automaton.
+
     `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
     is what the filter looks for, and must match wherever the pattern does; by default the beginning of the pattern.
     `locate` replaces the pattern for secrets that span lines. A `generic` rule gives way to a specific one where both
@@ -35,6 +38,7 @@ class Rule:
     near_misses: tuple[str, ...] = ()
     check: Callable[[str], bool] | None = None
     refine: Callable[[bytes, int, int, int], Span | None] | None = None
+    extent: Callable[[bytes, int], int] | None = None
     locate: Callable[[bytes], Iterable[Span]] | None = None
     trigger: str = ""
     generic: bool = False
@@ -62,7 +66,7 @@ class Rule:
     @property
     def fingerprint(self) -> str:
         """Everything that decides what the rule does, as one line."""
-        functions = (self.check, self.refine, self.locate)
+        functions = (self.check, self.refine, self.extent, self.locate)
         names = [getattr(f, "__qualname__", "") for f in functions if f is not None]
         return "\t".join([self.kind, self.pattern, self.trigger, str(self.generic), *names])
 
