@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import looks_random, word_share, words
-from reverie.redact.markers import compiled
+from reverie.redact.markers import Lazy
 from reverie.redact.patterns.generic import KEY_HINT, KEY_REST, KEY_WORD, judge_named, key_strength, key_words
 from reverie.redact.patterns.plausible import (
     is_code,
@@ -66,7 +66,7 @@ def _trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:
 # -- on the next line ---------------------------------------------------------------------------------------------
 
 _NAME = rf"[A-Za-z0-9_.\-]*{KEY_WORD}[A-Za-z0-9_.\-]*"
-_PAIRS = compiled(
+_PAIRS = Lazy(
     (
         # - name: DB_PASSWORD \n value: ...
         rf"(?i)\b(?:name|key)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?({_NAME})[\"']?,?[ \t]{{0,3}}\r?\n[ \t]{{0,40}}[\"']?(?:value|default)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?([^\s\"'`]{{4,}})"
@@ -112,7 +112,7 @@ def _next_lines(data: bytes) -> Iterator[Span]:
             yield start, end
 
 
-_FOLLOWS = compiled(
+_FOLLOWS = Lazy(
     rb"(?i)\b(?:password|passphrase|passcode|token|api key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}[`\"']?([A-Za-z0-9+/=_*~!@#%^.-]{8,256})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
 
@@ -126,15 +126,15 @@ def _following(data: bytes) -> Iterator[Span]:
             yield match.span(1)
 
 
-_SECRET_KIND = compiled(
+_SECRET_KIND = Lazy(
     rb"(?:\"kind\"[ \t]{0,3}:[ \t]{0,3}\"[sS]ecret\"|(?m:^)[ \t-]{0,20}kind:[ \t]{0,3}[\"']?[sS]ecret[\"']?[ \t]{0,3}(?:#[^\n]{0,80})?\r?(?m:$))"
 )
-_DOCUMENT_END = compiled(rb"(?m:^---)|(?m:^)[ \t-]{0,20}kind:|\"kind\"")
-_DATA = compiled(rb"(?:\"data\"[ \t]{0,3}:|(?m:^)[ \t]{0,20}data:[ \t]{0,3}\r?(?m:$))")
-_ENTRY = compiled(
+_DOCUMENT_END = Lazy(rb"(?m:^---)|(?m:^)[ \t-]{0,20}kind:|\"kind\"")
+_DATA = Lazy(rb"(?:\"data\"[ \t]{0,3}:|(?m:^)[ \t]{0,20}data:[ \t]{0,3}\r?(?m:$))")
+_ENTRY = Lazy(
     rb"(?:(?m:^)[ \t]{1,40}[A-Za-z0-9_.\-]{1,100}:[ \t]{1,3}(?:[|>][+-]?[ \t]{0,3}\r?\n[ \t]{1,40})?[\"']?|[{,]\s{0,20}\"[A-Za-z0-9_.\-]{1,100}\"[ \t]{0,3}:[ \t]{0,3}\")([A-Za-z0-9+/]{8,}={0,2})(?:[\"'\s]|\z)"
 )
-_ENTRY_END = compiled(rb"(?m:^)[A-Za-z]|\}")
+_ENTRY_END = Lazy(rb"(?m:^)[A-Za-z]|\}")
 
 
 def _manifests(data: bytes) -> Iterator[Span]:
@@ -257,7 +257,7 @@ def _element(data: bytes, match_start: int, start: int, end: int) -> Span | None
     return (start, end) if key_strength(name) and _random(data[start:end].decode("ascii")) else None
 
 
-_COMMENTED = compiled(
+_COMMENTED = Lazy(
     rb"(?m:^)[ \t]{0,20}(?:#{1,4}|//|--|;|\*)[^\n]{0,80}?(?i:token|secret|password|api key|access key|credentials?)[^\n]{0,20}\r?\n"
     rb"[ \t]{0,20}(?:[a-z]{2,8} )?([A-Za-z0-9_.]{1,40})[ \t]{0,3}:?=[ \t]{0,3}[\"']([A-Za-z0-9+/=_\-]{20,256})[\"']"
 )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import is_wordy, looks_random
-from reverie.redact.markers import compiled
+from reverie.redact.markers import Lazy
 from reverie.redact.patterns.plausible import is_placeholder, is_random_value
 from reverie.redact.patterns.rule import Rule, Span
 
@@ -26,10 +26,10 @@ def _seed(text: str) -> bool:
     return len(plain) >= 16 and wordy * 2 <= len(pieces) and (digits >= 1 or len(plain) >= 24) and not plain.isdigit()
 
 
-_CODES_WORD = compiled(
+_CODES_WORD = Lazy(
     rb"(?i)\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
 )
-_CODE = compiled(
+_CODE = Lazy(
     rb"(?:[\s,;|:=*()\[\]\"'`.-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)])*"
     rb"\b([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
 )

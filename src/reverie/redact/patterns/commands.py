@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reverie.redact.markers import compiled
+from reverie.redact.markers import Lazy
 from reverie.redact.patterns.generic import KEY_HINT, KEY_REST, KEY_WORD, judge_named, key_strength, key_words
 from reverie.redact.patterns.plausible import (
     is_code,
@@ -72,9 +72,9 @@ def _parameter(data: bytes, match_start: int, start: int, end: int) -> Span | No
     return (start, end) if judge_named(value, strength) or _chosen(value) else None
 
 
-_INSERT = compiled(rb"(?i)\binsert\s{1,4}into\s{1,4}[^\s(]{1,100}\s{0,4}\(([^()\n]{1,600})\)\s{0,4}values?\s{0,4}")
-_TUPLE = compiled(rb"\(((?:[^()'\n]|'[^'\n]*'|\([^()\n]*\))+)\)\s{0,4},?\s{0,4}")
-_CELL = compiled(rb"(?:[^,'\n]|'[^'\n]*')+")
+_INSERT = Lazy(rb"(?i)\binsert\s{1,4}into\s{1,4}[^\s(]{1,100}\s{0,4}\(([^()\n]{1,600})\)\s{0,4}values?\s{0,4}")
+_TUPLE = Lazy(rb"\(((?:[^()'\n]|'[^'\n]*'|\([^()\n]*\))+)\)\s{0,4},?\s{0,4}")
+_CELL = Lazy(rb"(?:[^,'\n]|'[^'\n]*')+")
 
 
 def _inserted(data: bytes) -> Iterator[Span]:
@@ -93,11 +93,11 @@ def _inserted(data: bytes) -> Iterator[Span]:
                         yield start, start + len(literal) - 2
 
 
-_LISTED = compiled(
+_LISTED = Lazy(
     rb"\bchpasswd:\s{0,20}(?:expire:[^\n]{0,20}\s{1,20})?(?:list|users):[ \t]{0,3}\|?-?[ \t]{0,3}\r?\n((?:[ \t]+(?:- )?[A-Za-z0-9_.\-]+:[^\s:]+[ \t]*(?:\r?\n|\z))+)"
 )
-_LISTED_ROW = compiled(rb"[ \t]+(?:- )?[A-Za-z0-9_.\-]{1,32}:([^\s:]{4,128})[ \t]*(?:\r?\n|\z)")
-_INLINE = compiled(rb"<auth-user-pass>\s{0,8}[^\s<]{1,64}[ \t]{0,3}\r?\n[ \t]{0,8}([^\s<]{4,128})")
+_LISTED_ROW = Lazy(rb"[ \t]+(?:- )?[A-Za-z0-9_.\-]{1,32}:([^\s:]{4,128})[ \t]*(?:\r?\n|\z)")
+_INLINE = Lazy(rb"<auth-user-pass>\s{0,8}[^\s<]{1,64}[ \t]{0,3}\r?\n[ \t]{0,8}([^\s<]{4,128})")
 
 
 def _listed(data: bytes) -> Iterator[Span]:

@@ -73,6 +73,8 @@ class Rule:
 
 _RUN = 8
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
+# What gives a pattern its structure; an escape or a class is read as one.
+_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
 
 
 def shortened(pattern: str) -> str:
@@ -81,33 +83,25 @@ def shortened(pattern: str) -> str:
     All triggers share one automaton, whose states are the combinations of what each of them is counting. With the long
     counts of two hundred token formats in it, random-looking text would make a new state of nearly every byte.
     """
+    if all(int(count) <= _RUN for count in _COUNT.findall(pattern)):
+        return pattern
     return "|".join(map(_shortened_alternative, _alternatives(pattern)))
 
 
 def _alternatives(pattern: str) -> list[str]:
     """`pattern` split at the bars that stand outside groups and classes."""
-    parts, depth, in_class, start, i = [], 0, False, 0, 0
-    while i < len(pattern):
-        c = pattern[i]
-        if c == "\\":
-            i += 1
-        elif in_class:
-            in_class = c != "]"
-        elif c == "[":
-            in_class = True
-            i += pattern.startswith("^", i + 1)
-        elif c in "()":
-            depth += 1 if c == "(" else -1
-        elif c == "|" and depth == 0:
-            parts.append(pattern[start:i])
-            start = i + 1
-        i += 1
+    parts, depth, start = [], 0, 0
+    for sign in _SIGN.finditer(pattern):
+        if sign.group() == "|" and depth == 0:
+            parts.append(pattern[start : sign.start()])
+            start = sign.end()
+        depth += (sign.group() == "(") - (sign.group() == ")")
     return [*parts, pattern[start:]]
 
 
 def _shortened_alternative(pattern: str) -> str:
     head = re.match(r"((?:\(\?[a-z]+\))?" + re.escape(LEFT) + r")\((.*)\)\Z", pattern, re.S)
-    if head and len(_alternatives(head.group(2))) >= 1 and _balanced(head.group(2)):
+    if head and _balanced(head.group(2)):
         inner = "|".join(map(_shortened_alternative, _alternatives(head.group(2))))
         return f"{head.group(1)}(?:{inner})"
     for count in _COUNT.finditer(pattern):
@@ -118,10 +112,9 @@ def _shortened_alternative(pattern: str) -> str:
 
 
 def _balanced(pattern: str) -> bool:
-    plain = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "", pattern)
     depth = 0
-    for c in plain:
-        depth += (c == "(") - (c == ")")
+    for sign in _SIGN.finditer(pattern):
+        depth += (sign.group() == "(") - (sign.group() == ")")
         if depth < 0:
             return False
     return depth == 0
