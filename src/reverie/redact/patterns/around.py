@@ -121,7 +121,7 @@ def _following(data: bytes) -> Iterator[Span]:
     """`Please use the following password:` and the password on a line of its own."""
     for match in _FOLLOWS.finditer(data):
         value = match.group(1).decode("utf-8", "replace")
-        introduced = b":" in data[match.start() : match.start(1)] or b".key" in match.group()
+        introduced = data[match.start() : match.start(1)].rstrip(b" \t\r\n`\"'").endswith((b":", b"master.key"))
         if introduced and _random(value):
             yield match.span(1)
 
@@ -387,7 +387,7 @@ RULES = (
         r"|(?m:^|[\s\"'])-pw[ =][\"']?([^\s\"'\-][^\s\"']{3,128})"
         r"|(?m:^)[ \t#]{1,20}(?:-u|--user)[ =]{1,3}[\"']?[A-Za-z0-9_.@+\-]{1,64}:([^\s\"'$:]{8,128})"
         r"|://([^\s/:@\"'<>?#]{16,256}):@[A-Za-z0-9]",
-        trigger=r"\bsqlplus\b|@(?:tcp|unix|udp)\(|\bjdbc:[a-z0-9]+:[A-Za-z0-9.\-]+:[0-9]|\b(?:requirepass|masterauth|primaryauth)[ \t]|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]|\baz login\b|\becho[ ]|\|[ ]*(?:sudo )?chpasswd|\bnet use |sonar\.login=|\bcurl\b|\bgh secret set |(?i:convertto-securestring)|[A-Za-z0-9_\-]:@|-pw[ =]|(?m:^)[ \t#]+(?:-u|--user)[ =]",
+        trigger=r"\bsqlplus\b|@(?:tcp|unix|udp)\(|\bjdbc:[a-z0-9]+:[A-Za-z0-9.\-]+:[0-9]|\b(?:requirepass|masterauth|primaryauth)[ \t]|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]|\baz login\b|\becho[ ]|\|[ ]*(?:sudo )?chpasswd|\bnet use |sonar\.login=|\bcurl\b|\bgh secret set |(?i:convertto-securestring)|:@[A-Za-z0-9]|-pw[ =]|(?m:^)[ \t#]+(?:-u|--user)[ =]",
         check=_argument,
         examples=(
             "sqlplus system/⟨w12⟩@//db:1521/XE",

@@ -93,7 +93,7 @@ RULES = (
         token(
             r"EAA[A-Za-z0-9]{60,}\b|EAACEdEose0cBA[A-Za-z0-9]{10,}|IG(?:QV|QW|AA)[A-Za-z0-9_\-]{60,}|[0-9]{13,17}\|[A-Za-z0-9_\-]{27}\b"
         ),
-        trigger=r"\bEAA[A-Za-z0-9]{8}|\bIG(?:QV|QW|AA)|[0-9]\|[A-Za-z0-9_\-]{8}",
+        trigger=r"EAA[A-Za-z0-9]{8}|IG(?:QV|QW|AA)|[0-9]\|[A-Za-z0-9_\-]{8}",
         examples=("EAA⟨w160⟩", "⟨d15⟩|⟨w27⟩"),
     ),
     Rule(

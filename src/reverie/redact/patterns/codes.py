@@ -127,7 +127,7 @@ RULES = (
     Rule(
         "robot-account",
         r"\b[a-z0-9][a-z0-9._\-]{1,60}[+$][a-z0-9._\-]{2,60}:([A-Z0-9]{32,80})\b",
-        trigger=r"[a-z0-9][+$][a-z0-9._\-]+:[A-Z0-9]{8}",
+        trigger=r"[a-z0-9._\-][+$][a-z0-9._\-]+:[A-Z0-9]{8}",
         check=is_random_value,
         examples=("acme+builder:⟨A64⟩",),
         near_misses=("acme+builder:LATEST",),

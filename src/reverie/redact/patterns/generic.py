@@ -50,7 +50,7 @@ KEY_WORD, KEY_REST = _WORD, _REST
 # For triggers: a name with a credential word in it, in as few letters as tell one. Many rules look for such names, and
 # each new state of an automaton costs as much as there are words in it.
 _PASSWORD_HINT = (
-    r"pass|asword|pwd|kennwort|senha|contrase(?:n|ñ)a|mdp|wachtwoord|ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|"
+    r"(?:mot[ _]de[ _])?pass|asword|pwd|kennwort|senha|contrase(?:n|ñ)a|mdp|wachtwoord|пароль|Пароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|"
     r"hasło|parola|lösenord|salasana|clave"
 )
 KEY_HINT = (

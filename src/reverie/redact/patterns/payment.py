@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 
 from reverie.redact.entropy import looks_random, luhn, mod97
-from reverie.redact.patterns.rule import UUID, Rule, Span, token
+from reverie.redact.patterns.rule import LEFT, UUID, Rule, Span, token
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
@@ -81,7 +81,7 @@ RULES = (
     Rule(
         "wallet-private-key",
         token(r"[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
-        trigger=r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50}",
+        trigger=rf"(?:{LEFT}[5KL][1-9A-HJ-NP-Za-km-z]{{50}})",
         check=_base58check,
         near_misses=("K⟨w51⟩",),
     ),
