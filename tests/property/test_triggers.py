@@ -6,12 +6,12 @@ import re
 from itertools import chain
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from bench.redact_corpus import held_out_corpus, main_corpus
 from bench.redact_second import second_corpus
 from bench.redact_third import third_corpus
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from reverie.redact.engine import _matches
 from reverie.redact.known import encode
 from reverie.redact.markers import compiled

@@ -25,40 +25,40 @@ from reverie.redact.patterns.rule import Rule, Span
 _ENDS = " \t.,;:!?)]}>\"'`"
 
 
-def _whole(text: str) -> bool:
+def is_whole(text: str) -> bool:
     """Nothing in it is redacted already."""
     return without_markers(text) == text.strip(_ENDS)
 
 
-def _literal(text: str) -> bool:
+def is_literal(text: str) -> bool:
     """A literal in a place where only a password can stand."""
-    return _whole(text) and not is_placeholder(text) and not is_location(text) and len(text) >= 4
+    return is_whole(text) and not is_placeholder(text) and not is_location(text) and len(text) >= 4
 
 
-def _argument(text: str) -> bool:
+def is_argument(text: str) -> bool:
     """A bare word on a command line."""
-    return _literal(text) and not is_code(text) and not text.startswith("-")
+    return is_literal(text) and not is_code(text) and not text.startswith("-")
 
 
-def _told(text: str) -> bool:
-    return _whole(text) and is_told_value(text)
+def is_told(text: str) -> bool:
+    return is_whole(text) and is_told_value(text)
 
 
-def _random(text: str) -> bool:
-    return _whole(text) and is_random_value(text) and not is_placeholder(text)
+def is_random(text: str) -> bool:
+    return is_whole(text) and is_random_value(text) and not is_placeholder(text)
 
 
-def _symbols(text: str) -> bool:
+def has_symbols(text: str) -> bool:
     """Two different symbols or more within eight characters or more, as no word has."""
     marks = {c for c in text if not c.isalnum() and c not in "-_./:'’,;?()[]"}
-    return _literal(text) and len(text) >= 8 and len(marks) >= 2
+    return is_literal(text) and len(text) >= 8 and len(marks) >= 2
 
 
-def _foreign(text: str) -> bool:
-    return _whole(text) and not is_placeholder(text) and not is_term(text) and is_password_like(text)
+def is_foreign(text: str) -> bool:
+    return is_whole(text) and not is_placeholder(text) and not is_term(text) and is_password_like(text)
 
 
-def _trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:
+def trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:
     kept = data[start:end].rstrip(b".,;:)]}>*`'\"")
     return start, start + len(kept), kept.decode("utf-8", "replace")
 
@@ -97,14 +97,14 @@ def _next_lines(data: bytes) -> Iterator[Span]:
             continue
         if group == 11:
             first, second = (match.group(g).decode("utf-8", "replace") for g in (12, 13))
-            if _random(first) and _random(second):
+            if is_random(first) and is_random(second):
                 yield match.span(12)
                 yield match.span(13)
             continue
         key = match.group(group).decode("utf-8", "replace")
-        start, end, value = _trimmed(data, *match.span(group + 1))
+        start, end, value = trimmed(data, *match.span(group + 1))
         strength = key_strength(key)
-        if not strength or not _whole(value):
+        if not strength or not is_whole(value):
             continue
         # Below a bare `token:` may stand anything; behind a name there stands its value.
         named = group <= 7
@@ -122,7 +122,7 @@ def _following(data: bytes) -> Iterator[Span]:
     for match in _FOLLOWS.finditer(data):
         value = match.group(1).decode("utf-8", "replace")
         introduced = data[match.start() : match.start(1)].rstrip(b" \t\r\n`\"'").endswith((b":", b"master.key"))
-        if introduced and _random(value):
+        if introduced and is_random(value):
             yield match.span(1)
 
 
@@ -165,21 +165,21 @@ def _variable(data: bytes, match_start: int, start: int, end: int) -> Span | Non
         begin -= 1
     found = re.match(rb"[\w.\-]+", data[begin:start])
     key = found.group().decode("utf-8", "replace") if found else ""
-    start, end, value = _trimmed(data, start, end)
+    start, end, value = trimmed(data, start, end)
     is_name = len(key_words(key)) > 1 or key.lower() == "apikey" or data[begin - 1 : begin] == b"`"
-    return (start, end) if is_name and key_strength(key) and (_told(value) or _symbols(value)) else None
+    return (start, end) if is_name and key_strength(key) and (is_told(value) or has_symbols(value)) else None
 
 
 def _declared(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """`ENV API_TOKEN value`, `#define WIFI_PASSWORD "value"`: the key is the word before."""
     key = data[match_start:start].decode("utf-8", "replace").strip(" \t\"'=").split()[-1].strip("\"'")
     start, end, value = (
-        _trimmed(data, start, end)
+        trimmed(data, start, end)
         if data[start - 1 : start] not in (b'"', b"'")
         else (start, end, data[start:end].decode("utf-8", "replace"))
     )
     strength = key_strength(key)
-    return (start, end) if strength and _argument(value) and judge_named(value, strength) else None
+    return (start, end) if strength and is_argument(value) and judge_named(value, strength) else None
 
 
 _SERVICES = (
@@ -213,7 +213,7 @@ def _service(data: bytes, match_start: int, start: int, end: int) -> Span | None
     if (
         last in _NAMES
         or re.search(r"\d{4}-\d{2}-\d{2}", value)
-        or not _random(value)
+        or not is_random(value)
         or (value.islower() and value.isalpha())
     ):
         return None
@@ -228,15 +228,15 @@ _STANDARD = words("HS256 HS384 HS512 RS256 RS384 RS512 ES256 PS256 EdDSA sha256 
 
 
 def _in_words(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    start, end, value = _trimmed(data, start, end)
-    told = _foreign(value) and (any(c.isdigit() for c in value) or is_random_value(value))
+    start, end, value = trimmed(data, start, end)
+    told = is_foreign(value) and (any(c.isdigit() for c in value) or is_random_value(value))
     return (start, end) if told and not _is_sentence(value) else None
 
 
 def _strongly_random(text: str) -> bool:
     """Random with both letter cases and digits throughout: no hash, no name."""
     kinds = sum(map(str.islower, text)) >= 3 and sum(map(str.isupper, text)) >= 3 and sum(map(str.isdigit, text)) >= 2
-    return kinds and _random(text) and "--" not in text and word_share(text) <= 0.3
+    return kinds and is_random(text) and "--" not in text and word_share(text) <= 0.3
 
 
 _SPOKEN_FOR = re.compile(
@@ -254,7 +254,7 @@ def _plain_key(data: bytes, match_start: int, start: int, end: int) -> Span | No
 def _element(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """The random part of an XML element named like a secret."""
     name = data[match_start + 1 : data.index(b">", match_start)].decode("utf-8", "replace")
-    return (start, end) if key_strength(name) and _random(data[start:end].decode("ascii")) else None
+    return (start, end) if key_strength(name) and is_random(data[start:end].decode("ascii")) else None
 
 
 _COMMENTED = Lazy(
@@ -268,7 +268,7 @@ def _commented(data: bytes) -> Iterator[Span]:
     for match in _COMMENTED.finditer(data):
         name = match.group(1).decode("ascii")
         last = (key_words(name) or [""])[-1].lower()
-        if last not in _NAMES and last not in _REVISIONS and _random(match.group(2).decode("ascii")):
+        if last not in _NAMES and last not in _REVISIONS and is_random(match.group(2).decode("ascii")):
             yield match.span(2)
 
 
@@ -348,7 +348,7 @@ RULES = (
         r"|\bDBI(?:->|\.)connect\([ \t]{0,3}[\"'][^\"'\n]{1,120}[\"'][ \t]{0,3},[ \t]{0,3}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,3},[ \t]{0,3}[\"']([^\"'\n]{4,128})[\"']",
         trigger=r"(?:BasicAuth|DigestAuth|Credentials?|create|PasswordAuthentication|basicAuth|basic_auth|httpBasic|proxyAuth|authenticate_with|usernamePassword|HttpAuthBase|\.(?:login|auth|basic|authenticate|credentials)|ftp_login)\([ \t]*(?:\$[a-z_]+,[ \t]*)?[\"']"
         r"|(?:getConnection|PDO|mysqli|mysqli_connect|mysql_connect|pg_connect|createConnection|DataSource|Sequelize)\(|(?i:passw)[A-Za-z\"'\])]*[ \t]*\.(?:send_?[kK]eys|type|fill|setValue|typeText|sendText|val)\(|\bjwt\.(?:sign|verify|encode|decode)\(|\bcreateHmac\(|\b(?:hmac\.new|hmac\.HMAC|Fernet|AESGCM|AES\.new|SecretKeySpec|ChaCha20Poly1305|SigningKey|HmacSHA256|HMACSHA256|itsdangerous\.[A-Za-z]+|URLSafeTimedSerializer)\([ \t]*b?[\"']|\bDBI(?:->|\.)connect\(",
-        check=lambda text: _literal(text) and " " not in text and text not in _STANDARD,
+        check=lambda text: is_literal(text) and " " not in text and text not in _STANDARD,
         examples=(
             'req.SetBasicAuth("bob", "⟨w12⟩")',
             "auth = HTTPBasicAuth('bob', '⟨w12⟩')",
@@ -388,7 +388,7 @@ RULES = (
         r"|(?m:^)[ \t#]{1,20}(?:-u|--user)[ =]{1,3}[\"']?[A-Za-z0-9_.@+\-]{1,64}:([^\s\"'$:]{8,128})"
         r"|://([^\s/:@\"'<>?#]{16,256}):@[A-Za-z0-9]",
         trigger=r"\bsqlplus\b|@(?:tcp|unix|udp)\(|\bjdbc:[a-z0-9]+:[A-Za-z0-9.\-]+:[0-9]|\b(?:requirepass|masterauth|primaryauth)[ \t]|-(?:storepass|keypass|srcstorepass|deststorepass)[ \t]|\baz login\b|\becho[ ]|\|[ ]*(?:sudo )?chpasswd|\bnet use |sonar\.login=|\bcurl\b|\bgh secret set |(?i:convertto-securestring)|:@[A-Za-z0-9]|-pw[ =]|(?m:^)[ \t#]+(?:-u|--user)[ =]",
-        check=_argument,
+        check=is_argument,
         examples=(
             "sqlplus system/⟨w12⟩@//db:1521/XE",
             'sql.Open("mysql", "root:⟨w12⟩@tcp(127.0.0.1:3306)/db")',
@@ -414,7 +414,7 @@ RULES = (
         "compared-password",
         r"\"([^\"\n]{6,128})\"[ \t]{0,3}={2,3}[ \t]{0,3}[A-Za-z0-9_.]{0,40}(?i:passw|passphrase|pwd|secret|token|api_?key)",
         trigger=r"\"[ \t]*={2,3}[ \t]*[A-Za-z0-9_.]*(?i:passw|passphrase|pwd|secret|token|api_?key)",
-        check=_told,
+        check=is_told,
         examples=('if ("⟨w14⟩" == my_password) {',),
         near_misses=('if ("expired" == token.state) {',),
     ),
@@ -425,7 +425,7 @@ RULES = (
         r"|\b[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,64}(?:\.[A-Za-z0-9\-]{1,24}){1,4}[ ]?[/|:][ ]?([^\s/|:@()<>]{8,64})(?:[\s,;.)]|$)"
         r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]{2,12} )?(?i:password|passphrase|api key|token|secret)\b",
         trigger=r"\([A-Za-z0-9_.\-]+/|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}|[a-z] (?i:password|passphrase|api key|token|secret)\b",
-        check=_told,
+        check=is_told,
         examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password", "bob@example.org / ⟨w10⟩7"),
         near_misses=(
             "10.1.2.3 (linux/amd64)",
@@ -438,7 +438,7 @@ RULES = (
     Rule(
         "pass-is",
         r"(?i:\bpass|\bpasswd|\bpw)[ ](?i:is|was|=|-)[ ][\"'`]?([^\s\"'`,;<>]{6,128})",
-        check=lambda text: _told(text.rstrip(".")) and _foreign(text.rstrip(".")),
+        check=lambda text: is_told(text.rstrip(".")) and is_foreign(text.rstrip(".")),
         generic=True,
         examples=("the pass is ⟨w10⟩7", "PASS - ⟨w10⟩7"),
         near_misses=("the pass is closed until May", "the pass is 2500m high"),
@@ -477,14 +477,14 @@ RULES = (
         "redis-auth",
         r"(?m:^|[>\"'] ?)(?:AUTH|auth)[ ]{1,2}(?:default )?([A-Za-z0-9_\-+/=!@#%^*]{12,256})[\"']?(?m:$)",
         trigger=r"\b(?:AUTH|auth)[ ]+(?:default )?[A-Za-z0-9_\-+/=!@#%^*]{12}",
-        check=_random,
+        check=is_random,
         examples=("AUTH ⟨w24⟩", "127.0.0.1:6379> AUTH default ⟨w24⟩"),
         near_misses=("AUTH required-for-all-requests",),
     ),
     Rule(
         "query-secret",
         r"[?&](?:key|appid|app_key|code|apikey|auth|k|sk|hash_key|session_?id|sid|ticket|oauth_token|jwt|sig|signature|hmac|credential)=([A-Za-z0-9_\-.~%/+]{20,256}={0,2})",
-        check=_random,
+        check=is_random,
         examples=("https://maps.example.org/api?q=x&key=⟨w36⟩", "https://a.example.net/hook?code=⟨w54⟩=="),
         near_misses=("https://example.org/?key=some-long-name-of-an-article", "https://example.org/?code=short"),
     ),
@@ -492,7 +492,7 @@ RULES = (
         "named-key-object",
         r"(?i:\"(?:jwt|jwtsettings|jwtconfig|jwtoptions|auth|authentication|token|tokens|encryption|crypto|signing|security|secrets?|api)\"[ \t]{0,3}:[ \t]{0,3}\{[^\n{}]{0,120}?\"(?:key|issuersigningkey|secret|value)\")[ \t]{0,3}:[ \t]{0,3}\"([^\"\n]{16,512})\"",
         trigger=r"(?i:\"(?:jwt[a-z]*|auth|authentication|tokens?|encryption|crypto|signing|security|secrets?|api)\"[ \t]*:[ \t]*\{)",
-        check=_random,
+        check=is_random,
         examples=('"Jwt": { "Key": "⟨w40⟩", "Issuer": "acme" }',),
         near_misses=('"token": { "key": "user-visible-name-of-it" }',),
     ),
@@ -500,14 +500,14 @@ RULES = (
         "header-secret",
         r"(?i:\b(?:x-jfrog-art-api|x-functions-key|x-n8n-api-key|x-goog-api-key|x-shopify-access-token|x-auth-key|dd-application-key|circle-token|x-consul-token|x-nomad-token|x-gitlab-token|x-tracker-?token|x-figma-token|x-honeycomb-team|api-?key|x-rapidapi-key))[\"']?[ \t]{0,3}[:=,][ \t]{0,3}[\"']?([A-Za-z0-9_\-.+/=]{12,512})",
         trigger=r"(?i:\b(?:x-jfrog-art-api|x-[a-z0-9]+-(?:api-|access-)?(?:key|token|team)|x-tracker-?token|circle-token|dd-application-key|api-?key))[\"']?[ \t]*[:=,]",
-        check=_random,
+        check=is_random,
         examples=("X-JFrog-Art-Api: ⟨w73⟩", "x-functions-key: ⟨w54⟩=="),
         near_misses=("x-functions-key: required-for-every-function",),
     ),
     Rule(
         "authorization-scheme",
         r"(?i:authorization)[\"']?[ \t]{0,3}(?:[:=,]|=>)[ \t]{0,3}\\?[\"'`]?[A-Z][A-Za-z\-]{2,20}[ ]([A-Za-z0-9_\-.~+/=%]{16,512})",
-        check=_random,
+        check=is_random,
         examples=("Authorization: Splunk ⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",),
         near_misses=("Authorization: Handled by-the-gateway-in-front",),
     ),
@@ -547,7 +547,7 @@ RULES = (
         "told-at-line-end",
         r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]{3,80}[:=][ \t]{1,4}[\"'`]?([^\s\"'`<>]{6,128})[\"'`]?[ \t]{0,3}\.?\r?(?m:$)",
         trigger=r"(?i:\bpass(?:word|phrase|code))\b[^\n:=]",
-        check=lambda text: (_told(text) and is_password_like(text)) or _symbols(text),
+        check=lambda text: (is_told(text) and is_password_like(text)) or has_symbols(text),
         generic=True,
         examples=("A temporary password is generated for root@localhost: Ny3+⟨w8⟩",),
         near_misses=("the password was rejected, see: https://docs.example.org/errors", "password changed by: admin"),
@@ -556,7 +556,7 @@ RULES = (
         "told-pair",
         rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
         trigger=r"(?i:(?:id|user|name|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pass|p\b|비번|비밀번호)|\(p))|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:auth|userpwd|user_pass)[\"']?[ \t]*[:=][ \t]*[\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]",
-        check=lambda text: _foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
+        check=lambda text: is_foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
         generic=True,
         examples=(
             "creds are bob / winter⟨d4⟩",
