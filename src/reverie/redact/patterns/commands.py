@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.markers import Lazy
-from reverie.redact.patterns.generic import KEY_HINT, KEY_REST, KEY_WORD, judge_named, key_strength, key_words
+from reverie.redact.patterns.names import KEY_HINT, KEY_REST, KEY_WORD, key_strength, key_words
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -20,6 +20,7 @@ from reverie.redact.patterns.plausible import (
     without_markers,
 )
 from reverie.redact.patterns.rule import Rule, Span
+from reverie.redact.patterns.values import judge_named
 
 _ENDS = " \t.,;:!?)]}>\"'`"
 
