@@ -22,6 +22,14 @@ from reverie.redact.patterns.plausible import (
 from reverie.redact.patterns.rule import Rule, Span
 from reverie.redact.patterns.values import cut, is_beginning
 
+_VALUE = re.compile(rb"[^\s\"'`,;<>]{6,256}")
+
+
+def _extent(data: bytes, start: int) -> int:
+    """Where the value ends that begins at `start`."""
+    value = _VALUE.match(data, start)
+    return value.end() if value else start
+
 
 def _is_scrambled(text: str) -> bool:
     """Letter cases change back and forth, and there is no word in it."""
@@ -86,8 +94,9 @@ RULES = (
     Rule(
         "told-secret",
         rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\-]{{1,30}}){{0,6}}?(?:[ \t]*(?:[:=→–]|->|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-))"
-        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6,256})",
+        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6})",
         trigger=rf"(?i:{TOLD_HINT})\b[ \t:=\-]",
+        extent=_extent,
         refine=_told,
         generic=True,
         examples=(
@@ -115,8 +124,9 @@ RULES = (
     ),
     Rule(
         "shown-secret",
-        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6,256}})",
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6}})",
         trigger=rf"(?i:{TOLD_HINT})\b[ \t:*(,]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        extent=_extent,
         refine=_shown,
         generic=True,
         examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),
