@@ -22,10 +22,11 @@ class Rule:
     of thousands of steps, too many for a fast automaton.
 
     `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
-    is what the filter looks for, and must match wherever the pattern does; by default the beginning of the pattern.
+    is what the filter looks for, and must match wherever the rule finds something; by default the beginning of the
+    pattern. It may match more, and is cheapest when it ends early and has nothing to remember.
     `locate` replaces the pattern for secrets that span lines. A `generic` rule gives way to a specific one where both
-    match. The filter compiles one that stands `apart` by itself: what its trigger keeps in mind for the rest of a line
-    would double the states of all the others.
+    match. Those that stand `apart` are compiled apart: their triggers count long runs or keep something in mind for the
+    rest of a line, which would multiply the states of all the others.
 
     `examples` must be redacted and `near_misses` left alone; the tests see to it. Both are templates: `⟨w20⟩` stands
     for twenty random characters of the class `w` (see `sample.py`), so that no file here holds anything that looks
