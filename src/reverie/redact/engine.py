@@ -305,6 +305,8 @@ def _matches(rule: Rule, pattern: re2._Regexp, chunk: bytes) -> Iterator[tuple[i
     while (match := pattern.search(chunk, position)) is not None:
         group = next((g for g in groups if match.start(g) >= 0), 0)
         start, end = match.span(group)
+        if rule.extent is not None:
+            end = rule.extent(chunk, start)
         span = rule.judge(chunk, match.start(), start, end)
         if span is None:
             # What was refused as a value may itself begin with a key; but a text made of refusals must not be read

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import re2
 
@@ -31,10 +31,22 @@ def compiled(pattern: bytes) -> re2._Regexp:
     return re2.compile(pattern, options)
 
 
+class Lazy:
+    """A pattern of that kind, compiled when it is first used: few texts need more than a few of them."""
+
+    def __init__(self, pattern: bytes) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(compiled(self._pattern), name)
+        setattr(self, name, value)
+        return value
+
+
 # Here and for brackets the standard library's engine: it returns many small matches far faster, and a pattern without
 # nested repetition is linear in it as well.
 CANONICAL: Final = re.compile(rb"\[REDACTED:(" + LABEL + rb")\]")
-_LABEL: Final = compiled(LABEL)
+_LABEL: Final = Lazy(LABEL)
 
 # Each bracket as itself, as an HTML entity (named, decimal, hex; also escaped twice), as a JSON or string escape,
 # and percent-encoded.
@@ -68,14 +80,14 @@ LEAK: Final = (
 )  # fmt: skip
 """Where a look-alike may begin; also true of every canonical marker."""
 
-_LEAK: Final = compiled(
+_LEAK: Final = Lazy(
     rb"(?i)(?:" + _OPENING + rb")" + _BLANK + rb"(?:(byok)" + _BLANK + _COLON + rb"|(redacted)" + _BLANK + rb"("
     + _COLON + rb")?)"
 )  # fmt: skip
 _BRACKET: Final = re.compile(b"(?i)" + b"|".join(b"(" + _spellings(b) + b")" for b in b"[ < { ( ] > } )".split()))
 # `[BYOK:ab]cd]`: a value with a lone closing bracket in it. Only when more of a word and another closing bracket
 # follow without a blank.
-_TAIL: Final = compiled(rb"[A-Za-z0-9_+/=.!@#$%^&*~-]{1,128}[\]>})]")
+_TAIL: Final = Lazy(rb"[A-Za-z0-9_+/=.!@#$%^&*~-]{1,128}[\]>})]")
 
 _SQUARE, _ANGLE, _CURLY, _ROUND = range(4)
 

@@ -1,7 +1,6 @@
 """The rule table: which kinds of secret-shaped text are known. Specific rules first, generic ones last."""
 
 from reverie.redact.patterns import (
-    around,
     chat,
     cloud,
     codes,
@@ -10,10 +9,14 @@ from reverie.redact.patterns import (
     generic,
     hosting,
     keys,
+    lines,
     models,
     nearby,
     payment,
+    places,
+    prefixed,
     services,
+    told,
 )
 from reverie.redact.patterns.rule import Rule
 
@@ -30,7 +33,10 @@ RULES: tuple[Rule, ...] = (
     *database.RULES,
     *codes.RULES,
     *commands.RULES,
-    *around.RULES,
+    *lines.RULES,
+    *places.RULES,
+    *told.RULES,
     *generic.RULES,
+    *prefixed.RULES,
     *nearby.RULES,
 )

@@ -34,7 +34,8 @@ RULES = (
     Rule(
         "discord-token",
         token(r"[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{27,40}|mfa\.[A-Za-z0-9_\-]{80,}"),
-        trigger=r"[A-Za-z0-9_\-]{4}\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{12}|mfa\.[A-Za-z0-9_\-]{8}",
+        trigger=r"\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{12}|mfa\.[A-Za-z0-9_\-]{8}",
+        apart=True,
         check=looks_random,
         examples=("M⟨w23⟩.⟨w6⟩.⟨u27⟩", "N⟨w25⟩.⟨w6⟩.⟨u38⟩"),
     ),
@@ -92,7 +93,7 @@ RULES = (
         token(
             r"EAA[A-Za-z0-9]{60,}\b|EAACEdEose0cBA[A-Za-z0-9]{10,}|IG(?:QV|QW|AA)[A-Za-z0-9_\-]{60,}|[0-9]{13,17}\|[A-Za-z0-9_\-]{27}\b"
         ),
-        trigger=r"\bEAA[A-Za-z0-9]{8}|\bIG(?:QV|QW|AA)|[0-9]\|[A-Za-z0-9_\-]{8}",
+        trigger=r"EAA[A-Za-z0-9]{8}|IG(?:QV|QW|AA)|[0-9]\|[A-Za-z0-9_\-]{8}",
         examples=("EAA⟨w160⟩", "⟨d15⟩|⟨w27⟩"),
     ),
     Rule(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import is_wordy, looks_random
-from reverie.redact.markers import compiled
+from reverie.redact.markers import Lazy
 from reverie.redact.patterns.plausible import is_placeholder, is_random_value
 from reverie.redact.patterns.rule import Rule, Span
 
@@ -26,10 +26,10 @@ def _seed(text: str) -> bool:
     return len(plain) >= 16 and wordy * 2 <= len(pieces) and (digits >= 1 or len(plain) >= 24) and not plain.isdigit()
 
 
-_CODES_WORD = compiled(
+_CODES_WORD = Lazy(
     rb"(?i)\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
 )
-_CODE = compiled(
+_CODE = Lazy(
     rb"(?:[\s,;|:=*()\[\]\"'`.-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)])*"
     rb"\b([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
 )
@@ -59,7 +59,7 @@ RULES = (
         "otp-seed",
         rf"{_FACTOR}[^\n]{{0,60}}?(?:[ :=\"'`(])((?:[A-Z2-7]{{4}}[ \-]){{3,15}}[A-Z2-7]{{2,4}}|(?:[a-z2-7]{{4}}[ \-]){{3,15}}[a-z2-7]{{2,4}}|[A-Z2-7]{{16,64}})\b"
         rf"|\b([A-Z2-7]{{16,64}}|(?:[A-Z2-7]{{4}}[ ]){{3,15}}[A-Z2-7]{{4}})\b[^\n]{{0,40}}{_FACTOR}",
-        trigger=rf"{_FACTOR}[^\n]*?[ :=\"'`(](?:[A-Z2-7]{{4}}[ \-]?[A-Z2-7]{{4}}|[a-z2-7]{{4}}[ \-][a-z2-7]{{4}}[ \-])|[A-Z2-7]{{4}}[ ]?[A-Z2-7]{{4}}[^\n]*{_FACTOR}",
+        trigger=_FACTOR,
         check=_seed,
         examples=(
             "mfa secret key: ⟨k4⟩ ⟨k4⟩ ⟨k4⟩ 2⟨k3⟩ ⟨k4⟩ ⟨k4⟩ ⟨k4⟩ ⟨k4⟩",
@@ -87,7 +87,7 @@ RULES = (
     Rule(
         "key-bytes",
         r"(?i:keypair|secret|private|wallet|seed|id\.json|\bkey\b)[^\n]{0,40}?(\[[ ]{0,2}(?:[0-9]{1,3},[ ]{0,2}){31,63}[0-9]{1,3}[ ]{0,2}\])",
-        trigger=r"(?i:keypair|secret|private|wallet|seed|id\.json|\bkey\b)[^\n]*?\[[ ]*(?:[0-9]{1,3},[ ]*){8}",
+        trigger=r"\[[ ]*(?:[0-9]{1,3},[ ]*){8}",
         check=_numbers,
         examples=(
             "solana keypair [1,22,33,44,55,66,77,88,99,110,121,132,143,154,165,176,187,198,209,220,231,242,253,3,14,25,36,47,58,69,80,91]",
@@ -97,7 +97,7 @@ RULES = (
     Rule(
         "wallet-key",
         r"(?i:\b(?:accounts|wallet|signer|deployer|private|secret)\b)[^\n]{0,40}?[\"'`\[( ](?:0x)?([0-9a-f]{64})\b",
-        trigger=r"(?i:\b(?:accounts|wallet|signer|deployer|private|secret)\b)[^\n]*?[\"'`\[( ](?:0x)?[0-9a-f]{8}",
+        trigger=r"[\"'`\[( x][0-9a-f]{16}",
         check=looks_random,
         generic=True,
         examples=('accounts: ["0x⟨h64⟩"]', 'new ethers.Wallet("0x⟨h64⟩", provider)'),
@@ -113,7 +113,7 @@ RULES = (
     Rule(
         "spoken-passphrase",
         r"(?i:\bpassphrase\b)[^\n\"'`]{0,60}?(?:[ ](?:is|was)|[:=])[ ]?[\"'`“]([a-z]{3,12}(?:[ \-][a-z]{3,12}){2,8})[\"'`”]",
-        trigger=r"(?i:\bpassphrase\b)[^\n\"'`]*(?:is|was|[:=])[ ]?[\"'`“]",
+        trigger=r"(?i:\bpassphrase\b)",
         check=lambda text: not is_placeholder(text),
         examples=('The passphrase for the backup disk is "harbor river copper jungle"',),
         near_misses=('the passphrase is "your passphrase here"',),
@@ -127,7 +127,7 @@ RULES = (
     Rule(
         "robot-account",
         r"\b[a-z0-9][a-z0-9._\-]{1,60}[+$][a-z0-9._\-]{2,60}:([A-Z0-9]{32,80})\b",
-        trigger=r"[a-z0-9][+$][a-z0-9._\-]+:[A-Z0-9]{8}",
+        trigger=r"[a-z0-9._\-][+$][a-z0-9._\-]+:[A-Z0-9]{8}",
         check=is_random_value,
         examples=("acme+builder:⟨A64⟩",),
         near_misses=("acme+builder:LATEST",),

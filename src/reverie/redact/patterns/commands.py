@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reverie.redact.markers import compiled
-from reverie.redact.patterns.generic import KEY_REST, KEY_WORD, judge_named, key_strength, key_words
+from reverie.redact.markers import Lazy
+from reverie.redact.patterns.names import KEY_HINT, KEY_REST, KEY_WORD, key_strength, key_words
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -20,6 +20,7 @@ from reverie.redact.patterns.plausible import (
     without_markers,
 )
 from reverie.redact.patterns.rule import Rule, Span
+from reverie.redact.patterns.values import judge_named
 
 _ENDS = " \t.,;:!?)]}>\"'`"
 
@@ -72,9 +73,9 @@ def _parameter(data: bytes, match_start: int, start: int, end: int) -> Span | No
     return (start, end) if judge_named(value, strength) or _chosen(value) else None
 
 
-_INSERT = compiled(rb"(?i)\binsert\s{1,4}into\s{1,4}[^\s(]{1,100}\s{0,4}\(([^()\n]{1,600})\)\s{0,4}values?\s{0,4}")
-_TUPLE = compiled(rb"\(((?:[^()'\n]|'[^'\n]*'|\([^()\n]*\))+)\)\s{0,4},?\s{0,4}")
-_CELL = compiled(rb"(?:[^,'\n]|'[^'\n]*')+")
+_INSERT = Lazy(rb"(?i)\binsert\s{1,4}into\s{1,4}[^\s(]{1,100}\s{0,4}\(([^()\n]{1,600})\)\s{0,4}values?\s{0,4}")
+_TUPLE = Lazy(rb"\(((?:[^()'\n]|'[^'\n]*'|\([^()\n]*\))+)\)\s{0,4},?\s{0,4}")
+_CELL = Lazy(rb"(?:[^,'\n]|'[^'\n]*')+")
 
 
 def _inserted(data: bytes) -> Iterator[Span]:
@@ -93,11 +94,11 @@ def _inserted(data: bytes) -> Iterator[Span]:
                         yield start, start + len(literal) - 2
 
 
-_LISTED = compiled(
+_LISTED = Lazy(
     rb"\bchpasswd:\s{0,20}(?:expire:[^\n]{0,20}\s{1,20})?(?:list|users):[ \t]{0,3}\|?-?[ \t]{0,3}\r?\n((?:[ \t]+(?:- )?[A-Za-z0-9_.\-]+:[^\s:]+[ \t]*(?:\r?\n|\z))+)"
 )
-_LISTED_ROW = compiled(rb"[ \t]+(?:- )?[A-Za-z0-9_.\-]{1,32}:([^\s:]{4,128})[ \t]*(?:\r?\n|\z)")
-_INLINE = compiled(rb"<auth-user-pass>\s{0,8}[^\s<]{1,64}[ \t]{0,3}\r?\n[ \t]{0,8}([^\s<]{4,128})")
+_LISTED_ROW = Lazy(rb"[ \t]+(?:- )?[A-Za-z0-9_.\-]{1,32}:([^\s:]{4,128})[ \t]*(?:\r?\n|\z)")
+_INLINE = Lazy(rb"<auth-user-pass>\s{0,8}[^\s<]{1,64}[ \t]{0,3}\r?\n[ \t]{0,8}([^\s<]{4,128})")
 
 
 def _listed(data: bytes) -> Iterator[Span]:
@@ -120,7 +121,7 @@ RULES = (
         rf"{_USER_FLAG}[ ](?:[^\n|]{{0,80}}?[ ])?(?:-(?:p|P|w|W)[ =]?|--?(?:pass|passwd|pwd)[ =]){_VALUE}"
         rf"|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]{{1,64}}[%,]([^\s\"'%,|]{{4,128}})"
         r"|[ ]/u(?:ser)?:[^\s]{1,80}[ ](?:[^\n]{0,60}?[ ])?/p(?:ass|assword)?:[\"']?([^\s\"']{4,128})",
-        trigger=rf"{_USER_FLAG}[ ][^\n|]*-(?:p|P|w|W|pass|passwd|pwd)[ =]?[\"']?[^\s\"'\-$|<>]|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]+[%,][^\s\"'%,|]|[ ]/u(?:ser)?:[^\n]*/p(?:ass|assword)?:",
+        trigger=r"[ ]-(?:p|P|w|W|-?pass|-?passwd|-?pwd)[ =]?[\"']?[^\s\"'\-$|<>]|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]+[%,][^\s\"'%,|]|[ ]/u(?:ser)?:",
         check=_chosen,
         examples=(
             "cqlsh -u app -p ⟨w11⟩7 db1",
@@ -140,7 +141,7 @@ RULES = (
     Rule(
         "piped-secret",
         rf"\b(?:echo|printf)[ ](?:-n[ ]|-e[ ]|'%s'[ ]|%s[ ])?[\"']?([^\s\"'\-$|<>][^\s\"'|<>]{{3,512}})[\"']?[ ]{{0,3}}(?:\|[^\n]{{0,80}}?|>>?[ ]?[^\s]{{0,60}})(?i:secret|passw|token|login|api[_\-]?key|{KEY_WORD})",
-        trigger=r"\b(?:echo|printf)[ ][^\n|>]*(?:\||>)[^\n]*(?i:secret|pass|pwd|token|login|key|auth|credential)",
+        trigger=r"\b(?:echo|printf)[ ]",
         check=_told,
         examples=(
             'echo "⟨w32⟩" | vercel env add SERVICE_API_KEY',
@@ -170,7 +171,7 @@ RULES = (
     Rule(
         "spoken-name-secret",
         rf"(?m:^|[\s\"'`(\-])[A-Za-z0-9_.\-]{{0,40}}[A-Za-z0-9][_.\-](?i:{KEY_WORD}){KEY_REST}[ \t]{{1,3}}[\"'`]?([A-Za-z0-9_\-+/=.~!@#%^*]{{10,256}})",
-        trigger=rf"[A-Za-z0-9][_.\-](?i:{KEY_WORD}){KEY_REST}[ \t]+[\"'`]?[A-Za-z0-9_\-+/=.~!@#%^*]{{10}}",
+        trigger=rf"[_.\-][A-Za-z0-9_.\-]*{KEY_HINT}[ \t]+[\"'`]?[A-Za-z0-9_\-+/=.~!@#%^*]{{10}}",
         refine=_named,
         generic=True,
         examples=(
@@ -202,7 +203,7 @@ RULES = (
         r"|\bACL[ ]SETUSER\b[^\n]{0,80}?[ ]>([^\s\"']{4,256})"
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
         r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'();$]{4,128}))",
-        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen)\b|\bwpa_passphrase[ ]|\b(?:auth|login)\b[^\n|]*[ ](?:-t|-k|-T)[ =]|\bmc[ ](?:alias|config host)[ ]|\bchpasswd\b|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bsnmp[a-z]+\b[^\n]*[ ]-[AX]|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
+        trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen|chpasswd|snmp[a-z]+)\b|\bwpa_passphrase[ ]|[ ]-[tkT][ =]|\bmc[ ](?:alias|config host)[ ]|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
         check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
             "useradd -p ⟨w12⟩7 bob",

@@ -45,7 +45,7 @@ RULES = (
     Rule(
         "database-url-password",
         rf"(?i:\b(?:{_DATABASE}))://(?:[^\s/:@\"'<>]{{1,64}}@)?[^\s/:@\"'<>]{{0,100}}:([^\s\"'<>]{{1,200}})@[A-Za-z0-9\[$%{{(]",
-        trigger=rf"(?i:\b(?:{_DATABASE}))://[^\s/:\"'<>]*:[^\s\"'<>]",
+        trigger=r"://[^\s/:\"'<>]*:[^\s\"'<>]",
         check=_real,
         examples=(
             "postgres://app:⟨w12⟩@db.internal:5432/app",
@@ -125,9 +125,7 @@ RULES = (
         r"|\bhtpasswd\b[^\n|]{0,20}[ ]-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}[ ][^\s]{1,100}[ ][^\s]{1,60}[ ][\"']?([^\s\"']{3,128})"
         r"|\baws configure set [a-z_.]{0,40}(?:secret|token)[a-z_]{0,20}[ ]([^\s\"']{8,})"
         r"|\bnet user [^\s]{1,40} ([^\s/*][^\s]{4,100}) /add",
-        trigger=r"\b(?:sshpass|mysql|mariadb|mongo|docker login|podman login|helm registry login|7z|unzip|zip|ldapsearch|smbclient|"
-        r"sqlcmd|kinit|rabbitmqctl|redis-cli|curl|http|https|wget|xh|htpasswd|aws configure set|net user)[^\n]* -|\bpass(?:in|out)?[ =]pass:|"
-        r"aws configure set|net user",
+        trigger=r"[ ]-[A-Za-z\-]|\bpass(?:in|out)?[ =]pass:|aws configure set|net user",
         check=_real_literal,
         examples=(
             "mysql -u root -p⟨w12⟩ shop",

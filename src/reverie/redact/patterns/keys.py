@@ -10,21 +10,21 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from reverie.redact.entropy import looks_random, word_share
-from reverie.redact.markers import compiled
+from reverie.redact.markers import Lazy
 from reverie.redact.patterns.plausible import is_placeholder, is_random_value
 from reverie.redact.patterns.rule import Rule, Span, token
 
-_BEGIN = compiled(rb"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
-_END = compiled(rb"-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
+_BEGIN = Lazy(rb"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
+_END = Lazy(rb"-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
 # A key that is cut off: lines of base64, with the line ends possibly escaped or in quotes, after optional headers.
-_BODY = compiled(
+_BODY = Lazy(
     rb"(?:(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
     rb"[A-Za-z0-9+/_]{20,}={0,2})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{2,76}={1,2})?"
 )
 # The first line of base64 stands within so many bytes of the header.
 _HEADERS = 4_000
-_BASE64 = compiled(rb"[A-Za-z0-9+/=]{16,}")
-_PUTTY = compiled(
+_BASE64 = Lazy(rb"[A-Za-z0-9+/=]{16,}")
+_PUTTY = Lazy(
     rb"(?s)PuTTY-User-Key-File-[23]:.*?Private-Lines:[ \t]*[0-9]+((?:\s|\\[nr])+(?:[A-Za-z0-9+/=]{1,80}(?:\s|\\[nr]|$)+)+)"
 )
 
@@ -79,11 +79,11 @@ def _bearer(text: str) -> bool:
     )
 
 
-_COOKIE_HEADER = compiled(rb"(?i)cookie[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
-_COOKIE = compiled(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
-_SESSION_NAMES = compiled(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
+_COOKIE_HEADER = Lazy(rb"(?i)cookie[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
+_COOKIE = Lazy(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
+_SESSION_NAMES = Lazy(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
 
-_VISIT_NAMES = compiled(rb"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_)")
+_VISIT_NAMES = Lazy(rb"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_)")
 
 
 def _cookies(data: bytes) -> Iterator[Span]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 
 from reverie.redact.entropy import looks_random, luhn, mod97
-from reverie.redact.patterns.rule import UUID, Rule, Span, token
+from reverie.redact.patterns.rule import LEFT, UUID, Rule, Span, token
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
@@ -81,7 +81,7 @@ RULES = (
     Rule(
         "wallet-private-key",
         token(r"[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
-        trigger=r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50}",
+        trigger=rf"(?:{LEFT}[5KL][1-9A-HJ-NP-Za-km-z]{{50}})",
         check=_base58check,
         near_misses=("K⟨w51⟩",),
     ),
@@ -116,6 +116,7 @@ RULES = (
         r"(?:^|[^0-9A-Za-z_.+/\-])((?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:2[2-9]|[3-6][0-9]|7[01])[0-9]|6011|65[0-9]{2}|35[2-8][0-9])(?:[ -]?[0-9]{4}){3}|3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5})(?:[^0-9A-Za-z_\-]|$)",
         trigger=r"[2-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}|3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}",
         check=_card,
+        apart=True,
         examples=("card 4242 4242 4242 4242", "4111-1111-1111-1111", "amex 378282246310005."),
         near_misses=("order 4242424242424241", "id 4000000000000000123"),
     ),

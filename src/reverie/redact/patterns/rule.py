@@ -18,11 +18,15 @@ class Rule:
     `pattern` is RE2 syntax over UTF-8 bytes and never crosses a line. What is replaced is the first group that took
     part in the match, or the whole match if the pattern has no group.
 
+    A long value may be found by its beginning alone; `extent` then tells where it ends. Counting to 256 makes a program
+    of thousands of steps, too many for a fast automaton.
+
     `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
-    is what the filter looks for, and must match wherever the pattern does; by default the beginning of the pattern.
+    is what the filter looks for, and must match wherever the rule finds something; by default the beginning of the
+    pattern. It may match more, and is cheapest when it ends early and has nothing to remember.
     `locate` replaces the pattern for secrets that span lines. A `generic` rule gives way to a specific one where both
-    match. The filter compiles one that stands `apart` by itself: what its trigger keeps in mind for the rest of a line
-    would double the states of all the others.
+    match. Those that stand `apart` are compiled apart: their triggers count long runs or keep something in mind for the
+    rest of a line, which would multiply the states of all the others.
 
     `examples` must be redacted and `near_misses` left alone; the tests see to it. Both are templates: `⟨w20⟩` stands
     for twenty random characters of the class `w` (see `sample.py`), so that no file here holds anything that looks
@@ -35,6 +39,7 @@ class Rule:
     near_misses: tuple[str, ...] = ()
     check: Callable[[str], bool] | None = None
     refine: Callable[[bytes, int, int, int], Span | None] | None = None
+    extent: Callable[[bytes, int], int] | None = None
     locate: Callable[[bytes], Iterable[Span]] | None = None
     trigger: str = ""
     generic: bool = False
@@ -62,13 +67,15 @@ class Rule:
     @property
     def fingerprint(self) -> str:
         """Everything that decides what the rule does, as one line."""
-        functions = (self.check, self.refine, self.locate)
+        functions = (self.check, self.refine, self.extent, self.locate)
         names = [getattr(f, "__qualname__", "") for f in functions if f is not None]
         return "\t".join([self.kind, self.pattern, self.trigger, str(self.generic), *names])
 
 
 _RUN = 8
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
+# What gives a pattern its structure; an escape or a class is read as one.
+_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
 
 
 def shortened(pattern: str) -> str:
@@ -77,33 +84,25 @@ def shortened(pattern: str) -> str:
     All triggers share one automaton, whose states are the combinations of what each of them is counting. With the long
     counts of two hundred token formats in it, random-looking text would make a new state of nearly every byte.
     """
+    if all(int(count) <= _RUN for count in _COUNT.findall(pattern)):
+        return pattern
     return "|".join(map(_shortened_alternative, _alternatives(pattern)))
 
 
 def _alternatives(pattern: str) -> list[str]:
     """`pattern` split at the bars that stand outside groups and classes."""
-    parts, depth, in_class, start, i = [], 0, False, 0, 0
-    while i < len(pattern):
-        c = pattern[i]
-        if c == "\\":
-            i += 1
-        elif in_class:
-            in_class = c != "]"
-        elif c == "[":
-            in_class = True
-            i += pattern.startswith("^", i + 1)
-        elif c in "()":
-            depth += 1 if c == "(" else -1
-        elif c == "|" and depth == 0:
-            parts.append(pattern[start:i])
-            start = i + 1
-        i += 1
+    parts, depth, start = [], 0, 0
+    for sign in _SIGN.finditer(pattern):
+        if sign.group() == "|" and depth == 0:
+            parts.append(pattern[start : sign.start()])
+            start = sign.end()
+        depth += (sign.group() == "(") - (sign.group() == ")")
     return [*parts, pattern[start:]]
 
 
 def _shortened_alternative(pattern: str) -> str:
     head = re.match(r"((?:\(\?[a-z]+\))?" + re.escape(LEFT) + r")\((.*)\)\Z", pattern, re.S)
-    if head and len(_alternatives(head.group(2))) >= 1 and _balanced(head.group(2)):
+    if head and _balanced(head.group(2)):
         inner = "|".join(map(_shortened_alternative, _alternatives(head.group(2))))
         return f"{head.group(1)}(?:{inner})"
     for count in _COUNT.finditer(pattern):
@@ -114,10 +113,9 @@ def _shortened_alternative(pattern: str) -> str:
 
 
 def _balanced(pattern: str) -> bool:
-    plain = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "", pattern)
     depth = 0
-    for c in plain:
-        depth += (c == "(") - (c == ")")
+    for sign in _SIGN.finditer(pattern):
+        depth += (sign.group() == "(") - (sign.group() == ")")
         if depth < 0:
             return False
     return depth == 0

@@ -20,14 +20,14 @@ RULES = (
     Rule(
         "zoho-token",
         token(r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}\b"),
-        trigger=r"\b1000\.[a-f0-9]{8}",
+        trigger=r"1000\.[a-f0-9]{8}",
         examples=("1000.⟨h32⟩.⟨h32⟩",),
         near_misses=("1000.50 euros",),
     ),
     Rule(
         "salesforce-session",
         token(r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{40,}"),
-        trigger=r"\b00D[A-Za-z0-9]{12,15}!",
+        trigger=r"00D[A-Za-z0-9]{12,15}!",
         examples=("00D⟨w12⟩!AQ⟨w90⟩",),
     ),
     Rule(
@@ -88,7 +88,7 @@ RULES = (
     Rule(
         "deepl-key",
         token(rf"{UUID}:(?:fx|dp)\b"),
-        trigger=r"[0-9a-f]:(?:fx|dp)\b",
+        trigger=r"[0-9a-fA-F]:(?:fx|dp)\b",
         examples=("⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩:fx",),
     ),
     Rule(

@@ -1,0 +1,140 @@
+"""Secrets told in a sentence: `the password for x is ...`, `use the token ...`."""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from reverie.redact.entropy import word_share
+from reverie.redact.patterns.names import NOT_SECRET_KEYS, PASSWORD, TOLD, TOLD_HINT
+from reverie.redact.patterns.plausible import (
+    is_code,
+    is_location,
+    is_password_like,
+    is_placeholder,
+    is_random_value,
+    is_term,
+    is_told_value,
+    without_markers,
+)
+from reverie.redact.patterns.rule import Rule, Span
+from reverie.redact.patterns.values import cut, is_beginning
+
+_VALUE = re.compile(rb"[^\s\"'`,;<>]{6,256}")
+
+
+def _extent(data: bytes, start: int) -> int:
+    """Where the value ends that begins at `start`."""
+    value = _VALUE.match(data, start)
+    return value.end() if value else start
+
+
+def _is_scrambled(text: str) -> bool:
+    """Letter cases change back and forth, and there is no word in it."""
+    changes = sum(a.islower() != b.islower() for a, b in pairwise(c for c in text if c.isalpha()))
+    return len(text) >= 10 and changes >= 4 and word_share(text) <= 0.3
+
+
+def _told(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A sentence that tells a secret: `the password for x is ...`, `token: ...`."""
+    return _telling(data, match_start, start, end, copula=True)
+
+
+def _shown(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A secret right behind its name: `password ...`, `the token ...`."""
+    return _telling(data, match_start, start, end, copula=False)
+
+
+def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: bool) -> Span | None:
+    if match_start and (data[match_start - 1] in b"-_." or b"arn:aws" in data[max(0, match_start - 80) : match_start]):
+        return None  # The word is part of a name, which the rule for assignments judges whole.
+    if NOT_SECRET_KEYS.search(data[max(0, match_start - 12) : match_start + 3].decode("utf-8", "replace")):
+        return None  # A public key, the primary key.
+    words = data[match_start:start].decode("utf-8", "replace")
+    quoted = words[-1:] in ("'", '"', "`")
+    start, end = cut(data, start, end, quoted=False)
+    value = data[start:end].decode("utf-8", "replace")
+    if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
+        return None
+    if _is_fingerprint(data, match_start, words, value) or is_beginning(value or "("):
+        return None
+    bare = words.rstrip("\"'`*(")
+    if copula and bare[-1:] not in " \t":
+        # Nothing but a sign between them: more than a sentence is needed.
+        likely = is_told_value(value) if bare[-1:] == ":" else bare[-1:] == "=" and is_random_value(value)
+        if not likely:
+            return None
+    if "," in words and not (is_random_value(value) and len(value) >= 16):
+        return None
+    if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
+        return None
+    has_digit = any(c.isdigit() for c in value)
+    if re.match(rf"(?i)(?:{PASSWORD}|pw|login|credentials?|(?:access|auth|pin|recovery|backup) code)", words):
+        scrambled = _is_scrambled(value)
+        clear = has_digit or scrambled or ((copula or quoted) and "/" not in value)
+        told = clear and (scrambled or is_password_like(value)) and not value.isdigit()
+        return (start, end) if told else None
+    if is_random_value(value):
+        return start, end
+    mixed = has_digit and any(c.isalpha() for c in value) and word_share(value) <= 0.5
+    return (start, end) if copula and mixed and len(value) >= 10 else None
+
+
+def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bool:
+    """What tells a public key apart, not a key."""
+    if "fingerprint" in words.lower() or re.fullmatch(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}", value):
+        return True
+    before = data[max(0, match_start - 12) : match_start + 8].lower()
+    return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and (b"gpg" in before or b"pgp" in before)
+
+
+RULES = (
+    Rule(
+        "told-secret",
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\-]{{1,30}}){{0,6}}?(?:[ \t]*(?:[:=→–]|->|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-))"
+        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6})",
+        trigger=rf"(?i:{TOLD_HINT})\b[ \t:=\-]",
+        extent=_extent,
+        refine=_told,
+        generic=True,
+        examples=(
+            "the password is hunter2-Xy9!",
+            "my API key: ⟨w32⟩",
+            "the password for staging is ⟨w12⟩.",
+            "I changed the wifi password to Blue!Kettle77",
+            "the admin password of the old database server is now maple-horse-69",
+            "our token is now ⟨h40⟩",
+            "their API token, ⟨h40⟩, expires soon",
+            "password for master:⟨w9⟩4",
+        ),
+        near_misses=(
+            "the password is incorrect",
+            "the token is invalid",
+            "the key is to keep well-known things simple",
+            "the secret to good coffee is fresh-ground beans",
+            "the API key is stored in AWS-Secrets-Manager",
+            "the password is 12-characters long",
+            "cache-key: build-⟨h20⟩",
+            "public key: ⟨b43⟩",
+            "Host key fingerprint is ⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩",
+            "gpg key ⟨H40⟩ imported",
+        ),
+    ),
+    Rule(
+        "shown-secret",
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6}})",
+        trigger=rf"(?i:{TOLD_HINT})\b[ \t:*(,]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        extent=_extent,
+        refine=_shown,
+        generic=True,
+        examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),
+        near_misses=(
+            "password authentication failed for user",
+            "a password manager",
+            "token v2.0 was released",
+            "password OAuth2",
+        ),
+    ),
+)

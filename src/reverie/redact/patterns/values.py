@@ -1,0 +1,89 @@
+"""Whether a value is plausible for the name it is given to, and where it ends."""
+
+from __future__ import annotations
+
+from reverie.redact.entropy import word_share
+from reverie.redact.patterns.plausible import (
+    is_code,
+    is_location,
+    is_password_like,
+    is_placeholder,
+    is_random_value,
+    is_scramble,
+    is_technical,
+    is_term,
+    is_told_value,
+    without_markers,
+)
+from reverie.redact.patterns.rule import Span
+
+_TRAILING = ".,:;!?)]}>*_\\"
+
+
+def cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
+    """The value without what does not belong to it: closing punctuation, the escape before a quote."""
+    raw = data[start:end]
+    if quoted:
+        kept = raw.rstrip(b"\\")
+        return start, start + len(kept)
+    kept = raw.rstrip(b"\\")
+    while kept and chr(kept[-1]) in _TRAILING and chr(kept[-1]) != "!":
+        closer = kept[-1:]
+        opener = {b")": b"(", b"]": b"[", b"}": b"{"}.get(closer)
+        if opener and opener in kept and kept.count(opener) >= kept.count(closer):
+            break
+        kept = kept[:-1]
+    return start, start + len(kept)
+
+
+def judge_named(value: str, strength: str) -> bool:
+    """Whether `value` is plausible as a literal given to a name of this strength."""
+    return judge(value, strength, quoted=True, assigned=True) and not is_code(value)
+
+
+def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
+    """Whether `value` is plausible for a key of this strength. `assigned`: set by `=` rather than described by `:`."""
+    rest = without_markers(value)
+    if rest != value.strip(" \t.,;:!?)]}>\"'`"):
+        # Partly redacted already: the rest counts only if there is a password's worth of it.
+        return len(rest) >= 6 and is_password_like(rest)
+    if len(value) < 4 or is_placeholder(value) or is_location(value) or is_beginning(value):
+        return False
+    if not quoted and is_code(value):
+        return False
+    if is_scramble(value):
+        return True
+    if strength == "mention" and " " in value:
+        return False
+    if strength == "mention":
+        return (is_random_value(value) and len(value) >= 16) or (quoted and is_told_value(value))
+    if is_random_value(value) and not is_term(value):
+        return True
+    if " " in value.strip():
+        return strength == "password" and quoted and assigned and is_password_like(value) and value.count(" ") <= 3
+    if strength == "password":
+        if is_technical(value) and not value.isdigit():
+            return False
+        if value.isdigit():
+            return len(value) >= 6
+        if is_password_like(value):
+            return len(value) >= 5
+        # Plain words: only where somebody assigns a literal.
+        return quoted and assigned and len(value) >= 6 and not is_term(value)
+    if is_term(value) or len(value) < 8:
+        return False
+    has_digit = any(c.isdigit() for c in value)
+    has_letter = any(c.isalpha() for c in value)
+    share = word_share(value)
+    if has_digit and has_letter:
+        if quoted and assigned and len(value) >= 16 and value.isalnum():
+            return True
+        if quoted and assigned and len(value) >= 10 and any(c in "!@#$%^&*+=~?" for c in value):
+            return True
+        return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
+    return quoted and assigned and len(value) >= 12 and share <= 0.6
+
+
+def is_beginning(value: str) -> bool:
+    """`"application:" + key` or `(leave blank)`: a word that more words follow."""
+    return (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha()) or (value[0] == "(" and value[1:].isalpha())
