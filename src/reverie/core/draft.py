@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,44 +15,52 @@ When = datetime | str | int
 _FIELDS = frozenset(
     ("content", "kind", "tags", "subject", "attributes", "id", "source", "created_at", "expires_at", "pinned")
 )
+_NOBODY = Source()
 
 
 def to_draft(fields: Mapping[str, Any]) -> Draft:
     """A draft from plain values; an unknown field or a wrong type is refused."""
-    unknown = set(fields) - _FIELDS
-    if unknown:
-        raise Invalid(f"Unknown field: {sorted(unknown)[0][:64]}. Known: {', '.join(sorted(_FIELDS))}.")
-    content = fields.get("content")
+    if not _FIELDS.issuperset(fields):
+        unknown = min(set(fields) - _FIELDS)
+        raise Invalid(f"Unknown field: {unknown[:64]}. Known: {', '.join(sorted(_FIELDS))}.")
+    given = fields.get
+    content, kind, subject, entry_id = given("content"), given("kind"), given("subject"), given("id")
     if not isinstance(content, str):
         raise Invalid("content is text.", pointer="/content")
-    tags = fields.get("tags") or ()
-    if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
-        raise Invalid("tags is a list of texts.", pointer="/tags")
-    for name in ("kind", "subject", "id"):
-        if not isinstance(fields.get(name) or "", str):
+    for name, value in (("kind", kind), ("subject", subject), ("id", entry_id)):
+        if value is not None and not isinstance(value, str):
             raise Invalid(f"{name} is text.", pointer=f"/{name}")
-    attributes = fields.get("attributes") or {}
+    tags = _texts(given("tags") or ())
+    attributes = given("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise Invalid("attributes is an object.", pointer="/attributes")
-    source = fields.get("source")
+    source = given("source") or _NOBODY
     if not isinstance(source, Source):
         try:
-            source = Source(**(source or {}))
+            source = Source(**source)
         except TypeError:
             raise Invalid(f"source has {', '.join(Source.__struct_fields__)}.", pointer="/source") from None
     return Draft(
         content=content,
-        kind=fields.get("kind") or "note",
-        tags=tuple(tags),
-        subject=fields.get("subject"),
+        kind=kind or "note",
+        tags=tags,
+        subject=subject,
         attributes=dict(attributes),
-        id=fields.get("id"),
+        id=entry_id,
         source=source,
         state=EntryState.ACTIVE,
         created_at=to_ms(fields.get("created_at"), "/created_at"),
         expires_at=to_ms(fields.get("expires_at"), "/expires_at"),
         pinned=bool(fields.get("pinned", False)),
     )
+
+
+def _texts(tags: Any) -> tuple[str, ...]:
+    if not isinstance(tags, str) and isinstance(tags, Iterable):
+        texts = tuple(tags)
+        if not texts or all(isinstance(text, str) for text in texts):
+            return texts
+    raise Invalid("tags is a list of texts.", pointer="/tags")
 
 
 def to_ms(when: When | None, pointer: str) -> int | None:
