@@ -19,6 +19,8 @@ from tests.stores import open_store
 import reverie
 from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReadOnly
+from reverie.doors.cli import main
+from reverie.models.ledger import FileLedger
 from reverie.ops.move import carry_files
 from reverie.settings import Settings
 
@@ -141,16 +143,32 @@ def test_the_files_beside_the_database_are_carried_whole_or_not_at_all(
 ) -> None:
     monkeypatch.delenv("REVERIE_DATABASE_URL", raising=False)
     source, outcome, number = tmp_path / "source", -9, 0
-    names = ("reverie.key", "forgotten.jsonl")
     source.mkdir()
-    for name in names:
-        (source / name).write_bytes(os.urandom(32))
+    (source / "reverie.key").write_bytes(os.urandom(32))
+    for n in range(3):
+        FileLedger(source / "forgotten.jsonl").add(tenant="default", subject=f"hash-{n}", ref=None, at=n)
     while outcome == -9:
         number += 1
         target = tmp_path / str(number)
         outcome = run(mover.carry, str(source), str(target), number)
-        for name in names:
-            assert not (target / name).exists() or (target / name).read_bytes() == (source / name).read_bytes()
+        key = target / "reverie.key"
+        assert not key.exists() or key.read_bytes() == (source / "reverie.key").read_bytes()
         carry_files(Settings.load(data=str(source)), Settings.load(data=str(target)))
-        assert [(target / name).read_bytes() for name in names] == [(source / name).read_bytes() for name in names]
+        assert key.read_bytes() == (source / "reverie.key").read_bytes()
+        carried = list(FileLedger(target / "forgotten.jsonl").all())
+        assert carried == list(FileLedger(source / "forgotten.jsonl").all())
     assert number > 10
+
+
+def test_a_target_with_another_key_is_refused_before_anything_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("REVERIE_DATABASE_URL", raising=False)
+    for name in ("here", "there"):
+        with reverie.open(tmp_path / name) as memory:
+            memory.register_secret("phrase", SECRET)
+    (tmp_path / "there" / "reverie.db").unlink()
+    urls = [f"sqlite:///{tmp_path / name / 'reverie.db'}" for name in ("here", "there")]
+    assert main.run(["migrate-store", *urls]) != 0
+    assert "another key" in capsys.readouterr().err
+    assert not (tmp_path / "there" / "reverie.db").exists()

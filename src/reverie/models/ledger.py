@@ -26,12 +26,27 @@ class FileLedger:
 
     def add(self, *, tenant: str, subject: str, ref: str | None, at: int) -> None:
         """Remember a forget."""
-        line = msgspec.json.encode(ForgetLine(tenant, subject, ref, at)) + b"\n"
+        self._append([ForgetLine(tenant, subject, ref, at)])
+
+    def take(self, other: FileLedger) -> int:
+        """Remember what another ledger does and this one does not; how many those were."""
+        known = set(self.all())
+        lacking = [line for line in other.all() if line not in known]
+        if lacking:
+            self._append(lacking)
+        return len(lacking)
+
+    def _append(self, lines: Sequence[ForgetLine]) -> None:
+        data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         with self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(descriptor, line)
+                size = os.fstat(descriptor).st_size
+                if size and os.pread(descriptor, 1, size - 1) != b"\n":  # the line before was cut short by a crash
+                    data = b"\n" + data
+                while data:
+                    data = data[os.write(descriptor, data) :]
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from reverie.core.errors import Conflict, StoreCorrupt
 from reverie.host import Host, Parts
+from reverie.models.ledger import FileLedger
 from reverie.settings import Settings
 from reverie.store.contract import Store
 from reverie.store.transfer import EVENT, TABLES, Row, Table, TenantRow, Transfer
@@ -53,23 +54,32 @@ def move(source: Store, target: Store, *, close_source: bool = True, progress: P
         into.close()
 
 
-def carry_files(source: Settings, target: Settings) -> list[str]:
-    """Copy the key file and the forget ledger to where the target's host looks for them, unless they are there.
+def check_files(source: Settings, target: Settings) -> None:
+    """Refuse a target whose host would use another key: it could not open what the source has sealed."""
+    old, new = source.key_path, target.key_path
+    if old.is_file() and new.is_file() and old.read_bytes() != new.read_bytes():
+        raise Conflict(f"{new} is another key than {old}. Move it away if nothing is sealed with it, and try again.")
 
-    Each is there whole or not at all, whenever this is killed: half a key would keep the right one from being copied.
+
+def carry_files(source: Settings, target: Settings) -> list[str]:
+    """Copy the key file to where the target's host looks for it, unless it is there, and what its ledger lacks.
+
+    The key is there whole or not at all, whenever this is killed: half of one would keep the right one away.
     """
-    copied = []
-    for old, new in ((source.key_path, target.key_path), (source.ledger_path, target.ledger_path)):
-        if old.is_file() and not new.exists():
-            new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = new.with_name(f".{new.name}.part")
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(old.read_bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.rename(new)
-            copied.append(str(new))
-    return copied
+    carried = []
+    old, new = source.key_path, target.key_path
+    if old.is_file() and not new.exists():
+        new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = new.with_name(f".{new.name}.part")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(old.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(new)
+        carried.append(str(new))
+    if FileLedger(target.ledger_path).take(FileLedger(source.ledger_path)):
+        carried.append(str(target.ledger_path))
+    return carried
 
 
 class _Move:

@@ -135,12 +135,13 @@ def migrate_store(
     """
     from reverie.app import build_store
     from reverie.core.errors import Invalid
-    from reverie.ops.move import carry_files, move
+    from reverie.ops.move import carry_files, check_files, move
     from reverie.settings import Settings
 
     source, target = Settings.load(database_url=source_url), Settings.load(database_url=target_url)
     if source.database == target.database or ":memory:" in (source.database, target.database):
         raise Invalid("Name two different databases, neither of them in memory.")
+    check_files(source, target)
     old = build_store(source, create=False)
     try:
         new = build_store(target)

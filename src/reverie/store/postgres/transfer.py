@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import orjson
+import psycopg
 from psycopg import sql
 
-from reverie.store.postgres.faults import MOVED
+from reverie.store.postgres.faults import MOVED, translate
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL, long_id, short_id
 from reverie.store.postgres.writer import limits
@@ -21,12 +22,25 @@ _KEY = "id, tenant, digest, name, rights, authority, scopes, created_at, expires
 _numbers = itertools.count()
 
 
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as fault:
+        error = translate(fault)
+        raise error from fault
+
+
 class PostgresTransfer:
     """See `Transfer`."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
-        self._connect = connect
-        self._db = connect()
+        self._open = connect
+        self._db = self._connect()
+
+    def _connect(self) -> Connection:
+        with _translated():
+            return self._open()
 
     @contextmanager
     def _transaction(
@@ -34,7 +48,7 @@ class PostgresTransfer:
     ) -> Iterator[Connection]:
         """A transaction that sees one tenant (or, without a name, the list of tenants)."""
         db = db or self._db
-        with db.transaction():
+        with _translated(), db.transaction():
             db.execute(SQL["bind"], limits(name, control=not name))
             for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
                 db.execute(f"SET LOCAL {limit} = 0".encode())

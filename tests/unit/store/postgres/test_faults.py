@@ -244,3 +244,12 @@ def test_bodies_of_one_tenant_share_commits_and_fail_alone(
     assert len(commits) < 12
     log = store.read(SCOPE, lambda tx: tx.read_log())
     assert [e.seq for e in log] == list(range(1, 13))
+
+
+def test_a_server_lost_in_a_move_is_said_in_our_words(store: PostgresStore, postgres: PostgresServer) -> None:
+    store.write(SCOPE, insert("a"))
+    transfer = store.transfer()
+    cut(postgres, transfer._db)
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        transfer.tenants()
+    transfer.close()
