@@ -11,14 +11,15 @@ ANALYZE comes with it: for its planner the server keeps samples of what columns 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import psycopg
+from psycopg import errors
 
 from reverie.store.postgres.pool import connect
 
 PAUSE_SECONDS = 2.0
-_TABLES = "entry, reverie.tag, reverie.link, reverie.document, reverie.recall"
-_VACUUM = f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE) reverie.{_TABLES}".encode()
+_TABLES = ("entry", "tag", "link", "document", "recall")
 
 
 class Scrubber:
@@ -27,14 +28,15 @@ class Scrubber:
     def __init__(self, url: str) -> None:
         self._url = url
         self._lock = threading.Lock()
-        self._owed = False
+        self._owed: set[str] = set()
+        """Tables."""
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
     def owe(self) -> None:
         """Text was destroyed."""
         with self._lock:
-            self._owed = True
+            self._owed.update(_TABLES)
             if self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._run, name="reverie-scrubber", daemon=True)
                 self._thread.start()
@@ -46,15 +48,28 @@ class Scrubber:
                 if not self._owed:
                     self._thread = None
                     return
-                self._owed = False
-            self._vacuum()
+                owed, self._owed = self._owed, set()
+            skipped = self._vacuum(owed)
+            if not self._closing.is_set():
+                with self._lock:
+                    self._owed |= skipped
 
-    def _vacuum(self) -> None:
+    def _vacuum(self, tables: set[str]) -> set[str]:
+        """Clear tables up; those that somebody held locked, an earlier VACUUM perhaps, are left for the next time."""
+        skipped: set[str] = set()
         try:
             with connect(self._url) as connection:
-                connection.execute(_VACUUM)
+                for table in sorted(tables):
+                    told: list[str | None] = []
+                    hear = _hearing(told)
+                    connection.add_notice_handler(hear)
+                    connection.execute(f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE) reverie.{table}".encode())
+                    connection.remove_notice_handler(hear)
+                    if errors.LockNotAvailable.sqlstate in told:
+                        skipped.add(table)
         except psycopg.Error:
             pass  # the server is away; autovacuum will come to it
+        return skipped
 
     def close(self) -> None:
         """Do what is owed now."""
@@ -63,3 +78,7 @@ class Scrubber:
             thread = self._thread
         if thread is not None:
             thread.join(60)
+
+
+def _hearing(told: list[str | None]) -> Callable[[errors.Diagnostic], None]:
+    return lambda notice: told.append(notice.sqlstate)

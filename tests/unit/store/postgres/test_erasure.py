@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 from tests.postgres import PostgresServer
 
 from reverie.core.entry import Scope
 from reverie.store.conformance import make_entry, make_event
 from reverie.store.conformance.lab import put
 from reverie.store.contract import WriteTx
-from reverie.store.postgres import PostgresStore
+from reverie.store.postgres import PostgresStore, scrub
 
 SCOPE = Scope("acme", "notes")
 WORD = "marzipanfjord"
@@ -45,6 +47,39 @@ def test_destroyed_text_leaves_tables_and_files(make_database: Callable[[], str]
     postgres.execute("CHECKPOINT")
     assert not traces(postgres, name)
     assert dead == [(0,)]
+
+
+def test_a_table_that_is_locked_is_cleared_up_later(
+    make_database: Callable[[], str], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrub, "PAUSE_SECONDS", 0.1)
+    url = make_database()
+    store = PostgresStore(url)
+    store.write(SCOPE, lambda tx: put(tx, make_entry(id="a", content=WORD)))
+    tried, vacuum = threading.Semaphore(0), scrub.Scrubber._vacuum
+
+    def watched(scrubber: scrub.Scrubber, tables: set[str]) -> set[str]:
+        skipped = vacuum(scrubber, tables)
+        tried.release()
+        return skipped
+
+    monkeypatch.setattr(scrub.Scrubber, "_vacuum", watched)
+
+    def times() -> dict[str, int]:
+        counted = "SELECT relname, vacuum_count FROM pg_stat_user_tables WHERE relname IN ('entry', 'tag')"
+        return dict(postgres.execute(counted, database=str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])))
+
+    before = times()
+    with psycopg.connect(url) as holder:
+        holder.execute("LOCK TABLE reverie.entry IN SHARE UPDATE EXCLUSIVE MODE")
+        store.write(SCOPE, lambda tx: tx.purge("a", seq=tx.append(make_event())))
+        for _ in range(3):
+            assert tried.acquire(timeout=30)
+        assert times() == {"entry": before["entry"], "tag": before["tag"] + 1}
+    while tried.acquire(timeout=3):
+        pass
+    assert times() == {name: count + 1 for name, count in before.items()}
+    store.close()
 
 
 def traces(postgres: PostgresServer, database: str) -> list[Path]:
