@@ -17,6 +17,7 @@ from reverie.redact.patterns import (
     prefixed,
     services,
     told,
+    tongues,
 )
 from reverie.redact.patterns.rule import Rule
 
@@ -39,4 +40,5 @@ RULES: tuple[Rule, ...] = (
     *generic.RULES,
     *prefixed.RULES,
     *nearby.RULES,
+    *tongues.RULES,
 )

@@ -44,7 +44,10 @@ _PAIR_NAMES = r"(?i:(?:\b[a-z]{0,12}id|user(?:name)?|account|login|아이디|계
 def _in_words(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
     start, end, value = trimmed(data, start, end)
     told = is_foreign(value) and (any(c.isdigit() for c in value) or is_random_value(value))
-    return (start, end) if told and not _is_sentence(value) else None
+    return (start, end) if told and not _is_sentence(value) and not _HOST.fullmatch(value) else None
+
+
+_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+\.[a-z]{2,6}")
 
 
 def _is_sentence(text: str) -> bool:
