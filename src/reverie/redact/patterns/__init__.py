@@ -16,6 +16,7 @@ from reverie.redact.patterns import (
     places,
     prefixed,
     services,
+    tables,
     told,
     tongues,
 )
@@ -41,4 +42,5 @@ RULES: tuple[Rule, ...] = (
     *prefixed.RULES,
     *nearby.RULES,
     *tongues.RULES,
+    *tables.RULES,
 )
