@@ -6,6 +6,7 @@ from reverie.redact.patterns import (
     codes,
     commands,
     database,
+    dialogue,
     generic,
     hosting,
     keys,
@@ -43,4 +44,5 @@ RULES: tuple[Rule, ...] = (
     *nearby.RULES,
     *tongues.RULES,
     *tables.RULES,
+    *dialogue.RULES,
 )
