@@ -10,14 +10,18 @@ from collections.abc import Iterator
 
 from reverie.redact.markers import Lazy
 from reverie.redact.patterns.rule import Rule, Span
-from reverie.redact.patterns.tongues import KEYS, PASSWORDS, passes_for_key, passes_for_password
+from reverie.redact.patterns.tongues import passes_for_key, passes_for_password
 
-_SECRET = rf"(?i:\b(?:passw(?:or)?ds?|pass ?phrase|passcode|pwd?|pw|logins?|creds|credentials|wi-?fi)\b)|{PASSWORDS}"
-_KEY = rf"(?i:\b(?:tokens?|api[ -]?keys?|(?:secret|access|signing|license|private|deploy|master|encryption)[ -]?keys?|client[ -]?secret|secret|key|pat|psk)\b)|{KEYS}"
+_SECRET = r"(?i:\b(?:passw(?:or)?ds?|pass ?phrase|passcode|pwd?|pw|logins?|creds|credentials|wi-?fi)\b|passwort|kennwort|mot de passe|contraseña|\bclave\b|senha|wachtwoord|lösenord|hasło|heslo|parola)|(?:п|П)арол|密码|パスワード|비밀번호|비번"
+_KEY = r"(?i:\b(?:tokens?|api[ -]?keys?|(?:secret|access|signing|license|private|deploy|master|encryption)[ -]?keys?|client[ -]?secret|secret|key|pat|psk)\b|schlüssel|\bclé|\bjeton|\bchave\b|\bchiave\b|sleutel|nyckel|klucz)|ключ|токен|密钥|キー"
 _CODE = r"(?i:\b(?:pin|pin code|door code|alarm code|gate code|entry code|otp|2fa code|verification code|passcode)\b)"
-_ASKS = Lazy(
-    rf"(?m)^[^\n]{{0,160}}?(?:({_SECRET})|({_KEY})|({_CODE}))[^\n]{{0,160}}$".encode()
+# The most frequent words of either kind, in as few letters as tell them.
+_ASKED = (
+    r"(?i:passw|pass ?phrase|passcode|\b(?:pwd?|pw|logins?|creds|credentials|wi-?fi|tokens?|pat|psk|pin|otp)\b|\bsecret\b|key\b|keys\b|\bcode\b|kennwort|mot de passe|contraseña|\bclave\b|senha|"
+    r"wachtwoord|lösenord|hasło|heslo|parola|schlüssel|\bclé|\bjeton|\bchave\b|\bchiave\b|sleutel|nyckel|klucz)|арол|ключ|токен|密码|密钥|パスワード|キー|비밀번호|비번"
 )
+_WORD = Lazy(f"({_SECRET})|({_KEY})|({_CODE})".encode())
+_LONGEST = 400
 _ASKING = re.compile(
     r"(?i)\?|？|؟|\b(?:what(?:'?s| is| was)|which|send me|remind me|give me|tell me|share|can (?:you|u|i)|could (?:you|i)|anyone (?:have|know|got)|need (?:the|ur|your)|do (?:you|we) (?:have|know|remember)|"
     r"pls|please|plz|wie (?:war|lautet|ist)|schick|gib|quel(?:le)?|envoie|cuál|cual|pásame|qual|manda|welk|stuur|vad är|jaki|podaj|какой|скинь|напомни|який)\b|教えて|多少|是什么|뭐|알려"
@@ -45,13 +49,18 @@ _LOOK = 3
 
 
 def _answers(data: bytes) -> Iterator[Span]:
-    for question in _ASKS.finditer(data):
-        begin, end = question.span()
-        text = question.group().decode("utf-8", "replace")
-        if not _ASKING.search(text):
+    done = -1
+    for word in _WORD.finditer(data):
+        if word.start() < done:
             continue
-        kind = next(g for g in (1, 2, 3) if question.start(g) >= 0)
-        inline = _INLINE.search(data, question.start(kind), end)
+        begin = data.rfind(b"\n", 0, word.start()) + 1
+        end = data.find(b"\n", word.end())
+        end = len(data) if end < 0 else end
+        done = end
+        if end - begin > _LONGEST or not _ASKING.search(data[begin:end].decode("utf-8", "replace")):
+            continue
+        kind = next(g for g in (1, 2, 3) if word.start(g) >= 0)
+        inline = _INLINE.search(data, word.start(), end)
         if inline is not None:
             span = _judged(data, inline.end(), end, kind)
             if span:
@@ -101,10 +110,9 @@ RULES = (
     Rule(
         "answered-secret",
         r"\?",
-        trigger=rf"(?:{_SECRET}|{_KEY}|{_CODE})[^\n]*(?:\?|(?m:$))",
+        trigger=_ASKED,
         locate=_answers,
         generic=True,
-        apart=True,
         examples=(
             "Ada: whats the pw for the NAS?\nBob: Walnut⟨d4⟩!!\nAda: thx",
             "Q: which API key does the notifier use? A: ⟨h32⟩",

@@ -17,10 +17,11 @@ from reverie.redact.patterns.tongues import KEYS, PASSWORDS
 from reverie.redact.patterns.values import judge
 
 _BAR = rb"\||\xe2\x94\x82|\xe2\x94\x83|\xe2\x95\x91"
-_EDGE = r"(?:[ ][A-Za-z0-9()]+)?[\"'*`) ]*(?:[|,;\t\xe2]|[ ]{2}|\r?(?m:$))"
-_HEAD = rf"(?:{KEY_HINT}|(?i:\bcodes?\b)){_EDGE}|(?:{PASSWORDS})[ \"'*]*[|,;\t]"
+_EDGE = r"(?:[ ](?:[0-9]{1,2}|\([A-Za-z]+\)))?[\"'*`]{0,3}[ ]?(?:[|,;\t\xe2]|[ ]{2}|\r?(?m:$))"
+_NAMED = r"(?i:passwo?r?ds?|passphrases?|passcodes?|pwd|secrets?|tokens?|creds|credentials?|keys?|\bcodes?|_pat|wort|contraseña|senha|passe)"
+_HEAD = rf"{_NAMED}[0-9]?{_EDGE}|[|,;\t][\"' ]{{0,2}}(?i:pass|pw)[\"' ]{{0,2}}(?:[|,;\t]|\r?(?m:$))|(?:ароль|密码|パスワード)[ ]{{0,2}}[|,;\t]"
 _HEADER = Lazy(_HEAD.encode())
-_VALUES = Lazy(rb"(?im)^[^\n]{0,120}\b(?:value|val|wert|valeur|valor|content|secret[ _]?value)\b[^\n]{0,120}$")
+_VALUES = Lazy(rb"(?i)\b(?:value|val|wert|valeur|valor|content|secret_value)\b")
 _RULER = re.compile(rb"[\s|+:=\-\xe2\x94\x95\x80-\xbf]*\Z")
 _QUOTED = re.compile(rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)")
 _GAP = re.compile(rb"[ ]{2,}|\t+")
@@ -198,12 +199,18 @@ def _settings(data: bytes) -> Iterator[Span]:
     for hit in _VALUES.finditer(data):
         if hit.start() < done:
             continue
-        delimiter = _delimiter(hit.group())
-        headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, *hit.span(), delimiter)]
+        start, end = data.rfind(b"\n", 0, hit.start()) + 1, data.find(b"\n", hit.end())
+        if end < 0:
+            break
+        done = end
+        if end - start > 200:
+            continue
+        delimiter = _delimiter(data[start:end])
+        headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, start, end, delimiter)]
         name, kind, value = (_column(headers, wanted) for wanted in (_NAME_COLUMN, _TYPE_COLUMN, _VALUE_COLUMN))
         if value < 0 or (name < 0 and kind < 0):
             continue
-        for cells in _rows(data, hit.end() + 1, delimiter, len(headers)):
+        for cells in _rows(data, end + 1, delimiter, len(headers)):
             done = cells[-1][1]
             texts = [data[s:e].decode("utf-8", "replace") for s, e in cells]
             strength = key_strength(texts[name].replace(" ", "_")) if name >= 0 else ""
@@ -275,7 +282,7 @@ RULES = (
     Rule(
         "markup-table-secret",
         KEY_HINT,
-        trigger=rf"(?:{KEY_HINT}|{PASSWORDS}|(?i:codes?))[ :]*</",
+        trigger=r"(?i:passw(?:or)?d|passwort|phrase|pwd|secret|token|key|codes?|passe|senha|contraseña)[ :]{0,2}</(?i:t[hd]|dt|b>|strong|span|label)",
         locate=_markup,
         generic=True,
         examples=(
