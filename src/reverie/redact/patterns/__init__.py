@@ -16,7 +16,9 @@ from reverie.redact.patterns import (
     payment,
     places,
     prefixed,
+    printed,
     services,
+    sessions,
     tables,
     told,
     tongues,
@@ -45,4 +47,6 @@ RULES: tuple[Rule, ...] = (
     *tongues.RULES,
     *tables.RULES,
     *dialogue.RULES,
+    *sessions.RULES,
+    *printed.RULES,
 )
