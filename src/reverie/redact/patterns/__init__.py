@@ -13,6 +13,7 @@ from reverie.redact.patterns import (
     lines,
     models,
     nearby,
+    notations,
     payment,
     places,
     prefixed,
@@ -49,4 +50,5 @@ RULES: tuple[Rule, ...] = (
     *dialogue.RULES,
     *sessions.RULES,
     *printed.RULES,
+    *notations.RULES,
 )
