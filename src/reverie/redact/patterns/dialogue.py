@@ -1,7 +1,6 @@
 """Secrets told as an answer: somebody asks for one, and what comes next is it."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
-# ruff: noqa: RUF001 (letters of other alphabets are what this is about)
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _ASKED = (
 _WORD = Lazy(f"({_SECRET})|({_KEY})|({_CODE})".encode())
 _LONGEST = 400
 _ASKING = re.compile(
-    r"(?i)\?|？|؟|\b(?:what(?:'?s| is| was)|which|send me|remind me|give me|tell me|share|can (?:you|u|i)|could (?:you|i)|anyone (?:have|know|got)|need (?:the|ur|your)|do (?:you|we) (?:have|know|remember)|"
+    r"(?i)\?(?:[\s\"')*_?!]|$)|？|؟|\b(?:what(?:'?s| is| was)|which|send me|remind me|give me|tell me|share|can (?:you|u|i)|could (?:you|i)|anyone (?:have|know|got)|need (?:the|ur|your)|do (?:you|we) (?:have|know|remember)|"
     r"pls|please|plz|wie (?:war|lautet|ist)|schick|gib|quel(?:le)?|envoie|cuál|cual|pásame|qual|manda|welk|stuur|vad är|jaki|podaj|какой|скинь|напомни|який)\b|教えて|多少|是什么|뭐|알려"
 )
 # On the same line: `Q: which key? A: ...`.
@@ -91,16 +90,17 @@ def _judged(data: bytes, start: int, stop: int, kind: int) -> Span | None:
     begin = match.start(1)
     value = kept.decode("utf-8", "replace")
     rest = data[match.end() : stop].strip(b" \t\r.\"'`*)>,;")
-    if not value.isascii() or len(rest) > 80:
+    if not value.isascii() or len(rest) > 80 or re.match(r"[A-Za-z_]\w*=[A-Za-z_]", value):
         return None
     if value.isdigit():
         likely = (kind == 3 and 4 <= len(value) <= 8) or (kind == 1 and 6 <= len(value) <= 12)
         likely = likely and not rest
     elif kind == 1:
         strong = sum((any(c.isdigit() for c in value), any(c.isupper() for c in value), not value.isalnum()))
-        likely = passes_for_password(value) and (not rest or strong >= 2) or passes_for_key(value)
+        likely = (passes_for_password(value) and (not rest or strong >= 2)) or passes_for_key(value)
     elif kind == 2:
-        likely = passes_for_key(value) or (passes_for_password(value) and not rest and len(value) >= 8)
+        mixed = sum(c.isdigit() for c in value) >= 2 or not value.isalnum()
+        likely = passes_for_key(value) or (passes_for_password(value) and mixed and not rest and len(value) >= 8)
     else:
         likely = not rest and re.fullmatch(r"[\dA-Z#*-]{4,10}", value) is not None and any(c.isdigit() for c in value)
     return (begin, begin + len(kept)) if likely else None

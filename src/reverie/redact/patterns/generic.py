@@ -59,6 +59,8 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         return None  # A list of words.
     if strength == "mention" and "(" in between:
         return None
+    if re.search(r"\\[sSdDwW][*+{]", value):
+        return None  # A pattern that looks for secrets.
     assigned = "=" in between or "(" in between or "," in between or ">" in between
     if "-" in key and data[max(0, match_start - 48) : start].rsplit(b"\n", 1)[-1].count(b":") == 1:
         begin = data.rfind(key.encode(), 0, start)
@@ -97,6 +99,8 @@ def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     quoted = data[start - 1 : start] in (b"'", b'"')
     start, end = cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
+    if key == "secret" and re.fullmatch(r"[a-z]+(?:-[a-z]+)+", value):
+        return None  # The name of one in a store.
     return (
         (start, end) if strength and judge(value, strength, quoted=True, assigned=True) and not is_code(value) else None
     )

@@ -13,7 +13,7 @@ _CANDIDATE = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/
 # What stands in front of a hash, a path, a member, an address or an escape, and makes the random part of it.
 _PART_OF = re.compile(
     rb"(?i)(?:[/\\.#&?%$<@+]|[\w)]\[|[?&]\w{1,20}=|\b(?:sha\d*|md5|h1|base64|etag|rev|commit|id|blob|uuid|guid|hash|version)[\"']?"
-    rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"'])\Z"
+    rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"']|[{,][ ]?[\"']?(?:x|y|n|x5t)[\"']?:[ ]?[\"'])\Z"
 )
 _MEMBER = re.compile(rb"[(\[./:]\w|->|::|=>?[^=]|\(")
 _ABOUT = re.compile(rb"[a-z]*(?:[-_]?[iI][dD]s?|_?[nN]ame)\b")

@@ -1,7 +1,6 @@
 """Notations of their own: values in braces, blocks of a configuration, labels of routers, codes in other languages."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
-# ruff: noqa: RUF001 (letters of other alphabets are what this is about)
 
 from __future__ import annotations
 
@@ -18,7 +17,9 @@ from reverie.redact.patterns.tongues import passes_for_key, passes_for_password
 from reverie.redact.patterns.values import judge_named
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]+(?=[ \t]*(?:\(\))?[ \t]*\{)")
-_KIND = re.compile(r"(?i)(?:options?|settings?|config(?:uration)?|credentials?|request|provider|params?|args|dto|model|spec)$")
+_KIND = re.compile(
+    r"(?i)(?:options?|settings?|config(?:uration)?|credentials?|request|provider|params?|args|dto|model|spec)$"
+)
 
 
 def _braced(data: bytes, match_start: int, start: int, end: int) -> Span | None:
@@ -44,7 +45,9 @@ _BLOCKS = Lazy(
     # type: SecureString, value: ...
     rb"|(\btype[\"']?[ \t]*[:=][ \t]*[\"']?securestring\b[^{}]*)"
 )
-_VALUE = Lazy(rb"(?im)(?:^|[,;{])[ \t]*[\"']?(value|secret_string|secret|content|plaintext)[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;}]{4,})")
+_VALUE = Lazy(
+    rb"(?im)(?:^|[,;{])[ \t]*[\"']?(value|secret_string|secret|content|plaintext)[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;}]{4,})"
+)
 
 
 def _blocks(data: bytes) -> Iterator[Span]:
@@ -92,7 +95,9 @@ _CODES = Lazy(
         r"kurtarma kod\w*|yedek kod\w*|mã khôi phục|kode pemulihan)|(?:р|Р)езервн\S+ код\S*|(?:к|К)оды восстановления|(?:р|Р)езервні коди|恢复代码|恢复码|备用代码|备份码|リカバリーコード|バックアップコード|복구 코드|백업 코드"
     ).encode()
 )
-_CODE = Lazy(rb"(?:[\s,;|:=*()\[\]\"'`.-]|\xef\xbc\x9a|\b[0-9]{1,2}[.)])*([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b")
+_CODE = Lazy(
+    rb"(?:[\s,;|:=*()\[\]\"'`.-]|\xef\xbc\x9a|\b[0-9]{1,2}[.)])*([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
+)
 
 
 def _codes(data: bytes) -> Iterator[Span]:
@@ -111,7 +116,7 @@ RULES = (
     Rule(
         "braced-secret",
         rf"(?i:{KEY_WORD}){KEY_REST}[ \t]{{0,3}}(?:\(\))?[ \t]{{0,3}}\{{[ \t]{{0,3}}(?:[^{{}}\n\"']{{0,80}}?\b(?i:value|key|secret|token|data|content|raw)[ \t]{{0,3}}[:=][ \t]{{0,3}})?[\"']([^\"'\n]{{6,512}})[\"']",
-        trigger=rf"{KEY_HINT}[ \t]*(?:\(\))?[ \t]*\{{[ \t]*[\"'A-Za-z]",
+        trigger=rf"{KEY_HINT}[ \t]*(?:\(\))?[ \t]*\{{",
         refine=_braced,
         generic=True,
         examples=(
@@ -191,7 +196,7 @@ RULES = (
     Rule(
         "setup-key",
         r"(?i:\b(?:enter|type|copy|paste|use|add)\b[^\n:]{0,50}\b(?:key|code|secret)\b[^\n:]{0,30}:|\bsetup key\b[^\n:]{0,30}[: ]|\bsecret key(?: is)?[: ]{1,2})[ ]{0,3}[\"'`]?((?:[A-Z2-7]{4}[ \-]){3,15}[A-Z2-7]{2,4}|(?:[a-z2-7]{4}[ \-]){3,15}[a-z2-7]{2,4}|[A-Z2-7]{16,64})\b",
-        trigger=r"(?i:\b(?:key|code|secret)\b[^\n:]*:|setup key|secret key)[^\n]{0,3}[ ]?[\"'`]?(?:[A-Z2-7]{4}|[a-z2-7]{4})",
+        trigger=r"(?i:\bsetup key\b|\bsecret key\b|\b(?:key|code|secret)\b[^\n:]*:)",
         check=_seed,
         generic=True,
         apart=True,
@@ -228,10 +233,13 @@ RULES = (
     Rule(
         "spelled-password",
         r"(?i:\b(?:password|passphrase|passcode|pin))(?:,[ ]is|[ ]is,[^\n,]{1,40},)[:,]?[ ][\"'`]?([^\s,\"'`]{6,128})",
-        trigger=r"(?i:\b(?:password|passphrase|passcode|pin))(?:,[ ]is|[ ]is,)[ :]",
+        trigger=r"(?i:\b(?:password|passphrase|passcode|pin))(?:,[ ]is|[ ]is,)",
         check=passes_for_password,
         generic=True,
-        examples=("so the password is, all one word, copper-maple-⟨d2⟩, got it?", "the master password, is Copper-⟨d4⟩*"),
+        examples=(
+            "so the password is, all one word, copper-maple-⟨d2⟩, got it?",
+            "the master password, is Copper-⟨d4⟩*",
+        ),
         near_misses=("the password is, as you know, forgotten", "your password, is it secure2?"),
     ),
     Rule(
@@ -246,7 +254,7 @@ RULES = (
     Rule(
         "environment-token",
         rf"\b(access_token\$(?:production|sandbox)\$[a-z0-9]{{12,20}}\$[0-9a-f]{{32}}|(?:access|public|link|processor)-(?:production|sandbox|development)-{UUID})\b",
-        trigger=r"\baccess_token\$(?:production|sandbox)\$|(?:access|public|link|processor)-(?:production|sandbox|development)-[0-9a-f]{4}",
+        trigger=r"\baccess_token\$(?:production|sandbox)\$|(?:access|public|link|processor)-(?:production|sandbox|development)-[0-9a-fA-F]{4}",
         examples=("access_token$production$⟨a16⟩$⟨h32⟩", "access-production-⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩"),
         near_misses=("access-production-cluster",),
     ),

@@ -148,9 +148,16 @@ def _is_mixed(text: str) -> bool:
     return kinds and len(text) >= 6
 
 
+# A line of a file, a field of a log, an account on a chain, a part of a pattern.
+_SITE = re.compile(
+    r"(?i)[\w/-]+\.[a-z]{1,5}:\d+(?::\d+)?$|(?:ip|addr|host|from|port|user|method|status|src|dst)=[\w.:@/-]+$|"
+    r"0x[0-9a-f]{40}$|(?-i:\\[sSdDwW][*+{])"
+)
+
+
 def is_term(text: str) -> bool:
-    """Technical, or a name with a number: `server12`."""
-    return is_technical(text) or bool(_NUMBERED.match(text))
+    """Technical, a name with a number (`server12`), or a place in a file, a log or on a chain."""
+    return is_technical(text) or bool(_NUMBERED.match(text)) or bool(_SITE.match(text))
 
 
 def is_random_value(text: str) -> bool:

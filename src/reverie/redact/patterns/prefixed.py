@@ -11,6 +11,7 @@ from reverie.redact.patterns.rule import LEFT, Rule, Span
 _TRACKING = re.compile(
     rb"(?i)(?:clid|verification|srsltid|_hsenc|_hsmi|mc_eid|igshid|braid|[?&](?:id|si|ref|v|ved|ei|usg|gs_lcp|cursor|state))=[\w-]*\Z"
 )
+_COORDINATE = re.compile(rb"[{,\s][\"']?(?:x|y|n|e|x5c|x5t|kid)[\"']?[ \t]*:[ \t]*[\"'][\w-]*\Z")
 _DIGESTS = frozenset({"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"})
 # In front of both keys and identifiers.
 _SHARED = frozenset({"user", "app", "session", "service", "client"})
@@ -37,6 +38,8 @@ def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Spa
     text = data[start:end].decode("utf-8", "replace")
     if _TRACKING.search(data[max(0, start - 80) : start]) or text.startswith(("pk_", "pk-", "pub_")):
         return None
+    if _COORDINATE.search(data, max(0, start - 16), start) and b"kty" in data[max(0, start - 600) : end + 600]:
+        return None  # A part of a public key.
     if text.startswith("Z") and data[start - 1 : start] == b"_":
         return None  # A mangled name.
     if data[max(0, start - 3) : start] in (b"pk_", b"pk-", b"ub_"):

@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from reverie.redact.markers import Lazy
 from reverie.redact.patterns.literals import is_literal, is_whole
 from reverie.redact.patterns.names import key_strength
-from reverie.redact.patterns.plausible import is_code, is_location, is_placeholder, is_random_value, is_scramble, is_term
+from reverie.redact.patterns.plausible import (
+    is_code,
+    is_location,
+    is_placeholder,
+    is_random_value,
+    is_scramble,
+    is_term,
+)
 from reverie.redact.patterns.rule import Rule, Span
 from reverie.redact.patterns.tongues import passes_for_key, passes_for_password
 
@@ -59,7 +66,11 @@ def _printed(data: bytes) -> Iterator[Span]:
         if line is None:
             continue
         value = line.group(1).decode("utf-8", "replace")
-        likely = passes_for_key(value) or is_scramble(value) or (passes_for_password(value) and not value.endswith((":", ">", "$")))
+        likely = (
+            passes_for_key(value)
+            or is_scramble(value)
+            or (passes_for_password(value) and not value.endswith((":", ">", "$")))
+        )
         if (likely or _text_of(value)) and is_whole(value):
             yield end + 1 + line.start(1), end + 1 + line.end(1)
 
@@ -76,7 +87,9 @@ def _text_of(value: str) -> bool:
 
 
 _DATA = Lazy(rb"(?m:^)[ \t]{0,20}(?:data|stringData):[ \t]{0,3}(\{[^\n{}]+\}|\r?\n(?:[ \t]+[^\n]+(?:\n|\z))+)")
-_ENTRY = Lazy(rb"([A-Za-z0-9_.\-]{1,80})[\"']?:[ \t]{1,3}[\"']?([A-Za-z0-9+/]{4,}={0,2})[\"']?[ \t]{0,3}(?:[,}\r\n]|\z)")
+_ENTRY = Lazy(
+    rb"([A-Za-z0-9_.\-]{1,80})[\"']?:[ \t]{1,3}[\"']?([A-Za-z0-9+/]{4,}={0,2})[\"']?[ \t]{0,3}(?:[,}\r\n]|\z)"
+)
 _KIND = re.compile(rb"(?m)kind:[ \t]*[\"']?Secret\b")
 
 
@@ -89,7 +102,11 @@ def _data(data: bytes) -> Iterator[Span]:
             value = entry.group(2).decode("ascii")
             strength = key_strength(entry.group(1).decode("ascii"))
             named = strength in ("password", "secret")
-            if (secret or named) and not is_placeholder(value) and (_text_of(value) or (named and is_random_value(value))):
+            if (
+                (secret or named)
+                and not is_placeholder(value)
+                and (_text_of(value) or (named and is_random_value(value)))
+            ):
                 yield entry.span(2)
 
 
@@ -156,7 +173,7 @@ RULES = (
         "stdin-password",
         r"\bpasswd[ ](?:[^\n]{0,40}[ ])?--stdin(?:[ ][A-Za-z0-9_.\-]{1,40})?[ ]{0,2}<<<[ ]{0,2}[\"']?([^\s\"'$][^\s\"']{3,128})"
         r"|\b(?:docker|podman|helm|oras|crane|skopeo|nerdctl)\b[^\n]{1,120}--password-stdin[^\n<]{0,80}<<<[ ]{0,2}[\"']?([^\s\"'$][^\s\"']{3,512})",
-        trigger=r"--(?:password-)?stdin\b[^\n<]*<<<",
+        trigger=r"stdin[^\n<]*<<<",
         check=_argument,
         examples=("passwd --stdin ada <<< 'Trumpet_⟨d4⟩'", 'docker login -u ada --password-stdin <<< "Trumpet_⟨d4⟩"'),
         near_misses=('passwd --stdin ada <<< "$PASSWORD"',),
@@ -166,7 +183,10 @@ RULES = (
         r"\bssh-keygen\b[^\n]{0,160}?[ ]-[NP][ ]?(?:\"([^\"$\n]{5,128})\"|'([^'\n]{5,128})'|([^\s\"'\-$][^\s\"']{4,128}))",
         trigger=r"\bssh-keygen\b",
         check=_phrase,
-        examples=('ssh-keygen -t ed25519 -N "harbor river copper jungle" -f id_work', "ssh-keygen -p -P oldMaple⟨d2⟩ -f k"),
+        examples=(
+            'ssh-keygen -t ed25519 -N "harbor river copper jungle" -f id_work',
+            "ssh-keygen -p -P oldMaple⟨d2⟩ -f k",
+        ),
         near_misses=("ssh-keygen -t ed25519 -N '' -f id_work", 'ssh-keygen -N "$PHRASE" -f id_work'),
     ),
     Rule(

@@ -16,8 +16,12 @@ from reverie.redact.patterns.rule import Rule, Span
 from reverie.redact.patterns.tongues import passes_for_password
 from reverie.redact.patterns.values import judge_named
 
-_SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|\bid$|^li_at$|aspnet|cookies?$|ticket|^sso|identity")
-_VISIT = re.compile(r"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_|theme|lang|locale|currency|consent|expires|path|domain)")
+_SESSION = re.compile(
+    r"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|\bid$|^li_at$|aspnet|cookies?$|ticket|^sso|identity"
+)
+_VISIT = re.compile(
+    r"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_|theme|lang|locale|currency|consent|expires|path|domain)"
+)
 
 
 def _is_session(name: str, value: str) -> bool:
@@ -33,7 +37,9 @@ _SETTING = Lazy(
     rb"(?i)[ ](?:-b|--cookie)[ =][\"']?|\bcookies?\b[^\n:={]{0,24}\b(?:is|are|was)[: ]{1,2}|cookies?[\"']?\s{0,3}[=:]\s{0,3}(?:dict\(|\{)"
     rb"|(?:set_?cookies?|add_?cookies?|cookies?\.(?:set|add|put|create)|\bcookie)\("
 )
-_PAIR = Lazy(rb"([A-Za-z0-9_.$!%*+\-]{1,80})[\"'`]?\s{0,3}[=:,]\s{0,3}[\"'`]([^\s;\"'`,\\]{6,})[\"'`]|([A-Za-z0-9_.$!*+\-]{1,80})=([^\s;\"'`,\\)]{6,})")
+_PAIR = Lazy(
+    rb"([A-Za-z0-9_.$!%*+\-]{1,80})[\"'`]?\s{0,3}[=:,]\s{0,3}[\"'`]([^\s;\"'`,\\]{6,})[\"'`]|([A-Za-z0-9_.$!*+\-]{1,80})=([^\s;\"'`,\\)]{6,})"
+)
 _REACH = 2_000
 
 
@@ -94,7 +100,9 @@ def _set_for(data: bytes, _match_start: int, start: int, end: int) -> Span | Non
 
 
 def _typed(text: str) -> bool:
-    return is_literal(text) and (passes_for_password(text) or (len(text) >= 6 and " " not in text and judge_named(text, "password")))
+    return is_literal(text) and (
+        passes_for_password(text) or (len(text) >= 6 and " " not in text and judge_named(text, "password"))
+    )
 
 
 RULES = (
@@ -129,7 +137,7 @@ RULES = (
     Rule(
         "named-field",
         r"(?i:\bname)[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"'`][^\"'`\n]{1,80}[\"'`][^{}\n]{0,160}?[\"']?\b(?i:value)[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"'`]([^\"'`\n]{4,})",
-        trigger=r"(?i)[\"'`][ \t]*[,;]?[ \t]*[\"']?value[\"']?[ \t]*[:=]",
+        trigger=r"(?i:\bvalue)[\"']?[ \t]*[:=][ \t]*[\"'`]",
         refine=_named,
         generic=True,
         examples=(

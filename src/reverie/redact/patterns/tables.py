@@ -23,12 +23,17 @@ _HEAD = rf"{_NAMED}[0-9]?{_EDGE}|[|,;\t][\"' ]{{0,2}}(?i:pass|pw)[\"' ]{{0,2}}(?
 _HEADER = Lazy(_HEAD.encode())
 _VALUES = Lazy(rb"(?i)\b(?:value|val|wert|valeur|valor|content|secret_value)\b")
 _RULER = re.compile(rb"[\s|+:=\-\xe2\x94\x95\x80-\xbf]*\Z")
-_QUOTED = re.compile(rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)")
+_QUOTED = re.compile(
+    rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)"
+)
 _GAP = re.compile(rb"[ ]{2,}|\t+")
+_COLUMN_NAME = re.compile(r"[\w#][\w #/().'’%-]{0,39}")
 _MOST_ROWS = 2_000
 _MOST_CELLS = 40
 
-_IS_CODE = re.compile(r"(?i)(?:recovery|backup|rescue|scratch|emergency|one[- ]time|2fa|mfa)[ _-]?codes?(?:[ #]*\d{1,2})?")
+_IS_CODE = re.compile(
+    r"(?i)(?:recovery|backup|rescue|scratch|emergency|one[- ]time|2fa|mfa)[ _-]?codes?(?:[ #]*\d{1,2})?"
+)
 _A_CODE = re.compile(r"[A-Za-z0-9]{3,8}(?:[- ][A-Za-z0-9]{3,8}){1,5}|\d{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16}")
 _IS_PIN = re.compile(r"(?i)(?:pin|door|access|entry|gate|alarm|lock|unlock)[ _-]?codes?|passcodes?|codes? pin")
 _NAMES_SECRET = re.compile(
@@ -37,11 +42,17 @@ _NAMES_SECRET = re.compile(
 _FOREIGN_PASSWORD = re.compile(rf"(?:{PASSWORDS})\w*", re.I)
 _FOREIGN_KEY = re.compile(rf"(?:{KEYS})", re.I)
 _SAFES = words("1password keepass keepass2 keepassxc lastpass bitwarden vault dashlane enpass keychain passbolt")
-_SENTENCE = words("the a an is are was in of to see for and or not no on at by with from your my must same as only set none")
+_SENTENCE = words(
+    "the a an is are was in of to see for and or not no on at by with from your my must same as only set none"
+)
 _VALUE_COLUMN = words("value val wert valeur valor content secret_value default")
-_NAME_COLUMN = words("name key variable var parameter param setting env property field title nom clé nombre nome id option item")
+_NAME_COLUMN = words(
+    "name key variable var parameter param setting env property field title nom clé nombre nome id option item"
+)
 _TYPE_COLUMN = words("type kind class category typ tipo")
-_SECRET_TYPE = words("secret password securestring sensitive credential credentials token apikey api_key encrypted masked")
+_SECRET_TYPE = words(
+    "secret password securestring sensitive credential credentials token apikey api_key encrypted masked"
+)
 
 
 def _promise(header: str) -> str:
@@ -111,7 +122,7 @@ def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Span]:
             position = bar.end()
         if delimiter == b"|" and spans and not line[: spans[0][1]].strip():
             spans.pop(0)
-        if line[position:].strip() or delimiter == b"|" and not re.search(rb"(?:%b)\s*\Z" % _BAR, line):
+        if line[position:].strip() or (delimiter == b"|" and not re.search(rb"(?:%b)\s*\Z" % _BAR, line)):
             spans.append((position, len(line)))
     else:
         position = 0
@@ -177,7 +188,7 @@ def _tables(data: bytes) -> Iterator[Span]:
             continue
         delimiter = _delimiter(data[start:end])
         headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, start, end, delimiter)]
-        if len(headers) < 2 or (delimiter in (b",", b" ") and any(len(h) > 40 or h.count(" ") > 3 for h in headers)):
+        if len(headers) < 2 or not _are_names(headers, data[start:end], delimiter):
             continue
         wanted = {i: promise for i, header in enumerate(headers) if (promise := _promise(header))}
         for cells in _rows(data, end + 1, delimiter, len(headers)) if wanted else ():
@@ -187,6 +198,15 @@ def _tables(data: bytes) -> Iterator[Span]:
                 if _is_cell(data[s:e].decode("utf-8", "replace"), promise):
                     yield s, e
     yield from _settings(data)
+
+
+def _are_names(headers: list[str], line: bytes, delimiter: bytes) -> bool:
+    """Whether a line can be a header: nothing but short names, and none of them empty unless bars part them."""
+    if delimiter == b"|":
+        return all(not header or _COLUMN_NAME.fullmatch(header.strip(" *`_")) for header in headers)
+    if line[:1] in b" \t" and delimiter != b" ":
+        return False
+    return all(_COLUMN_NAME.fullmatch(header) and header.count(" ") <= 3 for header in headers)
 
 
 def _column(headers: list[str], wanted: frozenset[str]) -> int:
@@ -208,7 +228,7 @@ def _settings(data: bytes) -> Iterator[Span]:
         delimiter = _delimiter(data[start:end])
         headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, start, end, delimiter)]
         name, kind, value = (_column(headers, wanted) for wanted in (_NAME_COLUMN, _TYPE_COLUMN, _VALUE_COLUMN))
-        if value < 0 or (name < 0 and kind < 0):
+        if value < 0 or (name < 0 and kind < 0) or not _are_names(headers, data[start:end], delimiter):
             continue
         for cells in _rows(data, end + 1, delimiter, len(headers)):
             done = cells[-1][1]
@@ -220,8 +240,12 @@ def _settings(data: bytes) -> Iterator[Span]:
                 yield cells[value]
 
 
-_ROW = Lazy(rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>")
-_TAGGED = Lazy(rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<")
+_ROW = Lazy(
+    rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
+)
+_TAGGED = Lazy(
+    rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<"
+)
 
 
 def _markup(data: bytes) -> Iterator[Span]:

@@ -41,13 +41,17 @@ def _declared(data: bytes, match_start: int, start: int, end: int) -> Span | Non
 _PAIR_NAMES = r"(?i:(?:\b[a-z]{0,12}id|user(?:name)?|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pwd|pass(?:word|wd)?|p|비번|비밀번호)(?:/port)?\b\)?|\((?:pw|pwd|pass(?:word|wd)?)\)))"
 
 
-def _in_words(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+def _in_words(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    if b"arola chiave" in data[match_start:start]:
+        return None  # A keyword.
     start, end, value = trimmed(data, start, end)
     told = is_foreign(value) and (any(c.isdigit() for c in value) or is_random_value(value))
     return (start, end) if told and not _is_sentence(value) and not _HOST.fullmatch(value) else None
 
 
-_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+\.[a-z]{2,6}")
+_HOST = re.compile(
+    r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:[a-z]{2,3}|internal|local|lan|cloud|info|tech|site|host|corp|home)"
+)
 
 
 def _is_sentence(text: str) -> bool:

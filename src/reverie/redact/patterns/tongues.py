@@ -1,7 +1,6 @@
 """Secrets told in other languages than English: the words, how they join a value, and what passes for one."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
-# ruff: noqa: RUF001 (letters of other alphabets are what this is about)
 
 from __future__ import annotations
 
@@ -43,12 +42,14 @@ _WORD = Lazy(f"({PASSWORDS})|({KEYS})|({_PINS})|({_BORROWED})".encode())
 _IS = words(
     """
     ist lautet lauten heißt war jetzt nun neu est sera es será é è e' era är er on je byl bylo jest to este είναι
-    это є هو هي הוא היא זה है हैं là adalah ialah yaitu is now olarak değeri jetzt: devient lyder blir on:
+    c'est это є هو هي הוא היא זה है हैं là adalah ialah yaitu is now olarak değeri jetzt: devient lyder blir on:
     """
 )
 # English has these, too: behind an English word they join nothing.
 _ENGLISH = frozenset({"is", "to", "on", "now"})
-_TO = words("на в у auf zu a en à para por in su di till til na do naar la în pe σε إلى الى ל ל- thành sang jadi menjadi ke muotoon")
+_TO = words(
+    "на в у auf zu a en à para por in su di till til na do naar la în pe σε إلى الى ל ל- thành sang jadi menjadi ke muotoon"
+)
 _CHANGED = re.compile(
     r"(?i)cambi|changé|changer|modifi|mud(?:ei|ou|ar|amos)|alter(?:ei|ou|ar)|troqu|troc|änder|gesetzt|setze|stell|wechsel|bytt|byt(?:er|te|a)|ändra|endret|ændre|skift|satt|"
     r"zmien|zmień|ustaw|změn|zmen|nastav|schimb|setat|pus|değiş|vaihd|asetin|změ|verander|gewijzigd|wijzig|ingesteld|mis[eo]? |impost|puse|puesto|ponte|coloqu|defini|"
@@ -76,6 +77,8 @@ def passes_for_password(text: str) -> bool:
         return False
     if any(c.isdigit() for c in text):
         return is_password_like(text)
+    if "|" in text:
+        return False  # Words to choose from.
     inner = text[:-1].strip("-_./'’,:;?()&")
     symbols = any(not c.isalnum() and c not in "-_./'’,:;?()&" for c in inner)
     cases = sum(c.isupper() for c in text[1:]) >= 2 and any(c.islower() for c in text)
@@ -86,6 +89,8 @@ def passes_for_key(text: str) -> bool:
     """Made by a machine."""
     if len(text) < 12 or not is_whole(text) or is_location(text) or is_term(text) or is_code(text) or "://" in text:
         return False
+    if re.fullmatch(r"[a-z]+(?:[_-][a-z]+)+\d{0,3}", text):
+        return False  # A name.
     return is_random(text) or is_scramble(text) or (text.startswith("base64:") and is_random(text[7:]))
 
 
@@ -129,7 +134,13 @@ def _value(data: bytes, begin: int, end: int, stop: int, group: int) -> Span | N
     english = False
     if group == 4:
         following = data[end : end + 1]
-        if (following not in b" \t'" and following < b"\x80") or data[begin - 1 : begin] in (b"-", b".", b"/", b'"', b"'"):
+        if (following not in b" \t'" and following < b"\x80") or data[begin - 1 : begin] in (
+            b"-",
+            b".",
+            b"/",
+            b'"',
+            b"'",
+        ):
             return None  # Part of a name.
         english = not any(c.isalpha() and not c.isascii() for c in line)
         group = 1 if text == "password" else 2
@@ -141,13 +152,17 @@ def _value(data: bytes, begin: int, end: int, stop: int, group: int) -> Span | N
             whole = _CANDIDATE.match(data, start)
             finish = whole.end() if whole else finish
         between = data[end:start].decode("utf-8", "replace")
-        if _STOP.search(between[:-1]):
+        if _STOP.search(between[:-1]) or between.startswith((" chiave", " clé", "-clé")):
             return None
-        kept = data[start:finish].rstrip(b".,;:)]}>`'\"")
+        kept = re.split(rb"\\[nrt\"]", data[start:finish], maxsplit=1)[0].rstrip(b".,;:)]}>`'\"")
         value = kept.decode("ascii", "replace")
         if group == 3 or (group == 1 and value.isdigit()):
-            likely = re.fullmatch(r"\d{4,8}" if group == 3 else r"\d{6,12}", value) is not None and between.strip() != ""
-        elif group == 2 and (text != "clave" or re.match(r"(?i) (?:de |del? )?(?:api|acceso|secreta|privada)", between)):
+            likely = (
+                re.fullmatch(r"\d{4,8}" if group == 3 else r"\d{6,12}", value) is not None and between.strip() != ""
+            )
+        elif group == 2 and (
+            text != "clave" or re.match(r"(?i) (?:de |del? )?(?:api|acceso|secreta|privada)", between)
+        ):
             likely = passes_for_key(value) and not _OPEN.search(line[: max(0, start - line_start)])
         else:
             likely = passes_for_password(value) or (passes_for_key(value) and word_share(value) < 0.3)
