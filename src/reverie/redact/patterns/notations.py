@@ -90,9 +90,9 @@ def _groups(data: bytes, match_start: int, start: int, end: int) -> Span | None:
 
 _CODES = Lazy(
     (
-        r"(?i:(?:recovery|backup|scratch|rescue)_?codes?|wiederherstellungs-?codes?|(?:ersatz|notfall|backup)-?codes?|codes? de (?:secours|récupération|sauvegarde)|códigos? de (?:recuperación|respaldo|seguridad|backup|recuperação|reserva)|"
+        r"(?i:(?:recovery|backup|scratch|rescue)_?codes?|wiederherstellungs-?codes|(?:ersatz|notfall|backup)-?codes|codes? de (?:secours|récupération|sauvegarde|backup)|códigos? de (?:recuperación|respaldo|seguridad|backup|recuperação|reserva)|"
         r"codici di (?:recupero|backup|riserva)|herstelcodes?|back-upcodes|återställningskoder|reservkoder|gendannelseskoder|gjenopprettingskoder|palautuskoodit|varakoodit|kody (?:zapasowe|odzyskiwania)|záložní kódy|"
-        r"kurtarma kod\w*|yedek kod\w*|mã khôi phục|kode pemulihan)|(?:р|Р)езервн\S+ код\S*|(?:к|К)оды восстановления|(?:р|Р)езервні коди|恢复代码|恢复码|备用代码|备份码|リカバリーコード|バックアップコード|복구 코드|백업 코드"
+        r"kurtarma kodlar\w*|yedek kodlar\w*|mã khôi phục|kode pemulihan)|(?:р|Р)езервн\S+ код\S*|(?:к|К)оды восстановления|(?:р|Р)езервні коди|恢复代码|恢复码|备用代码|备份码|リカバリーコード|バックアップコード|복구 코드|백업 코드"
     ).encode()
 )
 _CODE = Lazy(
@@ -220,7 +220,7 @@ RULES = (
     Rule(
         "code-list",
         r"(?i:codes?)",
-        trigger=r"(?i:(?:recovery|backup|scratch|rescue)_?codes?|(?:wiederherstellungs|ersatz|notfall|backup)-?codes?|codes? de (?:secours|récup|sauve)|códigos? de |codici di |herstelcode|back-upcodes|ställningskoder|reservkoder|gendannelseskoder|gjenopprettingskoder|palautuskoodit|varakoodit|kody (?:zapasowe|odzysk)|záložní kódy|kurtarma kod|yedek kod|mã khôi phục|kode pemulihan)|езервн|оды восстановления|恢复代码|恢复码|备用代码|备份码|リカバリーコード|バックアップコード|복구 코드|백업 코드",
+        trigger=r"(?i:(?:recovery|backup)_?codes?|scratch_?codes|rescue_?codes|(?:lungs|ersatz|notfall|backup)-?codes|codes? de [srb]|digos? de |codici di |herstelcode|upcodes|koder\b|koodit\b|kody |kódy|kodlar|mã khôi|kode pem)|езервн|оды восст|恢复|备用代码|备份码|ーコード|구 코드|업 코드",
         locate=_codes,
         examples=(
             "recovery_codes:\n  - ⟨h4⟩1-⟨h5⟩\n  - ⟨h4⟩2-⟨h5⟩",

@@ -25,17 +25,17 @@ from reverie.redact.patterns.tongues import passes_for_key, passes_for_password
 
 # Commands that print the value of a name, which comes as their argument; and commands that print nothing but a secret.
 _BY_NAME = re.compile(
-    rb"(?:\bconfig[: ]get|\bprintenv|\becho[ ][\"']?\$\{?|-field[= ]|\bterraform output(?: -raw)?|\bpulumi config get|\btofu output(?: -raw)?|\bgit config(?: --[a-z-]+)*|\bchamber read [^\s]+|\bcat[ ]\S*/)"
+    rb"(?:\bconfig[: ]get|\bprintenv|\becho[ ][\"']?\$\{?|-field[= ]|\bterraform output(?: -raw)?|\bpulumi config get|\btofu output(?: -raw)?|\bgit config(?: --[a-z-]+)*|\bcat[ ]\S*/)"
     rb"[ ]?[\"']?([A-Za-z0-9_.\-]{2,80})\}?[\"']?(?:[ ][^\n]{0,80})?\s*\Z"
 )
 _ALWAYS = re.compile(
-    rb"\bop (?:read|item get)\b|\bpass show\b|find-generic-password\b[^\n]*-w|find-internet-password\b[^\n]*-w|with-decryption|get-secret-value\b|secrets versions access\b|get secrets?\b[^\n]*(?:jsonpath|base64|go-template)"
+    rb"\bop (?:read|item get)\b|\bpass show [A-Za-z0-9_.-]+/|find-generic-password\b[^\n]*-w|find-internet-password\b[^\n]*-w|with-decryption|get-secret-value\b|secrets versions access\b|get secrets?\b[^\n]*(?:jsonpath|base64|go-template)"
     rb"|dumpprivkey\b|\bgh auth token\b|print-(?:access|identity)-token|get-access-token\b|\bopenssl rand\b|\bpwgen\b|\bapg\b|keyvault secret show\b|\bsecret-tool lookup\b|\bkeyring get\b|\bbw get password\b|\bdescribe\b[^\n]*\| *base64 -d"
     rb"|\bcat [^\n]*(?:/run/secrets/|/secrets/|password|passwd\.txt|token|\.secret|initialAdminPassword|authtoken)[^\n/]*\s*\Z|\bvault token (?:create|lookup)[^\n]*-field|\bcreate token\b|\btoken:?create\b|\bgenerate-?(?:password|secret|key)\b"
 )
 _PRINTING = (
-    r"config[: ]get|\bprintenv|\becho[ ][\"']?\$|-field[= ]|(?:terraform|tofu) output|\bgit config|chamber read|\bop (?:read|item get)|\bpass show|find-(?:generic|internet)-password|with-decryption|get-secret-value|secrets versions access"
-    r"|get secrets?\b|dumpprivkey|auth token\b|print-(?:access|identity)-token|get-access-token|openssl rand|\bpwgen\b|keyvault secret show|secret-tool lookup|keyring get|bw get password|\bcat [^\n]|base64 -d|create token\b|token:?create\b"
+    r"config[: ]get|\bprintenv|\becho[ ][\"']?\$|-field[= ]|(?:terraform|tofu) output|\bgit config|\bop (?:read|item get)|\bpass show [A-Za-z0-9_.-]+/|find-(?:generic|internet)-password|with-decryption|get-secret-value|secrets versions access"
+    r"|get secrets?\b|dumpprivkey|auth token\b|print-(?:access|identity)-token|get-access-token|openssl rand|\bpwgen\b|keyvault secret show|secret-tool lookup|keyring get|bw get password|\bcat [^\n ]*(?:secret|passw|Passw|token)|base64 -d|create token\b|token:?create\b"
 )
 _PRINTS = Lazy(_PRINTING.encode())
 _LINE = re.compile(rb"[ \t]*[\"']?([^\s\"']{6,2048})[\"']?[ \t]*\r?\Z")

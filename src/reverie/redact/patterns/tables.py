@@ -306,7 +306,7 @@ RULES = (
     Rule(
         "markup-table-secret",
         KEY_HINT,
-        trigger=r"(?i:passw(?:or)?d|passwort|phrase|pwd|secret|token|key|codes?|passe|senha|contraseña)[ :]{0,2}</(?i:t[hd]|dt|b>|strong|span|label)",
+        trigger=r"</(?i:t[hd]|dt)[ >]",
         locate=_markup,
         generic=True,
         examples=(
