@@ -12,7 +12,7 @@ from reverie.redact.markers import Lazy
 from reverie.redact.patterns.literals import is_literal, is_random, is_whole
 from reverie.redact.patterns.names import KEY_HINT, KEY_REST, KEY_WORD, key_strength, key_words
 from reverie.redact.patterns.plausible import is_password_like, is_placeholder, is_technical
-from reverie.redact.patterns.rule import UUID, Rule, Span
+from reverie.redact.patterns.rule import Rule, Span
 from reverie.redact.patterns.tongues import passes_for_key, passes_for_password
 from reverie.redact.patterns.values import judge_named
 
@@ -154,7 +154,7 @@ RULES = (
         r"\bWIFI:[^\n]{0,120}?\bP:((?:[^;\\\s]|\\.){4,80});"
         r"|(?i:\b(?:wpa[23]?(?:-psk)?(?:[ /]wpa[23])?[ ]key|key content|network(?: security)? key|wireless (?:security )?key|wlan-?schlüssel|netzwerkschlüssel|wlan key))[ \t]{0,24}[:=]?[ \t]{0,8}[\"']?([^\s\"']{8,63})"
         r"|(?m:^)[ \t]{1,8}option[ \t]{1,4}(?:key|password|psk|sae_password|secret)[ \t]{1,4}[\"']?([^\s\"']{5,63})",
-        trigger=r"\bWIFI:|(?i:wpa[23]?(?:-psk)?[ /a-z0-9]*[ ]key|key content|network(?: security)? key|wireless (?:security )?key|schlüssel|wlan key)[ \t:=]|(?m:^)[ \t]+option[ \t]+(?:key|pass|psk|sae|secret)",
+        trigger=r"\bWIFI:|(?i:wpa[23]?[ /\-]|wpa[ ]|key content|k key|ty key|ss key|wlan-?key|wlan key|wlan-?schl|netzwerkschl)|option[ \t]+(?:key|pass|psk|sae|secret)",
         check=lambda text: _chosen(text) and not is_placeholder(text),
         examples=(
             "WIFI:T:WPA;S:Attic;P:Marble.⟨d4⟩*;;",
@@ -176,8 +176,9 @@ RULES = (
         r"|\bpsk[ ][^\s]{1,64}[ ]secret[ ][\"']?([^\s\"']{5,64})"
         r"|\blftp\b[^\n]{0,80}?[ ]-u[ ]?[^\s,'\"]{1,64},[\"']([^\"'\n]{4,128})[\"']"
         r"|\brclone config (?:create|update|password)\b[^\n]{1,200}?[ ](?:pass|password|secret_access_key|token|key)[ =][\"']?([^\s\"']{5,256})"
+        r"|(?m:^)[ \t]{0,8}Pass[ \t]{1,4}\"([^\"\n]{4,128})\"[ \t]{0,3}\r?(?m:$)"
         r"|\boathtool\b[^\n]{0,60}?[ ]-(?:b|-base32)[ ](?:-[a-z0-9\-]{1,10}[ ]){0,2}[\"']?([A-Za-z2-7]{16,64})\b",
-        trigger=r"\bcreateUser[ ]|snmp-server user |\bpsk[ ][^\s]+[ ]secret[ ]|\blftp\b|\brclone config|\boathtool\b",
+        trigger=r"\bcreateUser[ ]|snmp-server user |\bpsk[ ][^\s]+[ ]secret[ ]|\blftp\b|\brclone config|\boathtool\b|\bPass[ \t]+\"",
         check=lambda text: _chosen(text) or (is_literal(text) and re.fullmatch(r"[A-Z2-7]{16,64}", text) is not None),
         examples=(
             'createUser ada SHA "zHy3⟨w4⟩+p" AES',
@@ -186,6 +187,7 @@ RULES = (
             "lftp -u ada,'Maple,⟨d4⟩?x' ftp://example.org",
             "rclone config create nas webdav url https://example.org user ada pass 'Maple?⟨d4⟩*x'",
             "oathtool --totp -b ⟨k16⟩",
+            'IMAPAccount work\nUser ada\nPass "Maple,⟨d4⟩|x"',
         ),
         near_misses=(
             "createUser ada SHA authpass AES",
@@ -245,17 +247,10 @@ RULES = (
     Rule(
         "camel-pat",
         r"[a-z]Pat[\"']?[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}[\"']([A-Za-z0-9_\-]{20,128})[\"']",
-        trigger=r"[a-z]Pat[\"']?[ \t]*[:=]",
+        trigger=r"Pat[\"']?[ \t]*[:=]",
         check=is_random,
         generic=True,
         examples=('"azureDevopsPat": "⟨a52⟩"',),
         near_misses=('jogaPat = "a-long-pattern-of-words-only"',),
-    ),
-    Rule(
-        "environment-token",
-        rf"\b(access_token\$(?:production|sandbox)\$[a-z0-9]{{12,20}}\$[0-9a-f]{{32}}|(?:access|public|link|processor)-(?:production|sandbox|development)-{UUID})\b",
-        trigger=r"\baccess_token\$(?:production|sandbox)\$|(?:access|public|link|processor)-(?:production|sandbox|development)-[0-9a-fA-F]{4}",
-        examples=("access_token$production$⟨a16⟩$⟨h32⟩", "access-production-⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩"),
-        near_misses=("access-production-cluster",),
     ),
 )
