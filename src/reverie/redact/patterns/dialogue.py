@@ -15,7 +15,10 @@ from reverie.redact.patterns.tongues import passes_for_key, passes_for_password
 _SECRET = r"(?i:\b(?:passw(?:or)?ds?|passphrase|passcode|pwd?|pw|logins?|credentials?|wi-?fi)\b|passwort|kennwort|mot de passe|contraseña|\bclave\b|senha|wachtwoord|lösenord|hasło|parola)|(?:п|П)арол|密码|パスワード|비밀번호|비번"
 _KEY = r"(?i:\b(?:tokens?|api[ -]?keys?|(?:secret|access|signing|license|private|deploy|master|encryption)[ -]?keys?|client[ -]?secret|secret|key)\b|schlüssel|sleutel|nyckel)|ключ|токен|密钥|キー"
 _CODE = r"(?i:\b(?:pin|pin code|door code|alarm code|gate code|entry code|2fa code|verification code|passcode)\b)"
-_ASKED = rf"(?i:{TOLD_HINT})|(?i:wi-?fi|\bpin\b|\bcode\b|schlüssel|sleutel|nyckel)|арол|ключ|токен|密钥|キー"
+_ASKED = (
+    rf"(?i:\b(?:{TOLD_HINT})\b|wi-?fi|\bpin\b|\bcode\b|passwort|kennwort|mot de passe|contraseña|\bclave\b|senha|wachtwoord|lösenord|hasło|parola|schlüssel|sleutel|nyckel)|"
+    r"арол|ключ|токен|密码|密钥|パスワード|비밀번호|비번|キー"
+)
 _WORD = Lazy(f"({_SECRET})|({_KEY})|({_CODE})".encode())
 _LONGEST = 400
 _ASKING = re.compile(

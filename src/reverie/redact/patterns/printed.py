@@ -34,7 +34,7 @@ _ALWAYS = re.compile(
     rb"|\bcat [^\n]*(?:/run/secrets/|/secrets/|password|passwd\.txt|token|\.secret|initialAdminPassword|authtoken)[^\n/]*\s*\Z|\bvault token (?:create|lookup)[^\n]*-field|\bcreate token\b|\btoken:?create\b|\bgenerate-?(?:password|secret|key)\b"
 )
 _PRINTING = (
-    r"config[: ]get|printenv|echo [\"']?\$|-field[= ]|(?:terraform|tofu) output|git config|op (?:read|item get)|pass show [A-Za-z0-9_.-]+/|find-(?:generic|internet)-password|with-decryption|get-secret-value|"
+    r"config[: ]get|printenv|echo [\"']?\$|-field[= ]|(?:terraform|tofu) output|git config|\bop (?:read|item get)|pass show [A-Za-z0-9_.-]+/|find-(?:generic|internet)-password|with-decryption|get-secret-value|"
     r"secrets versions access|get secrets? |dumpprivkey|gh auth token|print-(?:access|identity)-token|get-access-token|openssl rand|pwgen|keyvault secret show|secret-tool|keyring get|bw get password|"
     r"cat [^\n ]*(?:secret|passw|Passw|token)|base64 -d|create token|token:?create"
 )
