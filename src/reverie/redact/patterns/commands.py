@@ -233,7 +233,7 @@ RULES = (
     ),
     Rule(
         "network-config-secret",
-        r"(?m:^)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
+        r"(?:(?m:^)|[\"'`|>:]|\\n)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
         trigger=r"(?:\bcommunity|rootpw|--plaintext|\bpac key|-server [^\n]*key|key-string|isakmp key|chap password|neighbor [^\s]+ password|enable (?:password|secret)|username [^\s]+ [^\n]*(?:password|secret)|wpa-psk|pre-shared-key)[ \t]",
         check=lambda text: _literal(text) and (any(c.isdigit() for c in text) or is_password_like(text)),
         examples=(

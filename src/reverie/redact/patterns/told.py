@@ -134,8 +134,8 @@ RULES = (
     ),
     Rule(
         "told-pair",
-        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
-        trigger=r"(?i:(?:id|user|name|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pass|p\b|비번|비밀번호)|\(p))|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:auth|userpwd|user_pass)[\"']?[ \t]*[:=][ \t]*[\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]",
+        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?)(?:[ ](?:for|to|on|of)(?:[ ][^\s:=]{{1,30}}){{1,4}}?)?)(?:[ \t]{{0,2}}(?:[:=]|->|→)|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
+        trigger=r"(?i:(?:id|user|name|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pass|p\b|비번|비밀번호)|\(p))|(?i:\b(?:creds?|credentials|logins?))[ \t:=]|(?i:auth|userpwd|user_pass)[\"']?[ \t]*[:=][ \t]*[\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]",
         check=lambda text: is_foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
         generic=True,
         examples=(
@@ -146,6 +146,7 @@ RULES = (
             "ID(PW):master(⟨w6⟩4g)",
             "basicAuth: bob:winter⟨d4⟩",
             "login admin / ⟨w9⟩7",
+            "creds for jenkins → admin:Maple!Horse8x",
         ),
         near_misses=(
             "credentials: see wiki/onboarding",
@@ -153,6 +154,15 @@ RULES = (
             "logins: 12 / 30000",
             "auth: bearer/oauth2",
         ),
+    ),
+    Rule(
+        "used-pair",
+        r"(?i:\b(?:use|using|with|try))[ ][A-Za-z0-9_.@+\-]{2,64}[ ]?[/:][ ]?([^\s\"'`,<>/][^\s\"'`,<>]{7,128})(?:[ ,;.]|$)",
+        trigger=r"(?i:\b(?:use|using|with|try))[ ][A-Za-z0-9_.@+\-]+[ ]?[/:][ ]?[^\s\"'`,<>]{8}",
+        check=lambda text: is_told(text) and has_symbols(text),
+        generic=True,
+        examples=("use svc_orders / n=PPke6!lQv++ex0 to get in",),
+        near_misses=("use staging / production2-eu instead", "use https://example.org/a?b=c&d=1#e"),
     ),
     Rule(
         "told-in-words",
