@@ -51,12 +51,21 @@ def _codes(data: bytes) -> Iterator[Span]:
 
 
 def _row(data: bytes, position: int) -> Iterator[Span]:
-    for _ in range(_MOST_CODES):
-        code = _CODE.match(data, position, min(len(data), position + 80))
-        if code is None or not any(0x30 <= c <= 0x39 for c in code.group(1)) or _DATE.fullmatch(code.group(1)):
-            return
-        yield code.span(1)
+    """The codes from `position` on. One without a digit counts among others that look the same."""
+    found: list[Span] = []
+    shapes: set[tuple[int, ...]] = set()
+    numbered = 0
+    while len(found) < _MOST_CODES and (code := _CODE.match(data, position, min(len(data), position + 80))):
+        shape = tuple(map(len, code.group(1).split(b"-")))
+        has_digit = any(0x30 <= c <= 0x39 for c in code.group(1))
+        if _DATE.fullmatch(code.group(1)) or not (has_digit or (len(shape) > 1 and shapes <= {shape})):
+            break
+        shapes.add(shape)
+        numbered += has_digit
+        found.append(code.span(1))
         position = code.end()
+    if numbered * 3 >= len(found):
+        yield from found
 
 
 RULES = (

@@ -64,7 +64,7 @@ RULES = (
     Rule(
         "column-secret",
         _COLUMN,
-        trigger=rf"{_COLUMN}[|,;\t]|[,;\t]\"?[A-Za-z_]*{_COLUMN}\r?(?m:$)",
+        trigger=rf"{_COLUMN}\||(?m:^|[,;\t])[\" ]?[A-Za-z_]*{_COLUMN}(?:[,;\t][\"A-Za-z]|\r?(?m:$))",
         locate=_columns,
         generic=True,
         examples=(

@@ -103,7 +103,7 @@ RULES = (
     Rule(
         "netrc-password",
         r"\b(?:login|machine|account|user|username)[ \t]{1,4}[^\s]{1,100}[ \t]{1,4}(?:login[ \t]{1,4}[^\s]{1,100}[ \t]{1,4})?(?:password|passwd|pass)[ \t]{1,4}([^\s\"',;]{3,200})",
-        trigger=r"\bpass(?:word|wd)?[ \t]+[^\s\"',;]{3}",
+        trigger=r"\bpass(?:word|wd)[ \t]+[^\s\"',;]{3}|\b(?:login|machine|account|user|username)[ \t]+[^\s]+[ \t]+pass[ \t]+[^\s\"',;]",
         check=lambda text: _real_literal(text) and not (text.isalpha() and text.islower() and (len(text) < 9 or is_wordy(text))),
         examples=(
             "machine api.example.org login bob password ⟨w10⟩",

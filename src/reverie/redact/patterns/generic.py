@@ -82,6 +82,8 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         assigned = True  # A pair in JSON: a literal, and too long to be a word about passwords.
     if between == "=" and data[end : end + 1] in (b";", b"&") and b"(" not in data[start:end]:
         quoted = True  # One of several pairs, in a connection string or a query: values there are literals.
+    if between == ">" and data[end : end + 2] == b"</":
+        quoted = True  # An element holds a literal.
     if key.isupper() and ("=" in between or ":" in between) and "_" in key:
         assigned = True
         # An environment variable: its value is a literal even without quotes.

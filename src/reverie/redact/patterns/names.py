@@ -36,7 +36,7 @@ PASSWORD_HINT = (
 )
 KEY_HINT = (
     rf"(?i:{PASSWORD_HINT}|pw|psk|psw|secret|token|cred|key|auth|bearer|session[_.\-]?id|sessid|connect\.sid|csrf|xsrf|otp|"
-    r"salt|pepper|signature|seed|connection[_\-]?string|dsn|webhook[_\-]?url|_pat|(?-i:[a-z]Pat))[A-Za-z0-9_.\-]*"
+    r"salt|pepper|signature|seed|connection[_\-]?string|dsn|webhook[_\-]?url|_pat|(?-i:Pat))[A-Za-z0-9_.\-]*"
 )
 
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")

@@ -12,17 +12,23 @@ from reverie.redact.markers import Lazy
 from reverie.redact.patterns.plausible import is_placeholder
 from reverie.redact.patterns.rule import Rule, Span
 
-# Words of sentences, and none of a list that phrases are drawn from.
-_SENTENCE = words(
+# Words of sentences, and none of the list that the words of wallets are drawn from.
+_FUNCTION = words(
     """
-    the and for are was were with from has had not but its his her our their your must should could would may might
-    which these those who whom than into been does did don using used use only also such each every some most many more
-    less very just here please enter type contain contains cannot spaces characters letters digits words random four
-    five six twelve least between including because before while since passphrase password phrase mnemonic
+    the and for are was were with from has had not but its his her our their your should could would may might which
+    these those who whom than into been does did don
+    """
+)
+# Words that tell a sentence about passphrases from one.
+_SENTENCE = _FUNCTION | words(
+    """
+    must using used use only also such each every some most many more less very just here please enter type contain
+    contains cannot spaces characters letters digits words random four five six twelve least between including because
+    before while since passphrase password phrase mnemonic
     """
 )
 _SIZES = (24, 21, 18, 15, 12)
-_WALLET = r"(?i:seed|mnemonic|wallet|recovery|phrase|metamask|ledger|(?:12|15|18|21|24)[ -]?words?)"
+_WALLET = r"(?i:seed|mnemonic|wallet|recovery|phrase|[12458][ -]words?)"
 _LIST = Lazy(
     (
         _WALLET + r"[^\n]{0,60}?(?:[\s:=(\[\"'`*>]|\\[n\"]){1,8}((?:[a-z]{3,8}(?:[ ,]{1,2}|\r?\n)){11,40}[a-z]{3,8})\b"
@@ -37,7 +43,7 @@ def _wallets(data: bytes) -> Iterator[Span]:
         group = 1 if match.start(1) >= 0 else 2
         found = list(re.finditer(rb"[a-z]{3,8}", match.group(group)))
         for i in reversed(range(len(found))):
-            if found[i].group().decode("ascii") in _SENTENCE:
+            if found[i].group().decode("ascii") in _FUNCTION:
                 found = found[i + 1 :]
                 break
         size = next((size for size in _SIZES if size <= len(found)), 0)

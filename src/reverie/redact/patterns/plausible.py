@@ -29,7 +29,7 @@ _PLACEHOLDER_WORDS = words(
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = re.compile(
     r"""^(?:
-        <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
+        <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@[A-Z_]{3,}@$|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
         |\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
         |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=    # what picks an element of a page
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
@@ -153,8 +153,13 @@ def is_code(text: str) -> bool:
 def is_location(text: str) -> bool:
     """A path or an address."""
     if re.match(r"(?:https?|s3|gs|file|wss?|ftp)://|\.{0,2}/[\w.-]+/|~/|[A-Za-z]:\\|\.{1,2}/", text, re.I):
-        return not (len(text) >= 30 and "." not in text and text.count("/") <= 3 and looks_random(text))
+        return not (len(text) >= 30 and "." not in text and _is_base64(text) and looks_random(text))
     return False
+
+
+def _is_base64(text: str) -> bool:
+    """With no more slashes than chance brings, or with signs that no path has."""
+    return text.count("/") <= 3 or (len(text) >= 40 and ("+" in text or text.endswith("=")))
 
 
 def is_technical(text: str) -> bool:

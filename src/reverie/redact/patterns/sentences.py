@@ -52,6 +52,8 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
         return None  # The word is part of a name, which the rule for assignments judges whole.
     if NOT_SECRET_KEYS.search(data[max(0, match_start - 12) : match_start + 3].decode("utf-8", "replace")):
         return None  # A public key, the primary key.
+    if data[match_start - 1 : match_start] == b"/" and re.fullmatch(rb"[0-9a-f]{7,40}", data[start:end].rstrip(b").,")):
+        return None  # A branch and its commit.
     words = data[match_start:start].decode("utf-8", "replace")
     quoted = words[-1:] in ("'", '"', "`")
     start, end = cut(data, start, end, quoted=False)
@@ -113,7 +115,7 @@ _NEWLY = r"now|new (?:one|value|key|token|secret|password)|the value|replaced (?
 RULES = (
     Rule(
         "told-secret",
-        rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\x80-\xff\-]{{1,30}}){{0,6}}?(?:[ \t]*\([^()\n]{{1,60}}\))?(?:[ \t]*(?:[:=]|→|–|—|⇒|➜|-{{1,8}}>|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-{{1,12}}|\.{{3,40}}))"
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\x80-\xff\-]{{1,48}}){{0,6}}?(?:[ \t]*\([^()\n]{{1,60}}\))?(?:[ \t]*(?:[:=]|→|–|—|⇒|➜|-{{1,8}}>|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-{{1,12}}|\.{{3,40}}))"
         r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}\\{0,2}[\"'`*(]{0,3}([^\s\"'`,;<>]{6})",
         trigger=rf"(?i:{TOLD_HINT})\b(?:[ \t:=\-(]|\xe2)",
         extent=_extent,
@@ -159,12 +161,13 @@ RULES = (
             "a password manager",
             "token v2.0 was released",
             "password OAuth2",
+            "Merge pull request #12 from acme/feature/login (⟨h40⟩)",
         ),
     ),
     Rule(
         "told-later",
         rf"(?i)\b(?:{TOLD})\b[^\n]{{1,90}}?[ \t,;(](?:{_NEWLY})(?:[ \t]+(?:is|are|was))?[ \t]{{0,2}}[:=]?[ \t]{{0,3}}\\{{0,2}}[\"'`*(]{{0,3}}([^\s\"'`,;<>]{{8}})",
-        trigger=rf"(?i:[ \t,;(](?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*\\*[\"'`*(]*[^\s\"'`,;<>0-9]*[0-9]",
+        trigger=rf"(?i:\b(?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*\\*[\"'`*(]*[^\s\"'`,;<>0-9]*[0-9]",
         extent=_extent,
         refine=_later,
         generic=True,

@@ -72,8 +72,8 @@ RULES = (
     ),
     Rule(
         "directive-password",
-        r"(?:(?m:^)|[\"'`|]|\\n)[ \t]{0,12}(?:set[ ])?[A-Za-z0-9_.\-]{1,40}(?i:pass(?:word|wd|phrase)?|pw|psk)[ \t]{1,12}[\"']?([^\s\"'`<>$]{5,128})[\"']?[ \t]{0,3}(?m:$|[\"'`\\])",
-        trigger=r"[A-Za-z0-9_.\-](?i:pass(?:word|wd|phrase)?|pw|psk)[ \t]+[\"']?[^\s\"'`<>$]",
+        r"(?:(?m:^)|[\"'`|]|\\n)[ \t]{0,12}(?:set[ ])?[A-Za-z0-9_.\-]{1,40}(?i:pw|psk|password|passwd|passphrase|_pass)[ \t]{1,12}[\"']?([^\s\"'`<>$]{5,128})[\"']?[ \t]{0,3}(?m:$|[\"'`\\])",
+        trigger=r"(?i:pw|psk|password|passwd|passphrase|_pass)[ \t]+[\"']?[^\s\"'`<>$]",
         refine=_directive,
         generic=True,
         examples=("bindpw ⟨w8⟩.⟨w8⟩7", "  AuthLDAPBindPassword Zebra.Maple77", '{"content":"smtp_password Zebra.Maple77"}'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from reverie.redact.entropy import word_share
 from reverie.redact.patterns.plausible import (
@@ -85,12 +86,17 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     has_letter = any(c.isalpha() for c in value)
     share = word_share(value)
     if has_digit and has_letter:
-        if quoted and assigned and len(value) >= 16 and value.isalnum():
+        if quoted and len(value) >= (16 if assigned else 20) and value.isalnum() and (assigned or _changes(value) >= 4):
             return True
         if quoted and assigned and len(value) >= 10 and any(c in "!@#$%^&*+=~?" for c in value):
             return True
         return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
     return quoted and assigned and len(value) >= 12 and share <= 0.6
+
+
+def _changes(value: str) -> int:
+    """How often letters and digits take turns."""
+    return sum(a.isdigit() != b.isdigit() for a, b in pairwise(value))
 
 
 def is_beginning(value: str) -> bool:
