@@ -45,7 +45,9 @@ def _codes(data: bytes) -> Iterator[Span]:
         if not found and (about := _ABOUT.match(data, words.end())) is not None:
             found = list(_row(data, about.end()))
             # Behind a line that only talks of codes, one number may be anything.
-            announced = data[about.start() : about.end()].rstrip(b" \t\r\n=~*_#-").endswith((b":", b">", b"read", b"are"))
+            announced = (
+                data[about.start() : about.end()].rstrip(b" \t\r\n=~*_#-").endswith((b":", b">", b"read", b"are"))
+            )
             found = found if announced or len(found) > 1 else []
         yield from found
 

@@ -202,7 +202,7 @@ RULES = (
         r"|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"[ ]{0,3}:[ ]{0,3}\{[^}\n]{0,100}?:[ ]{0,3}\"([^\"\n]{16,128})\""
         r"|\bACL[ ]SETUSER\b[^\n]{0,80}?[ ]>([^\s\"']{4,256})"
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
-        r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'();$]{4,128}))",
+        r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'`();$]{4,128}))",
         trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen|chpasswd|snmp[a-z]+)\b|\bwpa_passphrase[ ]|[ ]-[tkT][ =]|\bmc[ ](?:alias|config host)[ ]|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
         check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
@@ -228,6 +228,7 @@ RULES = (
             "useradd -m -s /bin/bash bob",
             "ConvertTo-SecureString $secret",
             "the suspect was identified by witnesses",
+            "a direction identified by `dir`.",
             "docker login -t registry",
         ),
     ),

@@ -42,6 +42,10 @@ def _pgpass(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     return (start, end) if likely and _real(text) else None
 
 
+def _is_word(text: str) -> bool:
+    return text.isalpha() and text.islower() and (len(text) < 9 or is_wordy(text))
+
+
 _DATABASE = (
     r"postgres(?:ql)?|pgsql|mysql[a-z0-9]{0,3}|mariadb|mongodb|redis[s]?|rediss|valkey|amqps?|mssql|sqlserver|oracle|db2|cockroachdb|"
     r"clickhouse|cassandra|neo4j|bolt|couchdb|ldaps?|smtps?|imaps?|ftps?|sftp|mqtts?|nats|kafka|influxdb|snowflake|presto|trino|"
@@ -104,12 +108,12 @@ RULES = (
         "netrc-password",
         r"\b(?:login|machine|account|user|username)[ \t]{1,4}[^\s]{1,100}[ \t]{1,4}(?:login[ \t]{1,4}[^\s]{1,100}[ \t]{1,4})?(?:password|passwd|pass)[ \t]{1,4}([^\s\"',;]{3,200})",
         trigger=r"\bpass(?:word|wd)[ \t]+[^\s\"',;]{3}|\b(?:login|machine|account|user|username)[ \t]+[^\s]+[ \t]+pass[ \t]+[^\s\"',;]",
-        check=lambda text: _real_literal(text) and not (text.isalpha() and text.islower() and (len(text) < 9 or is_wordy(text))),
+        check=lambda text: _real_literal(text) and not _is_word(text.strip(".,;:!?)")),
         examples=(
             "machine api.example.org login bob password ⟨w10⟩",
             "rclone config create box webdav user bob pass ⟨w14⟩7",
         ),
-        near_misses=("login form password field", "every user must pass authentication"),
+        near_misses=("login form password field", "every user must pass authentication", "the user did not pass them."),
     ),
     Rule(
         "sql-password",

@@ -24,7 +24,9 @@ _OPEN = rf"[ \t]{{0,12}}(?:\*\*|string\([0-9]{{1,4}}\)[ ]|{_MAKES})?"
 _VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3})|'([^'\n]{3})|`([^`\n]{3}))|([^\s\"'`,;&|<>]{4}))"
 _QUOTED = {quote: re.compile(rb"[^%b\n]{3,256}" % quote) for quote in (b'"', b"'", b"`")}
 _BARE = re.compile(rb"[^\s\"'`,;&|<>]{4,256}")
-_FETCHES = re.compile(r"(?i)(?:^|[._])(?:get|fetch|read|load|find|lookup|retrieve|ask|prompt|request|delete|remove|list|describe)")
+_FETCHES = re.compile(
+    r"(?i)(?:^|[._])(?:get|fetch|read|load|find|lookup|retrieve|ask|prompt|request|delete|remove|list|describe)"
+)
 # A quote that closed something: `"password = " + new Buffer(...)`; and one that something is added to.
 _ADDED = re.compile(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
 _ADDED_TO = re.compile(rb"[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
@@ -67,6 +69,8 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     value = data[start:end].decode("utf-8", "replace")
     if "," in between and ("(" not in between) and not is_told_value(value):
         return None  # A list of words.
+    if len(key) >= 4 and re.search(rf"(?:\.|->){re.escape(key)}$", value):
+        return None  # `API_KEY = settings.API_KEY`.
     if between == ">" and value[:1] == "@":
         return None  # `<password>@host`.
     if quoted and (_ADDED.match(value) or (value[-1:] in "-_:=/. " and _ADDED_TO.match(data, end))):

@@ -24,13 +24,13 @@ _PLACEHOLDER_WORDS = words(
     config settings file path url uri input output field type prompt reset forgot forgotten confirm confirmation
     repeat again strength length policy manager please and-or somepassword mypassword yourpassword yourtoken
     yourkey yourapikey mytoken mysecret myapikey supersecret topsecret secretkey accesskey passw0rd p@ssw0rd
-    p4ssword pa55word
+    p4ssword pa55word option options flag flags argument arguments parameter parameters
     """
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = re.compile(
     r"""^(?:
         <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@[A-Z_]{3,}@$|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
-        |\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
+        |\([a-z0-9, ]*\)(?:,|->)|\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
         |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=    # what picks an element of a page
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
@@ -41,7 +41,7 @@ _REFERENCE = re.compile(
 )
 _FILLER = re.compile(
     r"(.)\1{4,}|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
-    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)",
+    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)",
     re.I,
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -115,7 +115,7 @@ def is_blank(text: str) -> bool:
 
 def is_scramble(text: str) -> bool:
     """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
-    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "\\d" in text:
+    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "a-zA-Z" in text or "\\d" in text:
         return False
     if len(text) >= 40 and text.isalnum():
         return looks_random(text) and len(set(text)) >= 12

@@ -60,6 +60,8 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     value = data[start:end].decode("utf-8", "replace")
     if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
         return None
+    if re.search(r"[a-z_]=[\w.]+\)", value):
+        return None  # The rest of a call: `(token, max_size=3).map(`.
     if _is_fingerprint(data, match_start, words, value) or is_beginning(value or "("):
         return None
     bare = words.rstrip("\"'`*(")
@@ -110,13 +112,15 @@ def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bo
     return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and (b"gpg" in before or b"pgp" in before)
 
 
-_NEWLY = r"now|new (?:one|value|key|token|secret|password)|the value|replaced (?:by|with)|rotated to|changed to|reset to"
+_NEWLY = (
+    r"now|new (?:one|value|key|token|secret|password)|the value|replaced (?:by|with)|rotated to|changed to|reset to"
+)
 
 RULES = (
     Rule(
         "told-secret",
         rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\x80-\xff\-]{{1,48}}){{0,6}}?(?:[ \t]*\([^()\n]{{1,60}}\))?(?:[ \t]*(?:[:=]|→|–|—|⇒|➜|-{{1,8}}>|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-{{1,12}}|\.{{3,40}}))"
-        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}\\{0,2}[\"'`*(]{0,3}([^\s\"'`,;<>]{6})",
+        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}(?:\\{0,2}[\"'`*(]){0,3}([^\s\"'`,;<>]{6})",
         trigger=rf"(?i:{TOLD_HINT})\b(?:[ \t:=\-(]|\xe2)",
         extent=_extent,
         refine=_told,
@@ -150,8 +154,8 @@ RULES = (
     ),
     Rule(
         "shown-secret",
-        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])\\{{0,2}}[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6}})",
-        trigger=rf"(?i:{TOLD_HINT})\b[ \t:*(,]+\\*[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])(?:\\{{0,2}}[\"'`*]){{0,3}}([^\s\"'`,;<>]{{6}})",
+        trigger=rf"(?i:{TOLD_HINT})\b[ \t:*(,]+[\\\"'`*]*[^\s\"'`,;<>]{{6}}",
         extent=_extent,
         refine=_shown,
         generic=True,
@@ -166,8 +170,8 @@ RULES = (
     ),
     Rule(
         "told-later",
-        rf"(?i)\b(?:{TOLD})\b[^\n]{{1,90}}?[ \t,;(](?:{_NEWLY})(?:[ \t]+(?:is|are|was))?[ \t]{{0,2}}[:=]?[ \t]{{0,3}}\\{{0,2}}[\"'`*(]{{0,3}}([^\s\"'`,;<>]{{8}})",
-        trigger=rf"(?i:\b(?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*\\*[\"'`*(]*[^\s\"'`,;<>0-9]*[0-9]",
+        rf"(?i)\b(?:{TOLD})\b[^\n]{{1,90}}?[ \t,;(](?:{_NEWLY})(?:[ \t]+(?:is|are|was))?[ \t]{{0,2}}[:=]?[ \t]{{0,3}}(?:\\{{0,2}}[\"'`*(]){{0,3}}([^\s\"'`,;<>]{{8}})",
+        trigger=rf"(?i:\b(?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*[\\\"'`*(]*[^\s\"'`,;<>0-9]*[0-9]",
         extent=_extent,
         refine=_later,
         generic=True,

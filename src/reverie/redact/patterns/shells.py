@@ -76,7 +76,11 @@ RULES = (
         trigger=r"(?i:pw|psk|password|passwd|passphrase|_pass)[ \t]+[\"']?[^\s\"'`<>$]",
         refine=_directive,
         generic=True,
-        examples=("bindpw ⟨w8⟩.⟨w8⟩7", "  AuthLDAPBindPassword Zebra.Maple77", '{"content":"smtp_password Zebra.Maple77"}'),
+        examples=(
+            "bindpw ⟨w8⟩.⟨w8⟩7",
+            "  AuthLDAPBindPassword Zebra.Maple77",
+            '{"content":"smtp_password Zebra.Maple77"}',
+        ),
         near_misses=("bindpw /etc/ldap.secret", "the bypass route66x", "auth_user_pass_verify script1.sh"),
     ),
 )

@@ -22,6 +22,8 @@ def _variable(data: bytes, match_start: int, start: int, end: int) -> Span | Non
     found = re.match(rb"[\w.\-]+", data[begin:start])
     key = found.group().decode("utf-8", "replace") if found else ""
     start, end, value = trimmed(data, start, end)
+    if value == key:
+        return None  # `import api_credentials2 as api_credentials2`
     is_name = len(key_words(key)) > 1 or key.lower() == "apikey" or data[begin - 1 : begin] == b"`"
     return (start, end) if is_name and key_strength(key) and (is_told(value) or has_symbols(value)) else None
 
