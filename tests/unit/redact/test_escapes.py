@@ -45,7 +45,8 @@ def test_secret_in_a_string_is_found_and_the_string_stays_whole(template, depth)
     assert clean != wrapped
     for _ in range(depth):
         clean = json.loads(clean)["content"]
-    assert clean.startswith("before\n") and clean.endswith("\nafter")
+    assert clean.startswith("before\n")
+    assert clean.endswith("\nafter")
 
 
 @pytest.mark.parametrize(

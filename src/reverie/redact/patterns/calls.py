@@ -63,7 +63,7 @@ _TALKS = re.compile(
 )
 
 
-def _remarked(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+def _remarked(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
     """A literal that the comment at the end of its line names."""
     line_end = data.find(b"\n", end)
     rest = data[end : len(data) if line_end < 0 else line_end].decode("utf-8", "replace")

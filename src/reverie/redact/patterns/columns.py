@@ -11,7 +11,8 @@ from reverie.redact.patterns.plausible import is_password_like, is_random_value,
 from reverie.redact.patterns.rule import Rule, Span
 
 _HEAD = Lazy(
-    rb"(?m:^)[ \t]{0,8}((?:\|[^\n|]{1,60}){2,12}\||[A-Za-z_ \"]{1,30}(?:[,;\t][A-Za-z0-9_ \"]{1,30}){1,12})[ \t]{0,3}\r?\n"
+    rb"(?m:^)[ \t]{0,8}((?:\|[^\n|]{1,60}){2,12}\||[A-Za-z_\"]{1,30}(?:[,;\t][A-Za-z0-9_\"]{1,30}){1,12})"
+    rb"[ \t]{0,3}\r?\n"
 )
 _ROW = Lazy(rb"[ \t]{0,8}([^\n]{3,600}?)[ \t]{0,3}(?:\r?\n|\z)")
 _MOST_ROWS = 500
@@ -35,14 +36,14 @@ def _columns(data: bytes) -> Iterator[Span]:
     for head in _HEAD.finditer(data):
         line = head.group(1)
         sign = b"|" if line[:1] == b"|" else next(s for s in (b",", b";", b"\t") if s in line)
-        names = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, *head.span(1), sign)]
+        names = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, head.start(1), head.end(1), sign)]
         wanted = {i for i, name in enumerate(names) if len(name) <= 24 and key_strength(name.replace(" ", "_"))}
         position = head.end()
         for _ in range(_MOST_ROWS if wanted else 0):
             row = _ROW.match(data, position)
             if row is None:
                 break
-            cells = _cells(data, *row.span(1), sign)
+            cells = _cells(data, row.start(1), row.end(1), sign)
             if len(cells) != len(names):
                 break
             position = row.end()
@@ -64,7 +65,7 @@ RULES = (
     Rule(
         "column-secret",
         _COLUMN,
-        trigger=rf"{_COLUMN}\||(?m:^|[,;\t])[\" ]?[A-Za-z_]*{_COLUMN}(?:[,;\t][\"A-Za-z]|\r?(?m:$))",
+        trigger=rf"{_COLUMN}(?:\||[,;\t][\"A-Za-z_0-9])|[,;\t][\"A-Za-z_0-9]*{_COLUMN}\r?(?m:$)",
         locate=_columns,
         generic=True,
         examples=(

@@ -28,7 +28,7 @@ _SENTENCE = _FUNCTION | words(
     """
 )
 _SIZES = (24, 21, 18, 15, 12)
-_WALLET = r"(?i:seed|mnemonic|wallet|recovery|phrase|[12458][ -]words?)"
+_WALLET = r"(?i:mnemonic|\b(?:seed|recovery|secret|backup|wallet)[ _-](?:phrase|words|seed|backup)|wallet[A-Za-z]*[(:=]|phrase[\"']?[ ]{0,2}[:=(]|[12458][ -]words)"
 _LIST = Lazy(
     (
         _WALLET + r"[^\n]{0,60}?(?:[\s:=(\[\"'`*>]|\\[n\"]){1,8}((?:[a-z]{3,8}(?:[ ,]{1,2}|\r?\n)){11,40}[a-z]{3,8})\b"

@@ -31,7 +31,7 @@ _REFERENCE = re.compile(
     r"""^(?:
         <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@[A-Z_]{3,}@$|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
         |\([a-z0-9, ]*\)(?:,|->)|\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
-        |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=    # what picks an element of a page
+        |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=  # an element of a page
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
            resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|ssm:|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
