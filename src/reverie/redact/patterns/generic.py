@@ -29,7 +29,7 @@ _FETCHES = re.compile(
 )
 # A quote that closed something: `"password = " + new Buffer(...)`; and one that something is added to.
 _ADDED = re.compile(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
-_ADDED_TO = re.compile(rb"[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
+_ADDED_TO = re.compile(rb"\\{0,3}[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 
 
@@ -52,6 +52,8 @@ def _extent(data: bytes, start: int) -> int:
 
 def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """`KEY = value` in any notation, if key and value are plausible together."""
+    if data[match_start - 1 : match_start] == b"\\" and data[match_start] in b"nrt":
+        return None  # The word began with an escape: the plain copy shows what it is.
     key, between = _key_before(data, match_start, start)
     strength = key_strength(key)
     if not strength or b"arn:aws" in data[max(0, match_start - 80) : match_start]:

@@ -163,7 +163,7 @@ RULES = (
         trigger=r"[ ]/[ ][^\s\"'`,<>]",
         check=lambda text: is_told(text) and has_symbols(text),
         generic=True,
-        examples=("use svc_orders / n=PPke6!lQv++ex0 to get in",),
+        examples=("use svc_orders / n=⟨w5⟩!⟨w3⟩++⟨w3⟩0 to get in",),
         near_misses=("use staging / production2-eu instead", "use https://example.org/a?b=c&d=1#e"),
     ),
     Rule(
