@@ -128,7 +128,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{KEY_WORD}){KEY_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,|[ \t]*,[ \t]*[\"'`])",
+        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,|[ \t]*,[ \t]*[\\\"'`])",
         extent=_extent,
         refine=_assignment,
         generic=True,
