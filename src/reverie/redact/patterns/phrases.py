@@ -16,7 +16,7 @@ from reverie.redact.patterns.rule import Rule, Span
 _FUNCTION = words(
     """
     the and for are was were with from has had not but its his her our their your should could would may might which
-    these those who whom than into been does did don
+    these those who whom than been does did don
     """
 )
 # Words that tell a sentence about passphrases from one.

@@ -96,7 +96,7 @@ def _later(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     words = data[match_start:start].decode("utf-8", "replace")
     start, end = cut(data, start, end, quoted=False)
     value = data[start:end].decode("utf-8", "replace")
-    if not re.match(r"[_/+-]?(?:[A-Za-z][^0-9]*[0-9]|[0-9]+[A-Za-z])", value) or _OTHER.search(words):
+    if not re.match(r"[_/+-]?(?:[A-Za-z][^0-9]*[0-9]|[0-9]+[A-Za-z-])", value) or _OTHER.search(words):
         return None
     if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`") or not is_told_value(value):
         return None
@@ -171,7 +171,7 @@ RULES = (
     Rule(
         "told-later",
         rf"(?i)\b(?:{TOLD})\b[^\n]{{1,90}}?[ \t,;(](?:{_NEWLY})(?:[ \t]+(?:is|are|was))?[ \t]{{0,2}}[:=]?[ \t]{{0,3}}(?:\\{{0,2}}[\"'`*(]){{0,3}}([^\s\"'`,;<>]{{8}})",
-        trigger=rf"(?i:\b(?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*[\\\"'`*(]*[_/+\-]?(?:[A-Za-z][^\s\"'`,;<>0-9]*[0-9]|[0-9]+[A-Za-z])",
+        trigger=rf"(?i:\b(?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*[\\\"'`*(]*[_/+\-]?(?:[A-Za-z][^\s\"'`,;<>0-9]*[0-9]|[0-9]+[A-Za-z-])",
         extent=_extent,
         refine=_later,
         generic=True,
