@@ -1,9 +1,11 @@
 """The rule table: which kinds of secret-shaped text are known. Specific rules first, generic ones last."""
 
 from reverie.redact.patterns import (
+    calls,
     chat,
     cloud,
     codes,
+    columns,
     commands,
     database,
     generic,
@@ -13,9 +15,11 @@ from reverie.redact.patterns import (
     models,
     nearby,
     payment,
+    phrases,
     places,
     prefixed,
     services,
+    shells,
     told,
 )
 from reverie.redact.patterns.rule import Rule
@@ -32,9 +36,13 @@ RULES: tuple[Rule, ...] = (
     *payment.RULES,
     *database.RULES,
     *codes.RULES,
+    *phrases.RULES,
     *commands.RULES,
+    *shells.RULES,
     *lines.RULES,
     *places.RULES,
+    *calls.RULES,
+    *columns.RULES,
     *told.RULES,
     *generic.RULES,
     *prefixed.RULES,
