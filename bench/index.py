@@ -5,7 +5,8 @@
 
 Words: the sixty best of the bench's questions by BM25, the same terms in each. Vectors: the sixty nearest, exact in all.
 A commit: one row in one durable transaction, with and without a row of FTS5 beside it. Cold: what the first question of
-a process pays, reading every row of the memory.
+a process pays, reading every row of the memory. Filters: whole searches of Reverie whose filter leaves much, few or
+nothing, beside FTS5 joined with a table of tags, which searches words alone; each question goes to one after the other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from typing import Any
 from bench.peers.corpus import memories, questions
 
 LIMIT = 60
+HITS = 10
 KEY = b"k" * 32
+LEFT = ("all", "half", "1 %", "10 entries", "nothing")
+"""What the filters leave; also the tags they ask for."""
 
 
 def measure(sizes: Sequence[int]) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def measure(sizes: Sequence[int]) -> dict[str, Any]:
     asked = questions(120, seed=5)
     words = [query_terms(question) for question in asked]
     vectors = embedder.embed(asked)
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"filters": {}}
     with tempfile.TemporaryDirectory(prefix="reverie-bench-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         server = start_server(Path(folder))
@@ -49,6 +53,7 @@ def measure(sizes: Sequence[int]) -> dict[str, Any]:
                 **_held(entries, dense, words, vectors),
                 **_pgvector(server, dense, vectors),
             }
+            found["filters"][str(size)] = _filters(server, Path(folder) / str(size), texts, asked)
         found["commit"] = _commits(Path(folder))
     return found
 
@@ -123,6 +128,83 @@ def _pgvector(server: Any, dense: list[bytes], vectors: list[bytes]) -> dict[str
         return {"vectors, pgvector exact": _times(lambda vector: db.execute(sql, (text(vector),)).fetchall(), vectors)}
 
 
+def _filters(server: Any, folder: Path, texts: list[str], asked: list[str]) -> dict[str, dict[str, float]]:
+    """Median milliseconds of a search by what its filter leaves, then by who is asked."""
+    import reverie
+    from reverie.core.query import Filter
+
+    tags = [_tags(n, len(texts)) for n in range(len(texts))]
+    wheres = {"no filter": (None, Filter())}
+    wheres |= {f"a tag that leaves {left}": (left, Filter(tags=(left,))) for left in LEFT}
+    wheres |= {f"a kind that leaves {left}": (left, Filter(kinds=(left,))) for left in LEFT[3:]}
+    floor = _floor_with_tags(texts, tags)
+    with reverie.open(folder / "filters") as sqlite, reverie.open(server.make_database()) as postgres:
+        memories = {"SQLite": sqlite.ref("notes"), "PostgreSQL": postgres.ref("notes")}
+        for memory in memories.values():
+            for at in range(0, len(texts), 1000):
+                memory.put_many([
+                    {"content": text, "tags": own, "kind": own[-1] if own[-1] in LEFT[3:] else "note"}
+                    for text, own in zip(texts[at : at + 1000], tags[at : at + 1000], strict=True)
+                ])  # fmt: skip
+        return {
+            name: _in_turn(
+                {
+                    "FTS5 and a join": lambda query, left=left: floor(query, left),
+                    **{
+                        kind: lambda query, memory=memory, where=where: memory.search(query, where=where, limit=HITS)
+                        for kind, memory in memories.items()
+                    },
+                },
+                asked[:60],
+            )
+            for name, (left, where) in wheres.items()
+        }
+
+
+def _tags(n: int, size: int) -> list[str]:
+    """Of the entry at a place: each leaves as much as it says, spread evenly."""
+    every = {"all": 1, "half": 2, "1 %": 100, "10 entries": size // 10}
+    return [left for left, step in every.items() if n % step == step // 3]
+
+
+def _floor_with_tags(texts: list[str], tags: list[list[str]]) -> Callable[[str, str | None], object]:
+    """A search by FTS5 that joins a table of tags."""
+    import apsw
+
+    from reverie.recall.lexical import query_terms, terms
+
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE TABLE e (n INTEGER PRIMARY KEY, body TEXT)")
+    db.execute("CREATE TABLE tag (tag TEXT, n INTEGER, PRIMARY KEY (tag, n)) WITHOUT ROWID")
+    db.execute("CREATE VIRTUAL TABLE f USING fts5 (body, tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'\")")
+    with db:
+        db.executemany("INSERT INTO e VALUES (?, ?)", enumerate(texts, 1))
+        db.executemany("INSERT INTO f (rowid, body) VALUES (?, ?)", [
+            (n, " ".join(terms(text))) for n, text in enumerate(texts, 1)
+        ])  # fmt: skip
+        db.executemany("INSERT INTO tag VALUES (?, ?)", [(tag, n) for n, own in enumerate(tags, 1) for tag in own])
+    sql = f"""SELECT e.n, e.body FROM f JOIN e ON e.n = f.rowid WHERE f MATCH :asked
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE tag.tag = :tag AND tag.n = f.rowid))
+        ORDER BY rank LIMIT {HITS}"""
+
+    def ask(query: str, tag: str | None) -> object:
+        asked = " OR ".join(f'"{term}"' for term in query_terms(query))
+        return db.execute(sql, {"asked": asked, "tag": tag}).fetchall()
+
+    return ask
+
+
+def _in_turn(askers: dict[str, Callable[[str], object]], queries: Sequence[str]) -> dict[str, float]:
+    """The median of each, in milliseconds, all asked the same before the next."""
+    took: dict[str, list[float]] = {name: [] for name in askers}
+    for query in queries:
+        for name, ask in askers.items():
+            began = time.perf_counter()
+            ask(query)
+            took[name].append(time.perf_counter() - began)
+    return {name: statistics.median(times[5:]) * 1000 for name, times in took.items()}
+
+
 def _commits(folder: Path) -> dict[str, float]:
     import apsw
 
@@ -148,13 +230,25 @@ def _commits(folder: Path) -> dict[str, float]:
 
 def table(report: dict[str, Any]) -> str:
     """The figures as Markdown, in milliseconds."""
-    sizes = [size for size in report if size != "commit"]
+    sizes = [size for size in report if size not in ("commit", "filters")]
     lines = ["| ms, median | " + " | ".join(f"{int(size):,} entries" for size in sizes) + " |"]
     lines.append("|---|" + "---:|" * len(sizes))
     for name in report[sizes[0]]:
         lines.append(f"| {name} | " + " | ".join(f"{report[size][name]:.2f}" for size in sizes) + " |")
     commits = ", ".join(f"{name} {took:.2f} ms" for name, took in report["commit"].items())
-    return "\n".join([*lines, "", f"A durable commit: {commits}."])
+    lines += ["", f"A durable commit: {commits}.", ""]
+    for size, rows in report["filters"].items():
+        who = list(next(iter(rows.values())))
+        lines += [
+            f"| search p50 in ms, {int(size):,} entries | " + " | ".join(who) + " |",
+            "|---|" + "---:|" * len(who),
+        ]
+        for name, took in rows.items():
+            floor, *others = took.values()
+            cells = [f"{floor:.2f}", *(f"{one:.2f} ({floor / one:.2f})" for one in others)]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join([*lines, "In brackets: how many times faster than FTS5 and a join."])
 
 
 def main() -> None:

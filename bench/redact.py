@@ -1,4 +1,4 @@
-"""How fast the redactor is and how well it finds: `python -m bench.redact [--json] [--held-out] [--second] [--third] [--misses]`."""
+"""How fast the redactor is and how well it finds: `python -m bench.redact [--json] [--held-out] [--second] [--third] [--fourth] [--misses]`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from bench.redact_corpus import B62, Line, Random, held_out_corpus, main_corpus, pick, prose
+from bench.redact_fourth import fourth_corpus
 from bench.redact_second import second_corpus
 from bench.redact_third import third_corpus
 from reverie.redact import RULES, KnownSecrets, Redactor
@@ -102,6 +103,7 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="also the held-out corpus")
     parser.add_argument("--second", action="store_true", help="also the corpus made apart from the rules")
     parser.add_argument("--third", action="store_true", help="also the corpus of whole pieces of work")
+    parser.add_argument("--fourth", action="store_true", help="also the corpus of shapes, plain and in JSON")
     parser.add_argument("--no-speed", action="store_true", help="quality only")
     parser.add_argument("--misses", action="store_true", help="print examples of what went wrong")
     options = parser.parse_args()
@@ -116,6 +118,8 @@ def main() -> None:
         result["second"] = quality(redactor, second_corpus(), options.misses)
     if options.third:
         result["third"] = quality(redactor, third_corpus(), options.misses)
+    if options.fourth:
+        result["fourth"] = quality(redactor, fourth_corpus(), options.misses)
     if options.json:
         print(json.dumps(result))
         return

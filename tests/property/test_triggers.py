@@ -7,6 +7,7 @@ from itertools import chain
 
 import pytest
 from bench.redact_corpus import held_out_corpus, main_corpus
+from bench.redact_fourth import fourth_corpus
 from bench.redact_second import second_corpus
 from bench.redact_third import third_corpus
 from hypothesis import HealthCheck, given, settings
@@ -27,7 +28,8 @@ WIDE = [rule for rule in RULES if rule.kind not in NARROW]
 @pytest.fixture(scope="module")
 def texts():
     """Every text of the corpora, and every example and near miss of every rule."""
-    corpora = (line.text for corpus in (main_corpus, held_out_corpus, second_corpus, third_corpus) for line in corpus())
+    made = (main_corpus, held_out_corpus, second_corpus, third_corpus, fourth_corpus)
+    corpora = (line.text for corpus in made for line in corpus())
     templates = (template for rule in RULES for template in rule.examples + rule.near_misses)
     filled = (fill(template, seed) for template in templates for seed in range(3))
     return sorted({encode(text) for text in chain(corpora, filled)})

@@ -166,7 +166,7 @@ class Recall:
         pool = max(_CANDIDATES, limit * 2)
         by_words = tx.match(asked, where, limit=pool) if asked else []
         by_meaning = tx.nearest(vector, where, limit=pool) if vector is not None else []
-        if vector is not None and not by_meaning and tx.count(where):
+        if vector is not None and not by_meaning and (by_words or tx.scan(where, limit=1).items):
             degraded = [*degraded, "vectors_missing"]
         found, candidates, neighbours = self._gather(tx, by_words, by_meaning, vector)
         allowed = self._allowed(tx, where, found, {match.entry.position for match in (*by_words, *by_meaning)})

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import re2
 
 from reverie.redact import markers, tree
+from reverie.redact.escapes import ESCAPE, before_escape, escaped, unescape
 from reverie.redact.filter import Filter
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.normal import DISGUISE, fold, unfold
@@ -32,7 +33,7 @@ from reverie.redact.tree import JSON
 if TYPE_CHECKING:
     from reverie.redact.patterns import Rule
 
-ALGORITHM: Final = "2"
+ALGORITHM: Final = "3"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
@@ -46,6 +47,9 @@ _GIVE_UP_AFTER: Final = 16
 _LONG_VALUE: Final = 200
 # So many values may be refused in one block before the search stops looking inside refused ones.
 _REFUSALS: Final = 200
+# A string within a string within a string is read; further in nobody looks.
+_DEPTH: Final = 2
+_ESCAPED_LINE: Final = re.compile(rb"[^\n]*" + ESCAPE + rb"[^\n]*")
 _WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
 
@@ -91,7 +95,7 @@ class Redactor:
 
     @cached_property
     def _triggers(self) -> list[bytes]:
-        return [*(rule.trigger.encode() for rule in self._rules), markers.LEAK, DISGUISE]
+        return [*(rule.trigger.encode() for rule in self._rules), markers.LEAK, DISGUISE, ESCAPE]
 
     @cached_property
     def _leak(self) -> int:
@@ -100,6 +104,10 @@ class Redactor:
     @cached_property
     def _disguise(self) -> int:
         return len(self._rules) + 1
+
+    @cached_property
+    def _escape(self) -> int:
+        return len(self._rules) + 2
 
     @cached_property
     def _trusted(self) -> frozenset[str]:
@@ -238,6 +246,9 @@ class Redactor:
                     yield _Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
             elif index == self._disguise:
                 yield from self._disguised(chunk, offset, known)
+            elif index == self._escape:
+                for line in _ESCAPED_LINE.finditer(chunk):
+                    yield from self._escaped(line.group(), offset + line.start(), known, _DEPTH)
             else:
                 rule = self._rules[index]
                 rank = (_GENERIC if rule.generic else _RULE) + index
@@ -255,7 +266,7 @@ class Redactor:
         if folded == text:
             return
         plain = encode(folded)
-        hits = [i for i in self._filter.match(plain) if i != self._disguise]
+        hits = [i for i in self._filter.match(plain) if i not in (self._disguise, self._escape)]
         found = list(self._spans(plain, plain, 0, hits, known))
         found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
         if not found:
@@ -268,6 +279,16 @@ class Redactor:
         as_byte = dict(zip(edges, _byte_offsets(text, edges), strict=True))
         for span, (start, end) in zip(found, original, strict=True):
             yield span._replace(start=offset + as_byte[start], end=offset + as_byte[end])
+
+    def _escaped(self, line: bytes, offset: int, known: KnownSecrets, depth: int) -> Iterator[_Span]:
+        """What is found in the copy of `line` with its escapes replaced, as spans of the line itself."""
+        plain, at = unescape(line)
+        hits = self._filter.match(plain)
+        found = list(self._spans(plain, plain, 0, [i for i in hits if i not in (self._disguise, self._escape)], known))
+        if depth > 1 and self._escape in hits:
+            found += self._escaped(plain, 0, known, depth - 1)
+        for span in found:
+            yield span._replace(start=offset + escaped(at, span.start), end=offset + escaped(at, span.end))
 
     def _settle(self, data: bytes, spans: list[_Span], known: KnownSecrets) -> list[_Span]:
         """Disjoint spans in order: grown to whole characters and whole markers, merged where they overlap, and without
@@ -307,6 +328,8 @@ def _matches(rule: Rule, pattern: re2._Regexp, chunk: bytes) -> Iterator[tuple[i
         start, end = match.span(group)
         if rule.extent is not None:
             end = rule.extent(chunk, start)
+        if b"\\" in chunk[start:end]:
+            end = before_escape(chunk, start, end)
         span = rule.judge(chunk, match.start(), start, end)
         if span is None:
             # What was refused as a value may itself begin with a key; but a text made of refusals must not be read

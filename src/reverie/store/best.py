@@ -1,7 +1,8 @@
-"""What words and vectors share: growing arrays, and the best of many scores."""
+"""What words and vectors share: rows by position, growing arrays, and the best of many scores."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ def best_of(positions: npt.NDArray[np.int64], scores: npt.NDArray[Any], limit: i
         positions, scores = positions[kept], scores[kept]
     order = np.lexsort((positions, -scores))[:limit]
     return list(zip(positions[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def rows_of(positions: Sequence[int], row_of: Mapping[int, int]) -> npt.NDArray[np.intp]:
+    """The rows of those positions that have one."""
+    return np.array([row for position in positions if (row := row_of.get(position)) is not None], dtype=np.intp)
 
 
 def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

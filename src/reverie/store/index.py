@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from reverie.core.query import Brief, Filter, Head, Match
@@ -21,6 +22,11 @@ _UNIT = 127.0 * 127.0
 """The product of a vector with itself: vectors rest with this length."""
 _WIDER = 4
 """How many times more are looked at when too few of the best match the filter."""
+_RARE = _WIDER**2
+"""When fewer than one in so many of the best match, the store is asked for all that do and only those are ranked.
+
+That takes about as long as to rank and look up twice more, which would not do.
+"""
 
 T = TypeVar("T")
 Memory = tuple[int, str]
@@ -31,6 +37,9 @@ Found = Iterable[tuple[int, bytes | None, bytes | None]]
 
 class IndexedTx(Protocol):
     """What an index asks of a read transaction."""
+
+    now: int
+    """Expiry is judged by it."""
 
     def head(self) -> Head:
         """The tip of the tenant's log."""
@@ -43,6 +52,9 @@ class IndexedTx(Protocol):
 
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         """The entries at these positions that match."""
+
+    def passing(self, where: Filter) -> Sequence[int]:
+        """The positions of all entries of the memory that match, each once."""
 
 
 class _Index:
@@ -103,6 +115,10 @@ class _Index:
         self._last = max(self._last, max(position for position, _, _ in rows))
 
 
+Find = Callable[[int, Sequence[int] | None, _Index], Rows]
+"""So many of the best, among these positions or all, in an index."""
+
+
 class IndexCache:
     """The memories searched last, up to a number of bytes."""
 
@@ -110,22 +126,26 @@ class IndexCache:
         self._lock = threading.Lock()
         self._max_bytes = max_bytes
         self._held: OrderedDict[Memory, _Index] = OrderedDict()
+        self._passed: tuple[object, Sequence[int]] = (None, ())
+        """What was asked for last, in which snapshot, and the positions that matched."""
 
     def match(self, tx: IndexedTx, memory: Memory, words: Sequence[int], where: Filter, limit: int) -> list[Match]:
         """The best entries by any of these words."""
-        return self._best(tx, where, limit, lambda wanted: self._ask(tx, memory, lambda i: i.words.best(words, wanted)))
+
+        def find(wanted: int, among: Sequence[int] | None, index: _Index) -> Rows:
+            return index.words.best(words, wanted, among)
+
+        return self._best(tx, memory, where, limit, find)
 
     def nearest(self, tx: IndexedTx, memory: Memory, vector: bytes, where: Filter, limit: int) -> list[Match]:
         """The best entries by cosine."""
 
-        def find(wanted: int) -> Rows:
-            def nearest(index: _Index) -> Rows:
-                vectors = index.vectors.get(len(vector))
-                return vectors.best(vector, wanted) if vectors else []
+        def find(wanted: int, among: Sequence[int] | None, index: _Index) -> Rows:
+            vectors = index.vectors.get(len(vector))
+            found = vectors.best(vector, wanted, among) if vectors else []
+            return [(position, product / _UNIT) for position, product in found]
 
-            return [(position, product / _UNIT) for position, product in self._ask(tx, memory, nearest)]
-
-        return self._best(tx, where, limit, find)
+        return self._best(tx, memory, where, limit, find)
 
     def cosines(self, tx: IndexedTx, memory: Memory, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
         """The cosines of those that have a vector of this length."""
@@ -136,17 +156,31 @@ class IndexCache:
 
         return {position: product / _UNIT for position, product in self._ask(tx, memory, products).items()}
 
-    @staticmethod
-    def _best(tx: IndexedTx, where: Filter, limit: int, find: Callable[[int], Rows]) -> list[Match]:
-        """Nearly all that is indexed is readable, so the index alone finds the best and only those are looked up."""
-        wanted = limit
+    def _best(self, tx: IndexedTx, memory: Memory, where: Filter, limit: int, find: Find) -> list[Match]:
+        """Most filters leave most entries, so the index alone finds the best and only those are looked up.
+
+        When few of them match, the store says which entries do, and the index finds the best among those.
+        """
+        wanted, among = limit, None
         while True:
-            found = find(wanted)
+            found = self._ask(tx, memory, partial(find, wanted, among))
             briefs = tx.briefs([position for position, _ in found], where)
             kept = [Match(briefs[position], score) for position, score in found if position in briefs]
             if len(kept) >= limit or len(found) < wanted:
                 return kept[:limit]
-            wanted *= _WIDER
+            if among is None and (len(kept) + 1) * _RARE < wanted:
+                among = self._passing(tx, memory, where)
+            else:
+                wanted *= _WIDER
+
+    def _passing(self, tx: IndexedTx, memory: Memory, where: Filter) -> Sequence[int]:
+        """A search asks for words and for meaning in one snapshot: the store is asked once."""
+        asked = (memory, where, tx.head().seq, tx.now)
+        known, positions = self._passed
+        if known != asked:
+            positions = tx.passing(where)
+            self._passed = asked, positions
+        return positions
 
     def _ask(self, tx: IndexedTx, memory: Memory, question: Callable[[_Index], T]) -> T:
         with self._lock:

@@ -139,6 +139,15 @@ def as_of_filter(where: Filter) -> Filter:
     return msgspec.structs.replace(where, states=_AS_OF_STATES, archived=None)
 
 
+def without_tags(where: Filter) -> tuple[list[str] | None, int, Filter]:
+    """(tags, how many of them an entry has at least, what else it is asked); no tags when the filter names none."""
+    if where.tags:
+        every = list(dict.fromkeys(where.tags))
+        return every, len(every), msgspec.structs.replace(where, tags=())
+    some = None if where.any_tags is None else list(where.any_tags)
+    return some, 1, msgspec.structs.replace(where, any_tags=None)
+
+
 def open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
     """(created_at, position inside the tenant) of a cursor; Invalid when no store gave it out."""
     if cursor is None:

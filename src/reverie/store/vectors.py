@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from reverie.store.best import Rows, best_of, grown
+from reverie.store.best import Rows, best_of, grown, rows_of
 
 _Floats = npt.NDArray[np.float32]
 _Numbers = npt.NDArray[np.int8]
@@ -76,9 +76,17 @@ class Vectors:
         for part in (self._positions, self._heads, self._tails, self._lengths):
             part[rows] = _NOWHERE
 
-    def best(self, vector: bytes, limit: int) -> Rows:
-        """The best (position, product), best first, ties by position. Rows out of use may be among them."""
-        rows, scores = self._contenders(_floats(vector), limit)
+    def best(self, vector: bytes, limit: int, among: Sequence[int] | None = None) -> Rows:
+        """The best (position, product), of all or among some positions, best first, ties by position.
+
+        Rows out of use may be among the best of all.
+        """
+        query = _floats(vector)
+        if among is None:
+            rows, scores = self._contenders(query, limit)
+        else:
+            rows = rows_of(among, self._row_of)
+            scores = self._whole(query, rows)
         return best_of(self._positions[rows], scores, limit)
 
     def _contenders(self, query: _Floats, limit: int) -> tuple[npt.NDArray[np.intp], _Floats]:
@@ -100,11 +108,13 @@ class Vectors:
     def products(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
         """The products of these positions, where they have a vector here."""
         query = _floats(vector)
-        known = [position for position in positions if position in self._row_of]
-        rows = [self._row_of[position] for position in known]
+        rows = rows_of(positions, self._row_of)
+        return dict(zip(self._positions[rows].tolist(), self._whole(query, rows).tolist(), strict=True))
+
+    def _whole(self, query: _Floats, rows: npt.NDArray[np.intp]) -> _Floats:
         scores = _products(self._heads[rows], query[: self._half])
         scores += _products(self._tails[rows], query[self._half :])
-        return dict(zip(known, scores.tolist(), strict=True))
+        return scores
 
 
 def _products(vectors: _Numbers, query: _Floats) -> _Floats:

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from reverie.store.best import Rows, best_of, grown
+from reverie.store.best import Rows, best_of, grown, rows_of
 
 _RECORD = np.dtype([("word", ">i8"), ("times", ">i2")])
 _RECORD_BYTES = _RECORD.itemsize
@@ -130,8 +130,11 @@ class Words:
             self._lengths[rows] = 0.0
             self._worn = True
 
-    def best(self, words: Sequence[int], limit: int) -> Rows:
-        """The best (position, score), best first, ties by position."""
+    def best(self, words: Sequence[int], limit: int, among: Sequence[int] | None = None) -> Rows:
+        """The best (position, score), of all or among some positions, best first, ties by position.
+
+        A score is the same whoever is beside it: the statistics are those of all.
+        """
         live, lengths = len(self._row_of), self._lengths[: self.size]
         total = float(lengths.sum())
         if not total:
@@ -151,7 +154,11 @@ class Words:
             length += _K1 * (1 - _B)
             length += times
             scores[rows] += times * (weight * (_K1 + 1)) / length
-        found = np.flatnonzero(scores)
+        if among is None:
+            found = np.flatnonzero(scores)
+        else:
+            asked = rows_of(among, self._row_of)
+            found = asked[scores[asked] > 0]
         return best_of(self._positions[found], scores[found], limit)
 
     def _having(self, word: int, loose: _Postings) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:

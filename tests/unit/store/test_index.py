@@ -22,6 +22,10 @@ class Rows:
         self.rows: dict[int, tuple[int, bool, bytes, bytes]] = {}
         self.left: dict[int, int] = {}
         self.read: list[int] = []
+        self.looked_up: list[int] = []
+        self.asked: list[Filter] = []
+        self.tagged: set[int] = set()
+        self.now = 0
         self.fails = False
 
     def put(self, position: int, *terms: str, vector: bytes = bytes([1, 2])) -> None:
@@ -52,7 +56,15 @@ class Rows:
         return [n for n, seq in self.left.items() if seq > since]
 
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
-        return {n: Brief(n, f"e{n}", 0, "", "ada", None) for n in positions if n in self.rows}
+        self.looked_up.append(len(positions))
+        return {n: Brief(n, f"e{n}", 0, "", "ada", None) for n in positions if self.matches(n, where)}
+
+    def passing(self, where: Filter) -> list[int]:
+        self.asked.append(where)
+        return [n for n in self.rows if self.matches(n, where)]
+
+    def matches(self, position: int, where: Filter) -> bool:
+        return position in self.rows and (not where.tags or position in self.tagged)
 
 
 def found(cache: IndexCache, tx: Rows, *terms: str) -> list[int]:
@@ -107,3 +119,35 @@ def test_memories_searched_longest_ago_are_let_go() -> None:
     held = list(cache._held)
     assert 1 <= len(held) < 20
     assert held[-1] == (1, "memory-19")
+
+
+TAGGED = Filter(tags=("t",))
+
+
+def test_a_filter_that_leaves_few_is_asked_for_once_and_little_is_looked_up() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 2001):
+        tx.put(position, "kettle", vector=bytes([1, position % 100]))
+    tx.tagged = {500, 1500, 1999}
+    by_words = cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
+    by_meaning = cache.nearest(tx, MEMORY, bytes([0, 1]), TAGGED, 60)
+    assert [match.entry.position for match in by_words] == [500, 1500, 1999]
+    assert [match.entry.position for match in by_meaning] == [1999, 500, 1500]
+    assert tx.asked == [TAGGED]
+    assert tx.looked_up == [60, 3, 60, 3]
+    tx.now += 1
+    cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
+    tx.put(2001, "kettle")
+    cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
+    assert tx.asked == [TAGGED] * 3, "another instant, another position of the log"
+
+
+def test_a_filter_that_leaves_much_is_not_asked_for() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 2001):
+        tx.put(position, "kettle")
+    for every, looked_up in ((1, [60]), (2, [60, 240]), (13, [60, 240, 960])):
+        tx.tagged = set(range(0, 2001, every))
+        tx.looked_up = []
+        assert len(cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)) == 60
+        assert (tx.asked, tx.looked_up) == ([], looked_up)

@@ -64,6 +64,8 @@ def test_scores_are_those_of_a_plain_model(
                 assert math.isclose(score, scores[position], rel_tol=1e-12)
             assert index.wasted == index.size - len(model)
             assert found[:3] == index.best(ask(asked, KEY), 3)
+            odd = [row for row in found if row[0] % 2]
+            assert odd[:2] == index.best(ask(asked, KEY), 2, range(1, 99, 2))
     finally:
         words_module._LOOSE = before
 

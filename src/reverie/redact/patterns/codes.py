@@ -26,32 +26,48 @@ def _seed(text: str) -> bool:
     return len(plain) >= 16 and wordy * 2 <= len(pieces) and (digits >= 1 or len(plain) >= 24) and not plain.isdigit()
 
 
-_CODES_WORD = Lazy(
-    rb"(?i)\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
-)
+_CODES = r"\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|single-use|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
+_CODES_WORD = Lazy(rf"(?i){_CODES}".encode())
+# What may stand between the words and the first code: a remark, an owner, a line of its own.
+_ABOUT = Lazy(rb"[^\n:]{0,80}?(?::|->|=>|\xe2\x86\x92|\b(?:read|are)\b|\n)(?:[ \t]*[=~*_#-]{3,40}[ \t]*\r?\n)?")
 _CODE = Lazy(
-    rb"(?:[\s,;|:=*()\[\]\"'`.-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)])*"
-    rb"\b([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
+    rb"(?:[\s,;|:=*()\[\]\"'`.>-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)]|\\n)*"
+    rb"(?:\b|\\n)([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
 )
+_DATE = Lazy(rb"(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}")
 _MOST_CODES = 40
 
 
 def _codes(data: bytes) -> Iterator[Span]:
     """Each code of a list behind the words `backup codes`, on the same line or below."""
     for words in _CODES_WORD.finditer(data):
-        position = words.end()
-        for _ in range(_MOST_CODES):
-            code = _CODE.match(data, position, min(len(data), position + 80))
-            if code is None or not any(0x30 <= c <= 0x39 for c in code.group(1)):
-                break
-            yield code.span(1)
-            position = code.end()
+        found = list(_row(data, words.end()))
+        if not found and (about := _ABOUT.match(data, words.end())) is not None:
+            found = list(_row(data, about.end()))
+            # Behind a line that only talks of codes, one number may be anything.
+            announced = (
+                data[about.start() : about.end()].rstrip(b" \t\r\n=~*_#-").endswith((b":", b">", b"read", b"are"))
+            )
+            found = found if announced or len(found) > 1 else []
+        yield from found
 
 
-def _numbers(text: str) -> bool:
-    """The bytes of a key: 32 or 64 different numbers below 256."""
-    numbers = [int(n) for n in re.findall(r"\d+", text)]
-    return len(numbers) in (32, 64) and max(numbers) < 256 and len(set(numbers)) > 20
+def _row(data: bytes, position: int) -> Iterator[Span]:
+    """The codes from `position` on. One without a digit counts among others that look the same."""
+    found: list[Span] = []
+    shapes: set[tuple[int, ...]] = set()
+    numbered = 0
+    while len(found) < _MOST_CODES and (code := _CODE.match(data, position, min(len(data), position + 80))):
+        shape = tuple(map(len, code.group(1).split(b"-")))
+        has_digit = any(0x30 <= c <= 0x39 for c in code.group(1))
+        if _DATE.fullmatch(code.group(1)) or not (has_digit or (len(shape) > 1 and shapes <= {shape})):
+            break
+        shapes.add(shape)
+        numbered += has_digit
+        found.append(code.span(1))
+        position = code.end()
+    if numbered * 3 >= len(found):
+        yield from found
 
 
 RULES = (
@@ -75,24 +91,22 @@ RULES = (
     Rule(
         "backup-codes",
         r"(?i:codes?\b)",
-        trigger=r"(?i)\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|rescue)[ -](?:2fa |mfa |login |access )?codes?\b",
+        trigger=rf"(?i){_CODES}",
         locate=_codes,
         examples=(
             "backup codes: ⟨d4⟩-⟨d4⟩ ⟨d4⟩-⟨d4⟩ ⟨d4⟩-⟨d4⟩",
             "Recovery codes:\n1. ⟨a4⟩1-⟨a5⟩\n2. ⟨a4⟩2-⟨a5⟩\n",
             "recovery code ⟨a4⟩1-⟨a5⟩",
+            "Backup codes (each works once):\n1⟨h9⟩, 2⟨h9⟩",
+            "2FA backup codes for bob@example.org: ⟨d4⟩ ⟨d4⟩, ⟨d4⟩ ⟨d4⟩",
+            "recovery codes\n=====\n1⟨a4⟩-⟨a5⟩\n2⟨a4⟩-⟨a5⟩\n",
         ),
-        near_misses=("the backup codes are in the safe", "Recovery codes can be made again in settings"),
-    ),
-    Rule(
-        "key-bytes",
-        r"(?i:keypair|secret|private|wallet|seed|id\.json|\bkey\b)[^\n]{0,40}?(\[[ ]{0,2}(?:[0-9]{1,3},[ ]{0,2}){31,63}[0-9]{1,3}[ ]{0,2}\])",
-        trigger=r"\[[ ]*(?:[0-9]{1,3},[ ]*){8}",
-        check=_numbers,
-        examples=(
-            "solana keypair [1,22,33,44,55,66,77,88,99,110,121,132,143,154,165,176,187,198,209,220,231,242,253,3,14,25,36,47,58,69,80,91]",
+        near_misses=(
+            "the backup codes are in the safe",
+            "Recovery codes can be made again in settings",
+            "recovery codes were made again on: 2031-03-03",
+            "backup codes: see item 2231 of the vault",
         ),
-        near_misses=("key sizes [1,2,3,4,5,6,7,8,9,10]",),
     ),
     Rule(
         "wallet-key",
@@ -102,21 +116,6 @@ RULES = (
         generic=True,
         examples=('accounts: ["0x⟨h64⟩"]', 'new ethers.Wallet("0x⟨h64⟩", provider)'),
         near_misses=("accounts: [deployer.address]", "tx 0x⟨h64⟩ confirmed", "wallet 0x⟨h40⟩"),
-    ),
-    Rule(
-        "app-password",
-        r"(?i:\bapp(?:lication)?(?:[ -]specific)?[ -]passw(?:or)?d)\b[^\n]{0,30}?[ :=\"'`(]((?:[a-z]{4}[ \-]){3}[a-z]{4})\b",
-        check=lambda text: sum(map(is_wordy, re.split(r"[ -]", text))) <= 1,
-        examples=("app-specific password: xqzj-kvwp-zzqk-hjxw", "gmail app password is qzxj kvwp zzqk hjxw"),
-        near_misses=("the app password must have four long words here",),
-    ),
-    Rule(
-        "spoken-passphrase",
-        r"(?i:\bpassphrase\b)[^\n\"'`]{0,60}?(?:[ ](?:is|was)|[:=])[ ]?[\"'`“]([a-z]{3,12}(?:[ \-][a-z]{3,12}){2,8})[\"'`”]",
-        trigger=r"(?i:\bpassphrase\b)",
-        check=lambda text: not is_placeholder(text),
-        examples=('The passphrase for the backup disk is "harbor river copper jungle"',),
-        near_misses=('the passphrase is "your passphrase here"',),
     ),
     Rule(
         "minisign-key",

@@ -202,7 +202,7 @@ RULES = (
         r"|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"[ ]{0,3}:[ ]{0,3}\{[^}\n]{0,100}?:[ ]{0,3}\"([^\"\n]{16,128})\""
         r"|\bACL[ ]SETUSER\b[^\n]{0,80}?[ ]>([^\s\"']{4,256})"
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
-        r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'();$]{4,128}))",
+        r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'`();$]{4,128}))",
         trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen|chpasswd|snmp[a-z]+)\b|\bwpa_passphrase[ ]|[ ]-[tkT][ =]|\bmc[ ](?:alias|config host)[ ]|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
         check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
@@ -228,12 +228,13 @@ RULES = (
             "useradd -m -s /bin/bash bob",
             "ConvertTo-SecureString $secret",
             "the suspect was identified by witnesses",
+            "a direction identified by `dir`.",
             "docker login -t registry",
         ),
     ),
     Rule(
         "network-config-secret",
-        r"(?m:^)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
+        r"(?:(?m:^)|[\"'`|>:]|\\n)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
         trigger=r"(?:\bcommunity|rootpw|--plaintext|\bpac key|-server [^\n]*key|key-string|isakmp key|chap password|neighbor [^\s]+ password|enable (?:password|secret)|username [^\s]+ [^\n]*(?:password|secret)|wpa-psk|pre-shared-key)[ \t]",
         check=lambda text: _literal(text) and (any(c.isdigit() for c in text) or is_password_like(text)),
         examples=(

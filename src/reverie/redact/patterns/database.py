@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
-from reverie.redact.entropy import looks_random, words
+from reverie.redact.entropy import is_wordy, looks_random, words
 from reverie.redact.patterns.plausible import is_code, is_placeholder, without_markers
-from reverie.redact.patterns.rule import Rule
+from reverie.redact.patterns.rule import Rule, Span
 
 _STAND_INS = words(
     """
@@ -23,6 +23,8 @@ def _real(text: str) -> bool:
     rest = without_markers(text)
     if not rest or (rest != text.strip(" \t.,;:!?)]}>\"'`") and len(rest) < 4):
         return False
+    if re.match(r"[ \t]*[,:;)\]=]", text):
+        return False  # The quote closed something: `'--password', help='...'`.
     return text.lower() not in _STAND_INS and not is_placeholder(text) and not re.match(r"[.…*x]+$", text, re.I)
 
 
@@ -30,8 +32,18 @@ def _real_literal(text: str) -> bool:
     return _real(text) and not is_code(text) and not text.startswith("-")
 
 
-def _pgpass(text: str) -> bool:
-    return _real(text) and (any(c.isdigit() for c in text) or not text.isalpha()) and not text.isdigit()
+def _pgpass(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """Host, port, database, user and password; not a file, a line, a column and a message."""
+    text = data[start:end].decode("utf-8", "replace")
+    host, _, database = data[match_start:start].decode("utf-8", "replace").split(":")[:3]
+    if database.isdigit() or re.search(r"\.(?:[jt]sx?|py|go|rs|rb|java|kt|c|h|cc|cpp|cs|php|sh)$", host):
+        return None
+    likely = (any(c.isdigit() for c in text) or not text.isalpha()) and not text.isdigit()
+    return (start, end) if likely and _real(text) else None
+
+
+def _is_word(text: str) -> bool:
+    return text.isalpha() and text.islower() and (len(text) < 9 or is_wordy(text))
 
 
 _DATABASE = (
@@ -86,19 +98,22 @@ RULES = (
     ),
     Rule(
         "pgpass",
-        r"(?m:^)[^\s:#]{1,100}:(?:[0-9]{2,5}|\*):[^\s:]{1,60}:[^\s:/]{1,60}:([^\s:]{5,128})(?m:$)",
+        r"(?m:^|[\s\"'`])[^\s:#/\"'`]{1,100}:(?:[0-9]{2,5}|\*):[^\s:/\"'`,{}]{1,60}:[^\s:/\"'`,{}]{1,60}:([^\s:\"'`]{5,128})(?m:[\s\"'`]|$)",
         trigger=r":(?:[0-9]{2,5}|\*):[^\s:]+:[^\s:/]+:[^\s:]{5}",
-        check=_pgpass,
-        examples=("db.internal:5432:app:svc:⟨w14⟩", "*:*:*:postgres:⟨w12⟩"),
-        near_misses=("main.py:120:5:error:missing", "12:30:45:10:11"),
+        refine=_pgpass,
+        examples=("db.internal:5432:app:svc:⟨w14⟩", "*:*:*:postgres:⟨w12⟩", 'echo "db1:5432:*:svc:⟨w14⟩" >> ~/.pgpass'),
+        near_misses=("main.py:120:5:error:missing", "12:30:45:10:11", "a.py:12:34:error:unused1"),
     ),
     Rule(
         "netrc-password",
-        r"\b(?:login|machine|account)[ \t]{1,4}[^\s]{1,100}[ \t]{1,4}(?:login[ \t]{1,4}[^\s]{1,100}[ \t]{1,4})?password[ \t]{1,4}([^\s\"',;]{3,200})",
-        trigger=r"\bpassword[ \t]+[^\s\"',;]{3}",
-        check=lambda text: _real_literal(text) and not (text.isalpha() and text.islower() and len(text) < 9),
-        examples=("machine api.example.org login bob password ⟨w10⟩",),
-        near_misses=("login form password field",),
+        r"\b(?:login|machine|account|user|username)[ \t]{1,4}[^\s]{1,100}[ \t]{1,4}(?:login[ \t]{1,4}[^\s]{1,100}[ \t]{1,4})?(?:password|passwd|pass)[ \t]{1,4}([^\s\"',;]{3,200})",
+        trigger=r"\bpass(?:word|wd)[ \t]+[^\s\"',;]{3}|\b(?:login|machine|account|user|username)[ \t]+[^\s]+[ \t]+pass[ \t]+[^\s\"',;]",
+        check=lambda text: _real_literal(text) and not _is_word(text.strip(".,;:!?)")),
+        examples=(
+            "machine api.example.org login bob password ⟨w10⟩",
+            "rclone config create box webdav user bob pass ⟨w14⟩7",
+        ),
+        near_misses=("login form password field", "every user must pass authentication", "the user did not pass them."),
     ),
     Rule(
         "sql-password",

@@ -18,10 +18,18 @@ _SEPARATOR = (
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_&*][A-Za-z0-9_\[\], |.?<>&'*]{1,30}[ \t]{1,3}=|:[ \t]{0,3}(?:str|string|String|bytes)=|[ \t]{1,3}(?:string|\[\]byte|String|str|char\*?|text)[ \t]{0,3}=|"
     r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
-_OPEN = r"[ \t]{0,12}(?:\*\*|string\([0-9]{1,4}\)[ ])?"
+# A call that only makes a string of a literal.
+_MAKES = r"(?:String::from|Some|Secret(?:Str|String)?(?:::new|::from)?|new String|\[\]byte|std::string|str|bytes|Buffer\.from|(?:aws|pulumi|pointer|ptr)\.(?:String|To))\([ ]?"
+_OPEN = rf"[ \t]{{0,12}}(?:\*\*|string\([0-9]{{1,4}}\)[ ]|{_MAKES})?"
 _VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3})|'([^'\n]{3})|`([^`\n]{3}))|([^\s\"'`,;&|<>]{4}))"
 _QUOTED = {quote: re.compile(rb"[^%b\n]{3,256}" % quote) for quote in (b'"', b"'", b"`")}
 _BARE = re.compile(rb"[^\s\"'`,;&|<>]{4,256}")
+_FETCHES = re.compile(
+    r"(?i)(?:^|[._])(?:get|fetch|read|load|find|lookup|retrieve|ask|prompt|request|delete|remove|list|describe)"
+)
+# A quote that closed something: `"password = " + new Buffer(...)`; and one that something is added to.
+_ADDED = re.compile(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
+_ADDED_TO = re.compile(rb"\\{0,3}[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
 _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 
 
@@ -44,6 +52,8 @@ def _extent(data: bytes, start: int) -> int:
 
 def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """`KEY = value` in any notation, if key and value are plausible together."""
+    if data[match_start - 1 : match_start] == b"\\" and data[match_start] in b"nrt":
+        return None  # The word began with an escape: the plain copy shows what it is.
     key, between = _key_before(data, match_start, start)
     strength = key_strength(key)
     if not strength or b"arn:aws" in data[max(0, match_start - 80) : match_start]:
@@ -51,12 +61,22 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     quoted = between[-1:] in ("'", '"', "`")
     if not quoted and ("," in between or "(" in between):
         return None
-    if "," in between and not any(q in between[: between.index(",")] for q in "\"'`"):
+    if between[:1] == "(" and _FETCHES.search(key):
         return None
+    if "," in between and not any(q in between[: between.index(",")] for q in "\"'`"):
+        constant = key.rsplit(".", 1)[-1]
+        if not (constant.isupper() and "_" in constant and quoted):
+            return None  # `env.put(Context.SECURITY_CREDENTIALS, "...")` is an assignment, a list is none.
     start, end = cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
     if "," in between and ("(" not in between) and not is_told_value(value):
         return None  # A list of words.
+    if len(key) >= 4 and re.search(rf"(?:\.|->){re.escape(key)}$", value):
+        return None  # `API_KEY = settings.API_KEY`.
+    if between == ">" and value[:1] == "@":
+        return None  # `<password>@host`.
+    if quoted and (_ADDED.match(value) or (value[-1:] in "-_:=/. " and _ADDED_TO.match(data, end))):
+        return None
     if strength == "mention" and "(" in between:
         return None
     if re.search(r"\\[sSdDwW][*+{]", value):
@@ -70,6 +90,8 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         assigned = True  # A pair in JSON: a literal, and too long to be a word about passwords.
     if between == "=" and data[end : end + 1] in (b";", b"&") and b"(" not in data[start:end]:
         quoted = True  # One of several pairs, in a connection string or a query: values there are literals.
+    if between == ">" and data[end : end + 2] == b"</":
+        quoted = True  # An element holds a literal.
     if key.isupper() and ("=" in between or ":" in between) and "_" in key:
         assigned = True
         # An environment variable: its value is a literal even without quotes.
@@ -110,7 +132,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{KEY_WORD}){KEY_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,)",
+        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,|[ \t]*,[ \t]*[\\\"'`])",
         extent=_extent,
         refine=_assignment,
         generic=True,
@@ -133,6 +155,11 @@ RULES = (
             'token := "⟨h40⟩"',
             "Passwort: ⟨w12⟩",
             "PGPASSWORD=⟨w10⟩ psql",
+            "password = Walnut47.Tundra2",
+            'let passwd = String::from("maple.guitar.⟨d4⟩");',
+            'env.put(Context.SECURITY_CREDENTIALS, "Zebra.Maple77");',
+            "VPN_IPSEC_PSK=⟨w15⟩",
+            'deployPat := "⟨a52⟩"',
         ),
         near_misses=(
             "password=<your-password>",
@@ -155,6 +182,16 @@ RULES = (
             "public_key: ⟨b44⟩",
             "secret_name: prod-db-credentials-v2",
             "password=[REDACTED:db]",
+            "certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t⟨b100⟩",
+            "postgres://<user>:<password>@db.example.org:5432/app",
+            "password: !vault-ref secret/catalog#password",
+            "SECRET_MANAGER_REGION=us-east-1",
+            "keyVaultToStoreSecrets: monsoon-qat-552409041348",
+            '"//localhost:3559/:_password = "+new Buffer(x).toString("base64")',
+            "private_key = keyring.get_password('stripe', user)",
+            'token = f"{prefix}{suffix1}"',
+            'this.addPassword = "#add-password";',
+            "password = settings.database.password2",
         ),
     ),
     Rule(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from reverie.redact.entropy import looks_random, word_share
 from reverie.redact.markers import Lazy
-from reverie.redact.patterns.plausible import is_placeholder, is_random_value
+from reverie.redact.patterns.plausible import is_location, is_placeholder, is_random_value
 from reverie.redact.patterns.rule import Rule, Span, token
 
 _BEGIN = Lazy(rb"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
@@ -74,7 +74,7 @@ def _basic(text: str) -> bool:
 
 
 def _bearer(text: str) -> bool:
-    return not is_placeholder(text) and (
+    return not (is_placeholder(text) or is_location(text)) and (
         is_random_value(text) or (len(text) >= 20 and any(c.isdigit() for c in text) and word_share(text) <= 0.6)
     )
 

@@ -21,12 +21,12 @@ _KEYED = (
 _SECRET = (
     rf"secret|token|credentials?|creds?|(?:{_KEYED})[ _.\-]?keys?|apikey|secretkey|accesskey|auth|bearer|sessionid|session[_.-]?id|"
     r"phpsessid|jsessionid|connect\.sid|csrf|xsrf|otp|nonce_secret|salt|pepper|signature|seed|connection[_-]?string|dsn|"
-    r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9][_-]KEY|[A-Za-z0-9]_PAT|[a-z]Key"
+    r"webhook[_-]?url|cert(?:ificate)?[_-]?password|[A-Za-z0-9][_-]KEY|[A-Za-z0-9]_PAT|(?-i:[a-z]Pat\b)|[a-z]Key"
 )
-KEY_WORD = rf"(?:{PASSWORD}|\bpw\b|\bpsk\b|\bpsw\b|_psw\b|[_-]pw\b|{_SECRET})"
+KEY_WORD = rf"(?:{PASSWORD}|\bpw\b|\bpsk\b|[_-]psk\b|\bpsw\b|_psw\b|[_-]pw\b|(?-i:[A-Za-z]P[Ww]\b)|{_SECRET})"
 KEY_REST = r"[A-Za-z0-9_.\-]{0,24}"
 # In sentences the bare word `pass` is nearly always something else.
-TOLD_HINT = rf"{PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
+TOLD_HINT = rf"{PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|psk|pat|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 TOLD = rf"{TOLD_HINT}|(?:{_KEYED})[ _-]?key"
 # For triggers: a name with a credential word in it, in as few letters as tell one. Many rules look for such names, and
 # each new state of an automaton costs as much as there are words in it.
@@ -36,7 +36,7 @@ PASSWORD_HINT = (
 )
 KEY_HINT = (
     rf"(?i:{PASSWORD_HINT}|pw|psk|psw|secret|token|cred|key|auth|bearer|session[_.\-]?id|sessid|connect\.sid|csrf|xsrf|otp|"
-    r"salt|pepper|signature|seed|connection[_\-]?string|dsn|webhook[_\-]?url|_pat)[A-Za-z0-9_.\-]*"
+    r"salt|pepper|signature|seed|connection[_\-]?string|dsn|webhook[_\-]?url|_pat|(?-i:Pat))[A-Za-z0-9_.\-]*"
 )
 
 _KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -44,6 +44,7 @@ _IS_PASSWORD = re.compile(rf"(?i)(?:{PASSWORD})\d*$")
 _EXACT_PASSWORD = frozenset({"pass", "pw", "pwd", "psw", "mdp", "clave", "passw", "psk"})
 _JOINED_PASSWORD = re.compile(
     r"(?i)(?:ssh|db|user|admin|root|my|smtp|mail|email|ftp|key|store|wifi|http|ldap|bind|proxy|sql|pg|require|login|master)pass$"
+    r"|security[._]credentials$|bindpw$"
     r"|pass[ _.-](?:phrase|word|code)$"
 )
 # A credential word with other words behind it: `my_password_secure`, `SECRET_KEY_BASE`.
@@ -64,7 +65,9 @@ _ABOUT = words(
     provider store storage manager ring chain arn ref reference refs scope scopes algorithm alg encoding encoder
     decoder parser counter tokenizer izer ized input output prompt placeholder error errors message msg key_id
     hash_algorithm rotation lifetime in out sum total avg mean ratio window bucket buckets stream generator
-    factory handler service helper provider_name map table column columns row owner
+    factory handler service helper provider_name map table column columns row owner region zone host hostname port
+    header headers issuer audience backend mount vault namespace cluster account engine driver bucket domain realm
+    role roles alias group selector xpath locator
     """
 )
 NOT_SECRET_KEYS = re.compile(

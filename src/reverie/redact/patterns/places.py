@@ -196,7 +196,7 @@ RULES = (
     ),
     Rule(
         "redis-auth",
-        r"(?m:^|[>\"'] ?)(?:AUTH|auth)[ ]{1,2}(?:default )?([A-Za-z0-9_\-+/=!@#%^*]{12,256})[\"']?(?m:$)",
+        r"(?m:^|[>\"'] ?)(?:AUTH|auth)[ ]{1,2}(?:default )?([A-Za-z0-9_\-+/=!@#%^*]{12,256})[\"']?(?m:$|\\[nr\"])",
         trigger=r"\b(?:AUTH|auth)[ ]+(?:default )?[A-Za-z0-9_\-+/=!@#%^*]{12}",
         check=is_random,
         examples=("AUTH ⟨w24⟩", "127.0.0.1:6379> AUTH default ⟨w24⟩"),
@@ -211,8 +211,8 @@ RULES = (
     ),
     Rule(
         "named-key-object",
-        r"(?i:\"(?:jwt|jwtsettings|jwtconfig|jwtoptions|auth|authentication|token|tokens|encryption|crypto|signing|security|secrets?|api)\"[ \t]{0,3}:[ \t]{0,3}\{[^\n{}]{0,120}?\"(?:key|issuersigningkey|secret|value)\")[ \t]{0,3}:[ \t]{0,3}\"([^\"\n]{16,512})\"",
-        trigger=r"(?i:\"(?:jwt[a-z]*|auth|authentication|tokens?|encryption|crypto|signing|security|secrets?|api)\"[ \t]*:[ \t]*\{)",
+        r"(?i:\\?\"(?:jwt|jwtsettings|jwtconfig|jwtoptions|auth|authentication|token|tokens|encryption|crypto|signing|security|secrets?|api)\\?\"[ \t]{0,3}:[ \t]{0,3}\{[^\n{}]{0,120}?\"(?:key|issuersigningkey|secret|value)\\?\")[ \t]{0,3}:[ \t]{0,3}\\?\"([^\"\n\\]{16,512})\\?\"",
+        trigger=r"(?i:\"(?:jwt[a-z]*|auth|authentication|tokens?|encryption|crypto|signing|security|secrets?|api)\\?\"[ \t]*:[ \t]*\{)",
         check=is_random,
         examples=('"Jwt": { "Key": "⟨w40⟩", "Issuer": "acme" }',),
         near_misses=('"token": { "key": "user-visible-name-of-it" }',),

@@ -24,13 +24,14 @@ _PLACEHOLDER_WORDS = words(
     config settings file path url uri input output field type prompt reset forgot forgotten confirm confirmation
     repeat again strength length policy manager please and-or somepassword mypassword yourpassword yourtoken
     yourkey yourapikey mytoken mysecret myapikey supersecret topsecret secretkey accesskey passw0rd p@ssw0rd
-    p4ssword pa55word
+    p4ssword pa55word option options flag flags argument arguments parameter parameters
     """
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = re.compile(
     r"""^(?:
-        <|\{\{(?!\w\})|\{%|\$[{(]|\$\$?[A-Za-z_][A-Za-z_0-9]*$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+$|!!|--?[a-z][a-z-]*$
-        |\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
+        <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@[A-Z_]{3,}@$|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
+        |\([a-z0-9, ]*\)(?:,|->)|\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
+        |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=  # an element of a page
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
            resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|ssm:|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
@@ -40,7 +41,7 @@ _REFERENCE = re.compile(
 )
 _FILLER = re.compile(
     r"(.)\1{4,}|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
-    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)",
+    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)",
     re.I,
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -56,7 +57,8 @@ _TERM = re.compile(
         |[a-z]\d{0,4}[-_.]?\d{1,4}(?:[-_.]\w{1,5})?[a-z]{0,2}
         |\d{1,4}(?:st|nd|rd|th|x|k|m|g|s|ms|kb|mb|gb|px|am|pm|h|d)
         |\d[a-z]{1,3}|[a-z]+/[a-z0-9]+|[a-z]+\d?(?:/[a-z]+\d?)+
-        |[\w.+-]+@[\w-]+(?:\.[\w-]+)+                          # a mail address
+        |\d{4}-\d\d-\d\d[t_]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?  # a moment
+        |[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}              # a mail address
         |(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?               # an address on a network
         |[\w-]+\.(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
     )$""",
@@ -69,6 +71,18 @@ _NUMBERED = re.compile(r"(?i)(?:user|admin|test|server|host|db|node|worker|prod|
 _NUMBERED_MEMBER = re.compile(
     r"(?i)(?:sha|base|utf|u?int|float|complex|md|aes|hs|rs|es|ps|oauth|ed|http|ipv|[a-z])[-_]?\d+$"
 )
+# `Walnut47.Tundra2`: capitalised words with numbers, which hardly a member has.
+_CAPITALISED = re.compile(r"[A-Z][a-z]{2,}\d*(?:\.[A-Z][a-z]{2,}\d*)*\.[A-Z][a-z]{2,}\d+$")
+_INNER_NUMBER = re.compile(r"[A-Za-z]{3}\d{2,6}\.")
+_MEMBER_WORD = re.compile(r"(?i)pass|secret|token|cred|config|setting|auth|key\b|value|field|column|props?\b|env")
+# `your-token-here` in one of its spellings.
+_YOURS = re.compile(
+    r"(?i)your[_-]?[a-z_-]{0,30}(?:token|key|secret|pass|here)|(?:token|key|secret|value)[_-]?(?:goes[_-]?)?here|"
+    r"replace[_-]?(?:me|this|with)|paste[_-]?(?:me|your|here)"
+)
+# Certificates and public keys in base64.
+_PUBLIC = ("LS0tLS1CRUdJTiBDRVJU", "LS0tLS1CRUdJTiBQVUJM", "MIIBIjANBgkqhkiG9w0BAQEFAAOC")
+_SLOT = re.compile(r"\{[A-Za-z_][\w.]+(?:\[[^\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}|%\(\w+\)s|%s")
 _NESTS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -78,22 +92,30 @@ def without_markers(text: str) -> str:
 
 
 def is_placeholder(text: str) -> bool:
-    """A reference to a secret, a blank to be filled in, or a word that says what belongs there."""
+    """A reference to a secret, a blank to be filled in, a word that says what belongs there, or meant for everyone."""
+    if text.startswith(_PUBLIC):
+        return True
     if _REFERENCE.match(text) or _FILLER.search(text):
         return not is_scramble(text)
+    if _YOURS.search(text):
+        return True
+    if "{" in text or "%" in text:
+        text = _SLOT.sub("", text)
     words = [word.lower() for word in _WORDS.findall(text)]
     return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 3) for word in words)
 
 
 def is_blank(text: str) -> bool:
-    """A token's prefix with a row of crosses or stars behind it: `ghp_xxxxxxxx`."""
+    """A token's prefix with a row of crosses or stars behind it, or with words: `ghp_xxxxxxxx`, `xoxb-your-token`."""
+    if _YOURS.search(text):
+        return True
     rest = re.sub(r"[xX*•]", "", text)
     return len(text) - len(rest) >= 8 and len(rest) <= 16
 
 
 def is_scramble(text: str) -> bool:
     """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
-    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "\\d" in text:
+    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "a-zA-Z" in text or "\\d" in text:
         return False
     if len(text) >= 40 and text.isalnum():
         return looks_random(text) and len(set(text)) >= 12
@@ -121,15 +143,23 @@ def is_code(text: str) -> bool:
         return not is_scramble(text)
     if not _DOTTED.match(text) or word_share(text) <= 0.5:
         return False
+    if _MEMBER_WORD.search(text) or "->" in text or "::" in text:
+        return True
     last = text.rsplit(".", 1)[-1]
-    return not (text.count(".") == 1 and re.search(r"[A-Za-z]{3}\d{2,6}$", last) and not _NUMBERED_MEMBER.match(last))
+    numbered = re.search(r"[A-Za-z]{3}\d{2,6}$", last) and not _NUMBERED_MEMBER.match(last)
+    return not (numbered or _CAPITALISED.match(text) or _INNER_NUMBER.search(text))
 
 
 def is_location(text: str) -> bool:
     """A path or an address."""
     if re.match(r"(?:https?|s3|gs|file|wss?|ftp)://|\.{0,2}/[\w.-]+/|~/|[A-Za-z]:\\|\.{1,2}/", text, re.I):
-        return not (len(text) >= 30 and "." not in text and text.count("/") <= 3 and looks_random(text))
+        return not (len(text) >= 30 and "." not in text and _is_base64(text) and looks_random(text))
     return False
+
+
+def _is_base64(text: str) -> bool:
+    """With no more slashes than chance brings, or with signs that no path has."""
+    return text.count("/") <= 3 or (len(text) >= 40 and ("+" in text or text.endswith("=")))
 
 
 def is_technical(text: str) -> bool:

@@ -52,12 +52,16 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
         return None  # The word is part of a name, which the rule for assignments judges whole.
     if NOT_SECRET_KEYS.search(data[max(0, match_start - 12) : match_start + 3].decode("utf-8", "replace")):
         return None  # A public key, the primary key.
+    if data[match_start - 1 : match_start] == b"/" and re.fullmatch(rb"[0-9a-f]{7,40}", data[start:end].rstrip(b").,")):
+        return None  # A branch and its commit.
     words = data[match_start:start].decode("utf-8", "replace")
     quoted = words[-1:] in ("'", '"', "`")
     start, end = cut(data, start, end, quoted=False)
     value = data[start:end].decode("utf-8", "replace")
     if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
         return None
+    if re.search(r"[a-z_]=[\w.]+\)", value):
+        return None  # The rest of a call: `(token, max_size=3).map(`.
     if _is_fingerprint(data, match_start, words, value) or is_beginning(value or "("):
         return None
     bare = words.rstrip("\"'`*(")
@@ -71,7 +75,7 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
         return None
     has_digit = any(c.isdigit() for c in value)
-    if re.match(rf"(?i)(?:{PASSWORD}|pw|login|credentials?|(?:access|auth|pin|recovery|backup) code)", words):
+    if re.match(rf"(?i)(?:{PASSWORD}|pw|psk|login|credentials?|(?:access|auth|pin|recovery|backup) code)", words):
         scrambled = _is_scrambled(value)
         clear = has_digit or scrambled or ((copula or quoted) and "/" not in value)
         told = clear and (scrambled or is_password_like(value)) and not value.isdigit()
@@ -82,6 +86,24 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     return (start, end) if copula and mixed and len(value) >= 10 else None
 
 
+_OTHER = re.compile(
+    r"(?i)\b(?:ids?|hash|sha\d*|commit|request|trace|version|fingerprint|public|build|digest|checksum|error|status|count|file)\b"
+)
+
+
+def _later(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A secret some words behind its name: `the key was rotated on Monday, now ...`."""
+    words = data[match_start:start].decode("utf-8", "replace")
+    start, end = cut(data, start, end, quoted=False)
+    value = data[start:end].decode("utf-8", "replace")
+    if not re.match(r"[_/+-]?(?:[A-Za-z][^0-9]*[0-9]|[0-9]+[A-Za-z-])", value) or _OTHER.search(words):
+        return None
+    if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`") or not is_told_value(value):
+        return None
+    chosen = re.match(rf"(?i)(?:{PASSWORD}|pw)\b", words) and is_password_like(value)
+    return (start, end) if chosen or (is_random_value(value) and len(value) >= 16) else None
+
+
 def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bool:
     """What tells a public key apart, not a key."""
     if "fingerprint" in words.lower() or re.fullmatch(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}", value):
@@ -90,12 +112,16 @@ def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bo
     return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and (b"gpg" in before or b"pgp" in before)
 
 
+_NEWLY = (
+    r"now|new (?:one|value|key|token|secret|password)|the value|replaced (?:by|with)|rotated to|changed to|reset to"
+)
+
 RULES = (
     Rule(
         "told-secret",
-        rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\-]{{1,30}}){{0,6}}?(?:[ \t]*(?:[:=→–]|->|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-))"
-        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}[\"'`*(]{0,3}([^\s\"'`,;<>]{6})",
-        trigger=rf"(?i:{TOLD_HINT})\b[ \t:=\-]",
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t]+[A-Za-z0-9_.@'/\x80-\xff\-]{{1,48}}){{0,6}}?(?:[ \t]*\([^()\n]{{1,60}}\))?(?:[ \t]*(?:[:=]|→|–|—|⇒|➜|-{{1,8}}>|=>)|[ \t]+(?:is|was|are|be|to|as|now|becomes|-{{1,12}}|\.{{3,40}}))"
+        r"(?:[ \t]+(?:now|still|just|currently|set to|changed to|simply))?[ \t]{0,4}(?:\\{0,2}[\"'`*(]){0,3}([^\s\"'`,;<>]{6})",
+        trigger=rf"(?i:{TOLD_HINT})\b(?:[ \t:=\-(]|\xe2)",
         extent=_extent,
         refine=_told,
         generic=True,
@@ -108,6 +134,10 @@ RULES = (
             "our token is now ⟨h40⟩",
             "their API token, ⟨h40⟩, expires soon",
             "password for master:⟨w9⟩4",
+            "API token (expires 2031-01-01): ⟨h40⟩",
+            "Ldap password     ----   Barley69%Ember0",
+            "the Wi-Fi password for the Kraków office: SaturnSilver30!",
+            "sudo password on web-3 → Maple!Horse8x",
         ),
         near_misses=(
             "the password is incorrect",
@@ -124,8 +154,8 @@ RULES = (
     ),
     Rule(
         "shown-secret",
-        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])[\"'`*]{{0,3}}([^\s\"'`,;<>]{{6}})",
-        trigger=rf"(?i:{TOLD_HINT})\b[ \t:*(,]+[\"'`*]*[^\s\"'`,;<>]{{6}}",
+        rf"(?i)\b(?:{TOLD})\b(?:[ \t:*(]{{1,4}}|,[ ])(?:\\{{0,2}}[\"'`*]){{0,3}}([^\s\"'`,;<>]{{6}})",
+        trigger=rf"(?i:{TOLD_HINT})\b[ \t:*(,]+[\\\"'`*]*[^\s\"'`,;<>]{{6}}",
         extent=_extent,
         refine=_shown,
         generic=True,
@@ -135,6 +165,25 @@ RULES = (
             "a password manager",
             "token v2.0 was released",
             "password OAuth2",
+            "Merge pull request #12 from acme/feature/login (⟨h40⟩)",
+        ),
+    ),
+    Rule(
+        "told-later",
+        rf"(?i)\b(?:{TOLD})\b[^\n]{{1,90}}?[ \t,;(](?:{_NEWLY})(?:[ \t]+(?:is|are|was))?[ \t]{{0,2}}[:=]?[ \t]{{0,3}}(?:\\{{0,2}}[\"'`*(]){{0,3}}([^\s\"'`,;<>]{{8}})",
+        trigger=rf"(?i:\b(?:{_NEWLY})(?:[ \t]+(?:is|are|was))?)[ \t]*[:=]?[ \t]*[\\\"'`*(]*[_/+\-]?(?:[A-Za-z][^\s\"'`,;<>0-9]*[0-9]|[0-9]+[A-Za-z-])",
+        extent=_extent,
+        refine=_later,
+        generic=True,
+        examples=(
+            "- Weather API key rotated 2031-01-02, now `⟨h32⟩`",
+            "The API key for billing was rotated on Monday; the new value is ⟨h32⟩",
+            "root password changed after the audit, new one: Walnut47.Tundra2",
+        ),
+        near_misses=(
+            "the token fix is out, commit now ⟨h40⟩",
+            "the password page is now v2.14.3-rc1",
+            "key rotated, request id now ⟨h32⟩",
         ),
     ),
 )

@@ -22,6 +22,8 @@ def _variable(data: bytes, match_start: int, start: int, end: int) -> Span | Non
     found = re.match(rb"[\w.\-]+", data[begin:start])
     key = found.group().decode("utf-8", "replace") if found else ""
     start, end, value = trimmed(data, start, end)
+    if value == key:
+        return None  # `import api_credentials2 as api_credentials2`
     is_name = len(key_words(key)) > 1 or key.lower() == "apikey" or data[begin - 1 : begin] == b"`"
     return (start, end) if is_name and key_strength(key) and (is_told(value) or has_symbols(value)) else None
 
@@ -141,8 +143,8 @@ RULES = (
     ),
     Rule(
         "told-pair",
-        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]{{0,2}}[:=]|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
-        trigger=r"(?i:(?:id|user|name|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pass|p\b|비번|비밀번호)|\(p))|(?i:\b(?:creds?|credentials|logins?))(?:[ \t]*[:=]|[ \t](?:are|is))[ \t]|(?i:auth|userpwd|user_pass)[\"']?[ \t]*[:=][ \t]*[\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]",
+        rf"(?:{_PAIR_NAMES}(?:[ \t]{{0,2}}(?:[:=(\-]|->)[ \t]{{0,3}}|[ \t](?:are|is)?[ \t]{{0,3}})|(?i:\b(?:creds?|credentials|logins?)(?:[ ](?:for|to|on|of)(?:[ ][^\s:=]{{1,30}}){{1,4}}?)?)(?:[ \t]{{0,2}}(?:[:=]|->|→)|[ \t](?:are|is))[ \t]{{1,3}}|(?i:\b(?:basic[_-]?auth|http[_-]?auth|proxy[_-]?auth|userpwd|user_pass|auth))[\"']?[ \t]{{0,2}}[:=][ \t]{{0,3}}|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ])[\"'`]?[A-Za-z0-9_.@+\-]{{2,64}}[ \t]{{0,2}}[/:|,(][ \t]{{0,2}}([^\s\"'`,<>]{{5,128}})",
+        trigger=r"(?i:(?:id|user|name|account|login|아이디|계정|\bu)[ ]?(?:[/:&,][ ]?(?:pw|pass|p\b|비번|비밀번호)|\(p))|(?i:\b(?:creds?|credentials|logins?))[ \t:=]|(?i:auth|userpwd|user_pass)[\"']?[ \t]*[:=][ \t]*[\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]|(?i:\b(?:log|sign)(?:ged|ing)?[ -]?in(?: as| with| using)?)[ ][\"'`]?[A-Za-z0-9_.@+\-]+[ \t]*[/:|,(]",
         check=lambda text: is_foreign(text) and (any(c.isdigit() for c in text) or is_random_value(text)),
         generic=True,
         examples=(
@@ -153,6 +155,7 @@ RULES = (
             "ID(PW):master(⟨w6⟩4g)",
             "basicAuth: bob:winter⟨d4⟩",
             "login admin / ⟨w9⟩7",
+            "creds for jenkins → admin:Maple!Horse8x",
         ),
         near_misses=(
             "credentials: see wiki/onboarding",
@@ -162,8 +165,17 @@ RULES = (
         ),
     ),
     Rule(
+        "used-pair",
+        r"(?i:\b(?:use|using|with|try))[ ][A-Za-z0-9_.@+\-]{2,64}[ ]/[ ]([^\s\"'`,<>/][^\s\"'`,<>]{7,128})(?:[ ,;.]|$)",
+        trigger=r"[ ]/[ ][^\s\"'`,<>]",
+        check=lambda text: is_told(text) and has_symbols(text),
+        generic=True,
+        examples=("use svc_orders / n=⟨w5⟩!⟨w3⟩++⟨w3⟩0 to get in",),
+        near_misses=("use staging / production2-eu instead", "use https://example.org/a?b=c&d=1#e"),
+    ),
+    Rule(
         "told-in-words",
-        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)(?:[ \t]{1,3}[^\s:=]{1,20}){0,4}?[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット)[A-Z]{0,5}[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
+        r"(?:(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)(?:[ \t]{1,3}[^\s:=]{1,48}){0,4}?[ \t]{1,3}(?i:es|é|è|e'|est|ist|lautet|jetzt|är|er|on|je|to|jest|is|là|adalah)[ \t]{1,3}|(?:[пП]ароль)[ \t]{0,3}(?:[:=—–-]|это|для [^\s]{1,40}[:=—–-]?)[ \t]{0,3}|(?:密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット)[A-Z]{0,5}[ \t]{0,3}(?:[:=(]|:|是|为|為|は|는|은)?[ \t]{0,3}|(?i:\bp/?w|password)(?:설정)?(?:는|은)[ \t]{0,3}|(?i:\bp/w)[ \t]{0,2}[:=][ \t]{0,3})[\"'`「]?([!-~]{6,128})",
         trigger=r"(?i:contraseña|contrasena|senha|mot de passe|passwort|kennwort|wachtwoord|parola|hasło|lösenord|salasana|adgangskode|passord|heslo|jelszó|şifre|clave|código|mật khẩu|kata sandi|password)[ \t]|[пП]ароль|密码|密碼|口令|パスワード|비밀번호|비번|패스워드|암호|토큰|トークン|令牌|密钥|シークレット|(?i:\bp/?w|password)(?:설정)?(?:는|은)|(?i:\bp/w)[ \t]*[:=]",
         refine=_in_words,
         generic=True,

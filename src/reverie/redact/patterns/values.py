@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 from reverie.redact.entropy import word_share
 from reverie.redact.patterns.plausible import (
     is_code,
@@ -17,6 +20,9 @@ from reverie.redact.patterns.plausible import (
 )
 from reverie.redact.patterns.rule import Span
 
+# `Clover891-Cobalt9`, `Barley69%Ember0`: as people make them up.
+_CHOSEN = re.compile(r"^[A-Z][a-z]{2,}\d+[^\w\s]?[A-Z][a-z]{2,}\d+[^\w\s]?$")
+_NUMBERED_NAME = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12}){1,4}-\d+$")
 _TRAILING = ".,:;!?)]}>*_\\"
 
 
@@ -57,6 +63,8 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
         return False
     if strength == "mention":
         return (is_random_value(value) and len(value) >= 16) or (quoted and is_told_value(value))
+    if strength == "secret" and not quoted and not assigned and _NUMBERED_NAME.match(value):
+        return False
     if is_random_value(value) and not is_term(value):
         return True
     if " " in value.strip():
@@ -72,11 +80,13 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
         return quoted and assigned and len(value) >= 6 and not is_term(value)
     if is_term(value) or len(value) < 8:
         return False
+    if _CHOSEN.search(value):
+        return True
     has_digit = any(c.isdigit() for c in value)
     has_letter = any(c.isalpha() for c in value)
     share = word_share(value)
     if has_digit and has_letter:
-        if quoted and assigned and len(value) >= 16 and value.isalnum():
+        if quoted and len(value) >= (16 if assigned else 20) and value.isalnum() and (assigned or _changes(value) >= 4):
             return True
         if quoted and assigned and len(value) >= 10 and any(c in "!@#$%^&*+=~?" for c in value):
             return True
@@ -84,6 +94,12 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     return quoted and assigned and len(value) >= 12 and share <= 0.6
 
 
+def _changes(value: str) -> int:
+    """How often letters and digits take turns."""
+    return sum(a.isdigit() != b.isdigit() for a, b in pairwise(value))
+
+
 def is_beginning(value: str) -> bool:
     """`"application:" + key` or `(leave blank)`: a word that more words follow."""
-    return (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha()) or (value[0] == "(" and value[1:].isalpha())
+    opened = value[0] == "(" and value[1:].replace("-", "").isalpha()
+    return opened or (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha())

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 from reverie.core.entry import EntryState, Source
-from reverie.core.query import Filter
-from reverie.store.conformance.lab import ANYTHING, Lab, make_entry, same_but
+from reverie.core.query import Filter, Match
+from reverie.store.conformance.lab import ANYTHING, Lab, make_entry, make_event, put, same_but
+from reverie.store.contract import ReadTx, WriteTx
+
+_MODEL = "conformance/1"
 
 
 def each_part_selects(lab: Lab) -> None:
@@ -91,3 +97,123 @@ def get_takes_a_filter(lab: Lab) -> None:
     lab.change("one", archived=True)
     assert lab.get("one") is None
     assert lab.get("one", where=ANYTHING) is not None
+
+
+def searches_rank_what_a_filter_leaves(lab: Lab) -> None:
+    """Nearly all, few or nothing: the order and, to the last bit, the scores of a search without a filter."""
+    now = lab.clock.now()
+    many: list[dict[str, Any]] = [{"tags": ("most", "half") if n % 2 else ("most",)} for n in range(600)]
+    rare: tuple[dict[str, Any], ...] = (
+        {"tags": ("most", "few")},
+        {"tags": ("half", "few", "other")},
+        {"kind": "decision"},
+        {"subject": "ada"},
+        {"source": Source(actor="ada")},
+        {"source": Source(actor="x", session="s9")},
+        {"source": Source(actor="x", run="r9")},
+        {"pinned": True},
+        {"created_at": now - 100},
+        {"created_at": now + 100},
+    )
+    for n, fields in enumerate(rare):
+        many[50 * n + 7], many[50 * n + 33] = fields, fields
+    _store(lab, many)
+    for where in (
+        Filter(),
+        Filter(tags=("most",)),
+        Filter(tags=("half",)),
+        Filter(tags=("few",)),
+        Filter(tags=("few", "half", "few")),
+        Filter(any_tags=("few", "other", "most")),
+        Filter(any_tags=("other", "few", "few")),
+        Filter(tags=("most",), any_tags=("few",)),
+        Filter(kinds=("decision", "other")),
+        Filter(subject="ada"),
+        Filter(actor="ada"),
+        Filter(session="s9"),
+        Filter(run="r9"),
+        Filter(pinned=True),
+        Filter(until=now),
+        Filter(since=now + 1),
+        Filter(since=now, until=now + 1),
+        Filter(tags=("few",), kinds=("decision",)),
+        Filter(tags=("nobody",)),
+        Filter(any_tags=()),
+        Filter(kinds=()),
+        Filter(subject="bob"),
+        Filter(since=now + 101),
+        Filter(states=frozenset()),
+    ):
+        _ranks_alike(lab, where)
+
+
+def a_search_follows_what_a_filter_leaves(lab: Lab) -> None:
+    """What came, changed, left or expired since the last search: each search sees the present."""
+    entries = _store(lab, [{} for _ in range(300)])
+    where = Filter(pinned=True)
+    assert _ranks_alike(lab, where) == set()
+    for n in (40, 140, 240):
+        lab.change(entries[n], pinned=True)
+    assert _ranks_alike(lab, where) == {entries[40], entries[140], entries[240]}
+    lab.change(entries[40], pinned=False)
+    lab.change(entries[140], archived=True)
+    assert _ranks_alike(lab, where) == {entries[240]}
+    lab.change(entries[240], expires_at=lab.clock.now() + 5)
+    lab.clock.advance(4)
+    expired = same_but(where, expired=True)
+    assert _ranks_alike(lab, where) == {entries[240]}
+    assert _ranks_alike(lab, expired) == set()
+    lab.clock.advance(1)
+    assert _ranks_alike(lab, expired) == {entries[240]}
+    assert _ranks_alike(lab, where) == set()
+
+
+def a_write_finds_what_it_made_match(lab: Lab) -> None:
+    """A search inside a write goes by the filter as the write has left things."""
+    entries = _store(lab, [{} for _ in range(300)])
+
+    def body(tx: WriteTx) -> None:
+        seq = tx.append(make_event())
+        for pinned in (True, False, True):
+            tx.change(entries[200], seq=seq, pinned=pinned)
+            found = tx.match(["kettle"], Filter(pinned=True), limit=20)
+            assert [match.entry.id for match in found] == ([entries[200]] if pinned else [])
+
+    lab.write(body)
+
+
+def _store(lab: Lab, many: list[dict[str, Any]]) -> list[str]:
+    """Entries with words and vectors by chance; their ids."""
+    chance = random.Random(11)  # noqa: S311
+
+    def body(tx: WriteTx) -> list[str]:
+        ids = []
+        for fields in many:
+            words = ["kettle", *chance.choices(["shelf", "port", "lisbon", "zebra", "kettle"], k=chance.randint(0, 6))]
+            entry = make_entry(content=" ".join(words), **fields)
+            ids.append(put(tx, entry, vector=(_MODEL, bytes(chance.randrange(256) for _ in range(8)))).id)
+        return ids
+
+    return lab.write(body)
+
+
+def _ranks_alike(lab: Lab, where: Filter) -> set[str]:
+    """Whatever the limit, the best of all without those that do not match; their ids."""
+
+    def look(tx: ReadTx) -> set[str]:
+        known = {entry.id for entry in tx.scan(where, limit=1000).items}
+        for expected, *found in zip(*(_both(tx, *how) for how in ((Filter(expired=None), 1000), *asked)), strict=True):
+            left = [match for match in expected if match.entry.id in known]
+            assert {match.entry.id for match in left} == known, where
+            assert found == [left[:limit] for _, limit in asked], where
+        return known
+
+    asked = [(where, limit) for limit in (1, 9, 60, 1000)]
+
+    return lab.read(look)
+
+
+def _both(tx: ReadTx, where: Filter, limit: int) -> tuple[list[Match], list[Match]]:
+    """By words and by meaning."""
+    vector = bytes([100, 3, 250, 9, 40, 77, 128, 1])
+    return tx.match(["kettle", "zebra"], where, limit=limit), tx.nearest(vector, where, limit=limit)

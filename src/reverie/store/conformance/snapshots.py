@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from reverie.core.entry import Entry
 from reverie.core.query import Filter
 from reverie.store.conformance.lab import Lab, make_entry
 from reverie.store.contract import ReadTx
@@ -42,6 +43,28 @@ def an_open_read_sees_no_change(lab: Lab) -> None:
     lab.read(body)
     assert lab.get("a") is None
     assert lab.head().seq == 5
+
+
+def an_open_read_keeps_what_a_filter_leaves(lab: Lab) -> None:
+    """Others search and change what few entries match; the open read finds those that did when it began."""
+    where = Filter(tags=("t",))
+    lab.put_many([make_entry(tags=("t",) if n % 100 == 50 else ()) for n in range(300)])
+    lab.put("kettle", id="b", tags=("t",))
+
+    def look(tx: ReadTx) -> set[str]:
+        return {match.entry.id for match in tx.match(["kettle"], where, limit=20)}
+
+    def body(tx: ReadTx) -> None:
+        before = look(tx)
+        assert len(before) == 4
+        worker = threading.Thread(target=lambda: later.append((lab.put(id="c", tags=("t",)), lab.read(look))))
+        worker.start()
+        worker.join(30)
+        assert look(tx) == before
+        assert later[0][1] == before | {"c"}
+
+    later: list[tuple[Entry, set[str]]] = []
+    lab.read(body)
 
 
 def _disturb(lab: Lab) -> None:

@@ -197,6 +197,20 @@ SELECT {brief} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
 AND e.gone_seq + 0 IS NULL AND {filter}
 
+-- name: passing
+-- Positions of a ref that match.
+SELECT e.n FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND {filter}
+
+-- name: passing_tags
+-- The same, led by tags: entries that have at least so many of them.
+SELECT e.n FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.n = ANY(ARRAY(
+  SELECT t.n FROM reverie.tag AS t
+  WHERE t.tenant = %(tenant)s AND t.ref = %(ref)s AND t.tag = ANY(%(led)s::text[])
+  GROUP BY t.n HAVING count(*) >= %(least)s))
+AND e.ref || '' = %(ref)s AND e.gone_seq + 0 IS NULL AND {filter}
+
 -- name: around
 -- The readable entries before and after each position in its ref, by time and then by insertion, nearest first.
 SELECT e.n,

@@ -29,6 +29,7 @@ from reverie.store.rows import (
     to_document,
     to_entry,
     to_event,
+    without_tags,
 )
 from reverie.store.words import ask
 
@@ -166,6 +167,15 @@ class PostgresReadTx:
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         rows = self._filtered("pick_briefs", where, ref=self._ref, positions=array(positions))
         return {row[0]: Brief(*row) for row in rows}
+
+    def passing(self, where: Filter) -> list[int]:
+        """For the index cache: see `IndexedTx`. Led by tags, or by what the planner finds best."""
+        led, least, rest = without_tags(where)
+        if led is None:
+            rows = self._filtered("passing", where, ref=self._ref)
+        else:
+            rows = self._filtered("passing_tags", rest, ref=self._ref, led=led, least=least)
+        return [row[0] for row in rows]
 
     def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
         rows = self._filtered("pick", where, ref=self._ref, positions=array(positions))

@@ -134,6 +134,25 @@ WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 
+-- name: passing
+-- Positions of a ref that match, led by time.
+SELECT e.n FROM entry AS e INDEXED BY entry_live
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.created_at >= :first AND e.created_at < :last
+AND {filter}
+
+-- name: passing_subject
+-- The same, led by a subject.
+SELECT e.n FROM entry AS e INDEXED BY entry_subject
+WHERE e.tenant = :tenant AND e.subject = :subject AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+
+-- name: passing_tags
+-- The same, led by tags: entries that have at least so many of them.
+SELECT e.n FROM (
+  SELECT n FROM tag WHERE tenant = :tenant AND ref = :ref AND tag IN (SELECT value FROM json_each(:led))
+  GROUP BY n HAVING count(*) >= :least
+) AS tagged CROSS JOIN entry AS e ON e.n = tagged.n
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+
 -- name: before
 -- The readable entry before each position in its ref, by time and then by insertion. First the same instant is asked for
 -- and then another: one comparison of (created_at, n) would walk all entries of the instant.

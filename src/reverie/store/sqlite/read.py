@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
+from msgspec.structs import replace
 
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
@@ -21,6 +22,7 @@ from reverie.store.rows import (
     to_document,
     to_entry,
     to_event,
+    without_tags,
 )
 from reverie.store.sql import load_queries
 from reverie.store.sqlite.rows import filter_parameters
@@ -195,6 +197,22 @@ class SqliteReadTx:
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         rows = self._filtered("pick_briefs", where, ref=self._ref, positions=encode(list(positions)))
         return {row[0]: Brief(*row) for row in rows}
+
+    def passing(self, where: Filter) -> list[int]:
+        """For the index cache: see `IndexedTx`. Led by a part of the filter that has an index."""
+        bound: dict[str, Any] = {"ref": self._ref}
+        led, least, rest = without_tags(where)
+        if led is not None:
+            name = "passing_tags"
+            bound |= {"led": encode(led), "least": least}
+        elif where.subject is not None:
+            name, rest = "passing_subject", replace(where, subject=None)
+            bound["subject"] = where.subject
+        else:
+            name, rest = "passing", replace(where, since=None, until=None)
+            bound["first"] = FIRST if where.since is None else where.since
+            bound["last"] = LAST if where.until is None else where.until
+        return [row[0] for row in self._filtered(name, rest, **bound)]
 
     def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
         rows = self._filtered("pick", where, ref=self._ref, positions=encode(list(positions)))

@@ -27,6 +27,7 @@ FOUND_BY = {
     "scan_expired": "entry_expiry",
     "pick": "entry_pkey",
     "pick_briefs": "entry_pkey",
+    "passing_tags": "entry_pkey",
     "around": "entry_live",
     "read_log": "event_pkey",
     "read_run": "event_run",
@@ -60,6 +61,8 @@ BOUND: dict[str, Any] = {
     "n": 1,
     "limit": 10,
     "tag": "t4",
+    "led": ["t4", "t5"],
+    "least": 1,
     "subject": "s3",
     "positions": "{40,41}",
     "after": 0,
@@ -134,6 +137,12 @@ def test_a_query_bound_by_position_uses_its_index(planner: psycopg.Connection, n
     found = plan(planner, SQL[name], bound)
     assert f"using {index} " in found, found
     assert "Seq Scan" not in found, found
+
+
+@pytest.mark.parametrize(("part", "index"), [("since", "entry_live"), ("subject", "entry_subject")])
+def test_a_filter_that_leaves_few_is_led_by_its_index(planner: psycopg.Connection, part: str, index: str) -> None:
+    found = plan(planner, statement("passing", ("readable", part)), BOUND | {"since": 5990})
+    assert f"using {index} " in found, found
 
 
 def test_what_was_indexed_again_is_found_by_its_own_index(planner: psycopg.Connection) -> None:

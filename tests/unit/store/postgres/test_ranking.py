@@ -23,11 +23,12 @@ VECTOR = st.lists(st.integers(-127, 127), min_size=4, max_size=4).map(lambda num
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(
     corpus=st.lists(
-        st.tuples(TEXT, VECTOR, st.sampled_from(["notes", "other"]), st.booleans()), min_size=1, max_size=25
+        st.tuples(TEXT, VECTOR, st.sampled_from(["notes", "other"]), st.booleans()), min_size=1, max_size=40
     ),
     asked=st.lists(WORD, min_size=1, max_size=5),
     query=VECTOR,
-    limit=st.sampled_from([1, 3, 100]),
+    limit=st.sampled_from([1, 3, 20, 100]),
+    where=st.sampled_from([Filter(), Filter(tags=("t",)), Filter(any_tags=("t", "u")), Filter(subject="ada")]),
 )
 def test_both_stores_rank_alike(
     store: PostgresStore,
@@ -35,13 +36,15 @@ def test_both_stores_rank_alike(
     asked: list[str],
     query: bytes,
     limit: int,
+    where: Filter,
 ) -> None:
     tenant = f"t{next(NUMBERS)}"
     plain = SqliteStore(":memory:")
 
     def fill(tx: WriteTx) -> None:
         for n, (terms, vector, ref, _) in enumerate(corpus):
-            entry = make_entry(id=f"{n}", ref=ref, content=" ".join(terms))
+            rare = {"tags": ("t",), "subject": "ada"} if n % 19 == 4 else {}
+            entry = make_entry(id=f"{n}", ref=ref, content=" ".join(terms), **rare)
             seq = tx.append(make_event(entry_id=entry.id))
             tx.insert(entry, seq=seq, terms=terms, vector=("m", vector), minted=False)
 
@@ -55,15 +58,17 @@ def test_both_stores_rank_alike(
         each.write(Scope(tenant), fill)
         for ref in ("notes", "other"):
             each.write(Scope(tenant, ref), retire)
-        found.append(look(each, tenant, asked, query, limit))
+        found.append(look(each, tenant, asked, query, where, limit))
     plain.close()
     (words, near), (other_words, other_near) = found
     assert [(m.entry.id, m.score) for m in near] == [(m.entry.id, m.score) for m in other_near]
     assert [(m.entry.id, m.score) for m in words] == [(m.entry.id, m.score) for m in other_words]
 
 
-def look(store: Store, tenant: str, asked: list[str], query: bytes, limit: int) -> tuple[list[Match], list[Match]]:
+def look(
+    store: Store, tenant: str, asked: list[str], query: bytes, where: Filter, limit: int
+) -> tuple[list[Match], list[Match]]:
     return store.read(
         Scope(tenant, "notes"),
-        lambda tx: (tx.match(asked, Filter(), limit=limit), tx.nearest(query, Filter(), limit=limit)),
+        lambda tx: (tx.match(asked, where, limit=limit), tx.nearest(query, where, limit=limit)),
     )

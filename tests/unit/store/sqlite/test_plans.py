@@ -31,6 +31,9 @@ FOUND_BY = {
     "scan_cold": ["entry_gone (tenant=?"],
     "pick": ["INTEGER PRIMARY KEY (rowid=?)"],
     "pick_briefs": ["INTEGER PRIMARY KEY (rowid=?)"],
+    "passing": ["entry_live (tenant=? AND ref=? AND created_at>? AND created_at<?)"],
+    "passing_subject": ["entry_subject (tenant=? AND subject=?)"],
+    "passing_tags": ["PRIMARY KEY (tenant=? AND ref=? AND tag=?)", "INTEGER PRIMARY KEY (rowid=?)"],
     "before": [
         "entry_live (tenant=? AND ref=? AND created_at=? AND n<?)",
         "entry_live (tenant=? AND ref=? AND created_at<?)",
@@ -55,7 +58,7 @@ FOUND_BY = {
 }
 SMALL = {"tenants", "keys", "refs"}
 """Lists of a few names: reading all of it is what they are for."""
-NOT_TABLES = re.compile(r"SCAN (?:p|wanted|json_each|CONSTANT ROW|\(subquery-\d+\))\b")
+NOT_TABLES = re.compile(r"SCAN (?:p|wanted|tagged|json_each|CONSTANT ROW|\(subquery-\d+\))\b")
 
 
 @pytest.fixture

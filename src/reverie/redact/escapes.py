@@ -1,0 +1,46 @@
+"""Text inside a string of JSON or of code: `\\n` and `\\"` read as what they stand for, and the way back.
+
+What an agent's tool returned is often stored as such a string, and there the line of a file begins behind `\\n` and a
+quote is `\\"`. Rules therefore also look at the plain copy, and what they find there is cut from the original.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import Final
+
+ESCAPE: Final = rb"\\[nrt\"]"
+"""Where an escape may stand."""
+
+_ONE: Final = re.compile(rb"\\([nrt\"\\/])")
+_END: Final = re.compile(rb"\\{1,3}[n\"]")
+_STANDS_FOR: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b'"': b'"', b"\\": b"\\", b"/": b"/"}
+
+
+def unescape(data: bytes) -> tuple[bytes, list[int]]:
+    """`data` with every escape replaced, and where in the result the replacements stand."""
+    pieces: list[bytes] = []
+    at: list[int] = []
+    done = length = 0
+    for match in _ONE.finditer(data):
+        pieces += (data[done : match.start()], _STANDS_FOR[match.group(1)])
+        length += match.start() - done
+        at.append(length)
+        length += 1
+        done = match.end()
+    pieces.append(data[done:])
+    return b"".join(pieces), at
+
+
+def escaped(at: list[int], position: int) -> int:
+    """A position in the plain copy as one of the original, where every escape takes two bytes instead of one."""
+    return position + bisect_left(at, position)
+
+
+def before_escape(data: bytes, start: int, end: int) -> int:
+    """Where a value ends that an escaped line end or quote follows, on a line with strings."""
+    found = _END.search(data, start + 1, min(len(data), end + 1))
+    if found is None or data.rfind(b'"', data.rfind(b"\n", 0, start) + 1, start) < 0:
+        return end
+    return found.start()
