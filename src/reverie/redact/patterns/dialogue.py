@@ -16,7 +16,7 @@ _SECRET = r"(?i:\b(?:passw(?:or)?ds?|passphrase|passcode|pwd?|pw|logins?|credent
 _KEY = r"(?i:\b(?:tokens?|api[ -]?keys?|(?:secret|access|signing|license|private|deploy|master|encryption)[ -]?keys?|client[ -]?secret|secret|key)\b|schlüssel|sleutel|nyckel)|ключ|токен|密钥|キー"
 _CODE = r"(?i:\b(?:pin|pin code|door code|alarm code|gate code|entry code|2fa code|verification code|passcode)\b)"
 _ASKED = (
-    rf"(?i:\b(?:{TOLD_HINT})\b|wi-?fi|\bpin\b|\bcode\b|passwort|kennwort|mot de passe|contraseña|\bclave\b|senha|wachtwoord|lösenord|hasło|parola|schlüssel|sleutel|nyckel)|"
+    rf"(?i:\b(?:{TOLD_HINT})(?:[^A-Za-z0-9_\-\]]|$)|wi-?fi|\bpin\b|\bcode\b|passwort|kennwort|mot de passe|contraseña|\bclave\b|senha|wachtwoord|lösenord|hasło|parola|schlüssel|sleutel|nyckel)|"
     r"арол|ключ|токен|密码|密钥|パスワード|비밀번호|비번|キー"
 )
 _WORD = Lazy(f"({_SECRET})|({_KEY})|({_CODE})".encode())
@@ -50,7 +50,7 @@ _LOOK = 3
 def _answers(data: bytes) -> Iterator[Span]:
     done = -1
     for word in _WORD.finditer(data):
-        if word.start() < done:
+        if word.start() < done or data[word.end() : word.end() + 1] in (b"-", b"]"):
             continue
         begin = data.rfind(b"\n", 0, word.start()) + 1
         end = data.find(b"\n", word.end())

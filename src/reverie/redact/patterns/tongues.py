@@ -39,8 +39,8 @@ _PINS = r"(?i:\bPIN(?:[- ]?(?:code|kod|kode|koodi|nummer|nr\.?|numero|número))?
 _BORROWED = r"(?i:\b(?:token|secret|api[ -]?key|password))"
 # For the trigger: as few letters as tell a word, and no borders, which cost states.
 _HINT = (
-    r"(?i:passw(?:ort|ört|oord)|passe\b|passord|password|kennwort|\bmdp\b|contrase|clave|senha|parol|wachtwoord|l(?:ö|o)senord|kode(?:n|ord|r)?\b|salasana|hasł|haslo|heslo|jelsz|ifre|khẩu|khau|sandi|"
-    r"schl(?:ü|ue)ssel|\bcl(?:é|ef)|jeton|chave|chiave|sleutel|nyckel|n(?:ø|o)gle|n(?:ø|o)kkel|avai[nm]|klucz|klíč|kulcs|chei[ea]\b|anahtar|khóa|khoá|mã |kunci|token|secret|api[ -]?key|pin\b)|"
+    r"(?i:passw(?:ort|ört|oord)|passe\b|passord|kennwort|\bmdp\b|contrase|clave|senha|parol|wachtwoord|l(?:ö|o)senord|gangskode|kodeord|salasana|hasł|haslo|heslo|jelsz|ifre|khẩu|khau|sandi|"
+    r"schl(?:ü|ue)ssel|\bcl(?:é|ef)|jeton|chave|chiave|sleutel|nyckel|n(?:ø|o)gle|n(?:ø|o)kkel|avai[nm]|klucz|klíč|kulcs|chei[ea]\b|anahtar|khóa|khoá|mã |kunci|(?:s|st)-?token|(?:token|secret|api[ -]?key|password)[ \t'\x80-\xff]|pin\b)|"
     r"арол|АРОЛ|фраза|люч|окен|екрет|ПИН|код доступа|ин-код|ωδικ|νθηματικ|λειδ|ιακριτικ|υστικ|كلمة|الرقم السري|مفتاح|رمز|توكن|סיסמ|ססמ|מפתח|אסימון|טוקן|पासवर्ड|कुंजी|टोकन|सीक्रेट|"
     r"密|口令|秘钥|私钥|金鑰|令牌|權杖|权杖|凭证|パス|合言葉|暗証番号|キー|トークン|シークレット|秘密鍵|비밀번호|비번|패스워드|암호|키|토큰|시크릿"
 )
