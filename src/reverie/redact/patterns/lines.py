@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from reverie.redact.markers import Lazy
@@ -37,6 +38,9 @@ _NEXT = (
 )
 
 
+_PAIR = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*=")
+
+
 def _next_lines(data: bytes) -> Iterator[Span]:
     """A key on one line, its value on the next."""
     for match in _PAIRS.finditer(data):
@@ -56,6 +60,10 @@ def _next_lines(data: bytes) -> Iterator[Span]:
             continue
         # Below a bare `token:` may stand anything; behind a name there stands its value.
         named = group <= 7
+        if group == 7 and (
+            data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip(b" \t>") or _PAIR.match(value)
+        ):
+            continue  # `KEY=<your-key>` and the next line of the file.
         if judge_named(value, strength) if named else (len(value) >= 10 and is_told_value(value)):
             yield start, end
 
@@ -126,6 +134,9 @@ RULES = (
             "token:\n  description: the token to use",
             "password:\n  required: true",
             "secret:\n  - one\n  - two-things",
+            "MAIL_SECRET_KEY=<insert-mail-secret-key-here>\nLANG=C.UTF-8",
+            r'{"content": "MAIL_API_KEY=<mail-api-key>\nPORT=4783\n"}',
+            "authorization: Bearer <your-smtp-password>\naccept-encoding2: gzip",
         ),
     ),
     Rule(
