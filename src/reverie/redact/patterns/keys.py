@@ -79,7 +79,7 @@ def _bearer(text: str) -> bool:
     )
 
 
-_COOKIE_HEADER = Lazy(rb"(?i)cookie[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
+_COOKIE_HEADER = Lazy(rb"(?i)cookies?(?: header)?[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
 _COOKIE = Lazy(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
 _SESSION_NAMES = Lazy(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
 
@@ -208,9 +208,13 @@ RULES = (
     ),
     Rule(
         "session-cookie",
-        r"(?i:cookie)[\"']?[ \t]{0,3}[:=]",
+        r"(?i:cookies?(?: header)?)[\"']?[ \t]{0,3}[:=]",
         locate=_cookies,
-        examples=("Cookie: theme=dark; sessionid=⟨a32⟩; _ga=GA1.2.3", "Set-Cookie: JSESSIONID=⟨H32⟩; Path=/; HttpOnly"),
+        examples=(
+            "Cookie: theme=dark; sessionid=⟨a32⟩; _ga=GA1.2.3",
+            "request cookie header: session=⟨u40⟩; lang=en",
+            "Set-Cookie: JSESSIONID=⟨H32⟩; Path=/; HttpOnly",
+        ),
         near_misses=("Cookie: theme=dark-blue", "Set-Cookie: lang=en-US; Path=/", "cookie: yes"),
     ),
     Rule(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.markers import Lazy
-from reverie.redact.patterns.literals import is_random, is_whole, trimmed
+from reverie.redact.patterns.literals import is_random, is_told, is_whole, trimmed
 from reverie.redact.patterns.names import KEY_HINT, KEY_WORD, key_strength
 from reverie.redact.patterns.plausible import is_placeholder, is_told_value
 from reverie.redact.patterns.rule import Rule, Span
@@ -38,7 +38,7 @@ _NEXT = (
 )
 
 
-_PAIR = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*=")
+_PAIR = re.compile(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
 
 
 def _next_lines(data: bytes) -> Iterator[Span]:
@@ -69,17 +69,28 @@ def _next_lines(data: bytes) -> Iterator[Span]:
 
 
 _FOLLOWS = Lazy(
-    rb"(?i)\b(?:password|passphrase|passcode|token|api key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}[`\"']?([A-Za-z0-9+/=_*~!@#%^.-]{8,256})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
+    rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
+# Words that hand something over.
+_HANDED = re.compile(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n]{0,60}\Z")
 
 
 def _following(data: bytes) -> Iterator[Span]:
     """`Please use the following password:` and the password on a line of its own."""
     for match in _FOLLOWS.finditer(data):
         value = match.group(1).decode("utf-8", "replace")
-        introduced = data[match.start() : match.start(1)].rstrip(b" \t\r\n`\"'").endswith((b":", b"master.key"))
-        if introduced and is_random(value):
+        line = data[match.start() : match.start(1)].split(b"\n", 1)[0].rstrip(b" \t\r`\"'")
+        if not (line.endswith((b":", b"master.key")) or _HANDED.search(line)) or _PAIR.match(value):
+            continue
+        chosen = line[:4].lower() == b"pass" and is_told(value) and _is_chosen(value)
+        if chosen or is_random(value):
             yield match.span(1)
+
+
+def _is_chosen(text: str) -> bool:
+    """Both letter cases, a digit and a symbol, as a password on a line of its own has."""
+    symbols = any(not c.isalnum() and c not in "-_/" for c in text)
+    return symbols and any(map(str.islower, text)) and any(map(str.isupper, text)) and any(map(str.isdigit, text))
 
 
 _SECRET_KIND = Lazy(
@@ -142,7 +153,7 @@ RULES = (
     Rule(
         "following-password",
         r"(?i:password)",
-        trigger=r"(?i:\b(?:password|passphrase|passcode|token|api key|secret)\b)[^\n]*:[ \t]*\r?(?m:$)|\bmaster\.key\b",
+        trigger=r"(?i:\b(?:password|passphrase|passcode|token|key|secret)\b)[^\n]*(?::[ \t]*\r?(?m:$)|(?i:\b(?:below|following|for you|here you go|here it is)\b))|\bmaster\.key\b",
         locate=_following,
         generic=True,
         apart=True,
@@ -150,8 +161,15 @@ RULES = (
             "use the following password to proceed:\n\n⟨h32⟩\n",
             "the new token is:\n⟨w40⟩\n",
             "master.key\n⟨h32⟩",
+            "new API key below, the other one gets disabled on Monday\n⟨h40⟩",
+            "ok I generated a new catalog token for you\n```\n⟨b64⟩\n```\nplease don't share it",
+            "the password for the database is:\n\nMaple?Horse⟨d3⟩\n",
         ),
-        near_misses=("the password must be:\n\nlonger\n",),
+        near_misses=(
+            "the password must be:\n\nlonger\n",
+            "the token is described below\nconfig-v2.example\n",
+            "password:\nLANG=C.UTF-8x1",
+        ),
     ),
     Rule(
         "kubernetes-secret",

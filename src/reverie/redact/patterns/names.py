@@ -71,7 +71,7 @@ _ABOUT = words(
     """
 )
 NOT_SECRET_KEYS = re.compile(
-    r"(?i)(?:jsonwebtoken|public[ _.\-]?(?:key[ _.\-]?)?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
+    r"(?i)(?:jsonwebtoken|\buser\.signingkey|public[ _.\-]?(?:key[ _.\-]?)?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
     r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
     r"state|query|react|list|item|data|field|tag|label|meta|pub|site|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
     r"[ _.\-]?keys?$"

@@ -35,14 +35,14 @@ _REFERENCE = re.compile(
         |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=  # an element of a page
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
-           resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|ssm:|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
+           resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|(?:aws-?)?ssm:|secret(?:smanager|ref):|key-?vault:|\{cipher\}|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
            func(?:tion)?\b|return\b|import\b|const\b|typeof\b|ENC\[|sops|kms:|sha(?:1|224|256|384|512)[:-]|md5:)
     )""",
     re.X | re.I,
 )
 _FILLER = re.compile(
     r"(?-i:(.)\1{4,})|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
-    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)",
+    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)|\\[sSdw](?:[*+{]|\\)",
     re.I,
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -61,7 +61,7 @@ _TERM = re.compile(
         |\d{4}-\d\d-\d\d[t_]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?  # a moment
         |[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}              # a mail address
         |(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?               # an address on a network
-        |[\w-]+\.(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
+        |(?:[\w-]+\.){1,5}(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
     )$""",
     re.X | re.I,
 )
@@ -102,7 +102,7 @@ def without_markers(text: str) -> str:
 
 def is_placeholder(text: str) -> bool:
     """A reference to a secret, a blank to be filled in, a word that says what belongs there, or meant for everyone."""
-    if text.startswith(_PUBLIC):
+    if text.startswith((*_PUBLIC, "@Microsoft.")):
         return True
     if _REFERENCE.match(text) or _FILLER.search(text):
         return not is_scramble(text)
@@ -132,7 +132,14 @@ def is_blank(text: str) -> bool:
 
 def is_scramble(text: str) -> bool:
     """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
-    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "a-zA-Z" in text or "\\d" in text:
+    if (
+        " " in text
+        or "(?" in text
+        or "[A-Z" in text
+        or "[a-z" in text
+        or "a-zA-Z" in text
+        or re.search(r"\\[dsSw]", text)
+    ):
         return False
     if len(text) >= 40 and text.isalnum():
         return looks_random(text) and len(set(text)) >= 12

@@ -122,12 +122,10 @@ _OF_A_KEY = re.compile(
 )
 # `ip=10.0.0.1`, `method=get`, `main.py:445`.
 _FIELD = re.compile(
-    r"(?:ip|user|host|port|method|status|code|path|src|dst|from|to|id|uid|pid|rhost|tty)=|[\w./-]+\.[a-z]{1,5}:\d+(?::\d+)?$"
+    r"(?:ip|user|host|port|method|status|code|path|src|dst|from|to|id|uid|pid|rhost|tty)=|--[a-z][a-z-]*=|[\w./-]+\.[a-z]{1,5}:\d+(?::\d+)?$"
 )
 
-_NEWLY = (
-    r"now|new (?:one|value|key|token|secret|password)|the value|replaced (?:by|with)|rotated to|changed to|reset to"
-)
+_NEWLY = r"now|new (?:one|value|key|token|secret|password)|the value|value|it is|it's|type|enter|replaced (?:by|with)|rotated to|changed to|reset to"
 
 RULES = (
     Rule(
@@ -185,6 +183,8 @@ RULES = (
             "signed with key ID ⟨H16⟩",
             "Unable to locate credentials (api.php:634)",
             "login ok user=ann58 method=password ip=10.152.132.153",
+            "tool login --tool-token=arn:aws:secretsmanager:eu-west-1:⟨d12⟩:secret:catalog",
+            "password authentication is off on build3.catalog.io",
         ),
     ),
     Rule(
@@ -198,11 +198,16 @@ RULES = (
             "- Weather API key rotated 2031-01-02, now `⟨h32⟩`",
             "The API key for billing was rotated on Monday; the new value is ⟨h32⟩",
             "root password changed after the audit, new one: Walnut47.Tundra2",
+            'For OPS-12 I generated an encryption key, it is "⟨h40⟩"',
+            "found the webhook secret hard-coded in client.go, value ⟨h40⟩",
+            "When it prompts for the database password, type Maple!Horse8x and press enter.",
         ),
         near_misses=(
             "the token fix is out, commit now ⟨h40⟩",
             "the password page is now v2.14.3-rc1",
             "key rotated, request id now ⟨h32⟩",
+            "the password page is old, it is python3-flask",
+            "enter the key, value type int64 or float32",
         ),
     ),
 )
