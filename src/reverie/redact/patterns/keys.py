@@ -79,7 +79,7 @@ def _bearer(text: str) -> bool:
     )
 
 
-_COOKIE_HEADER = Lazy(rb"(?i)cookies?(?: header)?[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
+_COOKIE_HEADER = Lazy(rb"(?i)cookie(?: header)?[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
 _COOKIE = Lazy(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
 _SESSION_NAMES = Lazy(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
 
@@ -208,7 +208,7 @@ RULES = (
     ),
     Rule(
         "session-cookie",
-        r"(?i:cookies?(?: header)?)[\"']?[ \t]{0,3}[:=]",
+        r"(?i:cookie(?: header)?)[\"']?[ \t]{0,3}[:=]",
         locate=_cookies,
         examples=(
             "Cookie: theme=dark; sessionid=⟨a32⟩; _ga=GA1.2.3",

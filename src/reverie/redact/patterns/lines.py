@@ -72,6 +72,7 @@ _FOLLOWS = Lazy(
     rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
 # Words that hand something over.
+_ELSE = re.compile(rb"(?i)\b(?:commits?|hash|sha\d*|fingerprint|public|digest|checksum|ids?|build|version)\b")
 _HANDED = re.compile(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n]{0,60}\Z")
 
 
@@ -79,8 +80,11 @@ def _following(data: bytes) -> Iterator[Span]:
     """`Please use the following password:` and the password on a line of its own."""
     for match in _FOLLOWS.finditer(data):
         value = match.group(1).decode("utf-8", "replace")
+        begin = data.rfind(b"\n", 0, match.start()) + 1
         line = data[match.start() : match.start(1)].split(b"\n", 1)[0].rstrip(b" \t\r`\"'")
-        if not (line.endswith((b":", b"master.key")) or _HANDED.search(line)) or _PAIR.match(value):
+        if not (
+            line.endswith((b":", b"master.key")) or (_HANDED.search(line) and not _ELSE.search(line))
+        ) or _PAIR.match(value):
             continue
         chosen = line[:4].lower() == b"pass" and is_told(value) and _is_chosen(value)
         if chosen or is_random(value):
@@ -169,6 +173,7 @@ RULES = (
             "the password must be:\n\nlonger\n",
             "the token is described below\nconfig-v2.example\n",
             "password:\nLANG=C.UTF-8x1",
+            "the token fix is in the commit below\n⟨h40⟩",
         ),
     ),
     Rule(

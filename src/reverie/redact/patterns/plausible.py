@@ -59,7 +59,7 @@ _TERM = re.compile(
         |\d{1,4}(?:st|nd|rd|th|x|k|m|g|s|ms|kb|mb|gb|px|am|pm|h|d)
         |\d[a-z]{1,3}|[a-z]+/[a-z0-9]+|[a-z]+\d?(?:/[a-z]+\d?)+
         |\d{4}-\d\d-\d\d[t_]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?  # a moment
-        |[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}              # a mail address
+        |[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.(?-i:[a-z]{2,24}|[A-Z]{2,24})              # a mail address
         |(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?               # an address on a network
         |(?:[\w-]+\.){1,5}(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
     )$""",
