@@ -82,9 +82,8 @@ def _following(data: bytes) -> Iterator[Span]:
         value = match.group(1).decode("utf-8", "replace")
         begin = data.rfind(b"\n", 0, match.start()) + 1
         line = data[match.start() : match.start(1)].split(b"\n", 1)[0].rstrip(b" \t\r`\"'")
-        if not (
-            line.endswith((b":", b"master.key")) or (_HANDED.search(line) and not _ELSE.search(line))
-        ) or _PAIR.match(value):
+        handed = _HANDED.search(line) and not _ELSE.search(data, begin, match.start(1))
+        if not (handed or line.endswith((b":", b"master.key"))) or _PAIR.match(value):
             continue
         chosen = line[:4].lower() == b"pass" and is_told(value) and _is_chosen(value)
         if chosen or is_random(value):
@@ -173,7 +172,7 @@ RULES = (
             "the password must be:\n\nlonger\n",
             "the token is described below\nconfig-v2.example\n",
             "password:\nLANG=C.UTF-8x1",
-            "the token fix is in the commit below\n⟨h40⟩",
+            "commits with the token fix, see below\n⟨h40⟩",
         ),
     ),
     Rule(
