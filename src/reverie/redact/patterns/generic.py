@@ -104,13 +104,15 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     return start, _to_the_blank(data, match_start, start, end)
 
 
-_ENTRY = re.compile(r"[a-z][a-z0-9]*(?:[-_/.][a-z0-9]+)+")
+_ENTRY = re.compile(r"[a-z]+\d{0,2}(?:[-_/.](?:[a-z]+\d{0,2}|\d{1,2}))+")
 
 
 def _is_slot(data: bytes, match_start: int, end: int) -> bool:
     """`"<api-key>"`, `KEY=<key>`: a blank to be filled in, not the element of a document."""
     opened = data.rfind(b"<", max(0, match_start - 48), match_start)
     before = data[max(0, opened - 1) : opened]
+    if data[opened + 1 : opened + 2] == b"/":
+        return True  # What was closed has no value behind it.
     if opened < 0 or data[end : end + 2] == b"</":
         return False
     return before in (b"=", b":", b"'", b'"', b"`", b"(", b" ") and bool(data[:opened].rsplit(b"\n", 1)[-1].strip())
@@ -193,6 +195,9 @@ RULES = (
             "VPN_IPSEC_PSK=⟨w15⟩",
             'deployPat := "⟨a52⟩"',
             'access_token <- "⟨h40⟩"',
+            "***password: Maple!Horse8x***",
+            "set <password>Maple!Horse8x</password> in the file",
+            "auth_token('winter-⟨d4⟩-maple9x')",
             '  .secretKeyBase("⟨h64⟩")',
             "  secret = Maple-Horse^⟨d3⟩!z",
             "<password>Zebra!Maple⟨d3⟩",
@@ -244,6 +249,7 @@ RULES = (
             '"password": "Passwort vergessen?"',
             "PublicKeyToken=⟨h16⟩, Version=4.0.0.0",
             "token <- channel1x",
+            'echo "<password>changeme</password>" > settings-v2.xml',
         ),
     ),
     Rule(

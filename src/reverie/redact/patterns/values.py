@@ -43,7 +43,7 @@ def cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
 
 
 # What a masked value shows of itself: `sk-live-...`, `sk-live-****`.
-_MASK = re.compile(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|.\*{3,}")
+_MASK = re.compile(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|[-_]\*{3,}|.\*{4,}")
 
 
 def is_masked(data: bytes, start: int, end: int, whole: int) -> bool:
