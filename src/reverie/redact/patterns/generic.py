@@ -80,7 +80,9 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         return None  # `API_KEY = settings.API_KEY`.
     if between == ">" and value[:1] == "@":
         return None  # `<password>@host`.
-    if quoted and (_ADDED.match(value) or (value[-1:] in "-_:=/. " and _ADDED_TO.match(data, end))):
+    if quoted and (
+        _ADDED.match(value) or value[:2] in ('"$', "'$") or (value[-1:] in "-_:=/. " and _ADDED_TO.match(data, end))
+    ):
         return None
     if strength == "mention" and "(" in between and not (len(value) >= 32 and is_random_value(value)):
         return None
@@ -200,6 +202,7 @@ RULES = (
             "auth_token('winter-⟨d4⟩-maple9x')",
             '  .secretKeyBase("⟨h64⟩")',
             "  secret = Maple-Horse^⟨d3⟩!z",
+            "  secret = Maple_Horse!⟨d4⟩a",
             "<password>Zebra!Maple⟨d3⟩",
         ),
         near_misses=(
@@ -249,6 +252,7 @@ RULES = (
             '"password": "Passwort vergessen?"',
             "PublicKeyToken=⟨h16⟩, Version=4.0.0.0",
             "token <- channel1x",
+            "-H 'X-Api-Key: '\"$MAIL_API_KEY\" https://node-2.example.org",
             'echo "<password>changeme</password>" > settings-v2.xml',
         ),
     ),

@@ -69,7 +69,7 @@ def _next_lines(data: bytes) -> Iterator[Span]:
 
 
 _FOLLOWS = Lazy(
-    rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
+    rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy|master) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
 # Words that hand something over.
 _ELSE = re.compile(rb"(?i)\b(?:commits?|hash|sha\d*|fingerprint|public|digest|checksum|ids?|build|version)\b")

@@ -171,7 +171,12 @@ RULES = (
         extent=_extent,
         refine=_shown,
         generic=True,
-        examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),
+        examples=(
+            "password hunter2x9",
+            "use the token ⟨w40⟩ to log in",
+            "login with password `⟨w10⟩7`",
+            "use Rails secret key base ⟨h64⟩",
+        ),
         near_misses=(
             "password authentication failed for user",
             "a password manager",

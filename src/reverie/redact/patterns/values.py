@@ -98,10 +98,18 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
         if quoted and len(value) >= (16 if assigned else 20) and value.isalnum() and (assigned or _changes(value) >= 4):
             return True
         symbols = len({c for c in value if c in "!@#$%^&*+=~?"})
-        if assigned and len(value) >= 10 and symbols >= (1 if quoted else 2) and (quoted or "(" not in value):
+        if quoted and assigned and len(value) >= 10 and symbols:
+            return True
+        if assigned and len(value) >= 10 and "(" not in value and (symbols >= 2 or _has_all_kinds(value)):
             return True
         return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
     return quoted and assigned and len(value) >= 12 and share <= 0.6
+
+
+def _has_all_kinds(value: str) -> bool:
+    """Both letter cases, a digit, and a symbol that no expression has in the middle."""
+    symbols = any(c in "!@#$%^~?" for c in value)
+    return symbols and len(value) >= 12 and any(map(str.islower, value)) and any(map(str.isupper, value))
 
 
 def _changes(value: str) -> int:
