@@ -63,10 +63,12 @@ _TALKS = re.compile(
 )
 
 
-def _remarked(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+def _remarked(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """A literal that the comment at the end of its line names."""
     line_end = data.find(b"\n", end)
     rest = data[end : len(data) if line_end < 0 else line_end].decode("utf-8", "replace")
+    if data[match_start : match_start + 2] == b"/*":
+        rest = data[match_start:start].decode("utf-8", "replace")
     value = data[start:end].rstrip(b"\\").decode("utf-8", "replace")
     if _TALKS.search(rest) or not is_told(value) or is_technical(value):
         return None
@@ -102,8 +104,9 @@ RULES = (
     ),
     Rule(
         "remarked-secret",
-        rf"\\{{0,2}}[\"'`]([^\s\"'`]{{8,256}})[\"'`][);,}}\]. \t]{{0,8}}(?://|#|--|/\*)[ \t]{{0,3}}[^\n\"'`]{{0,60}}?{_NAMES_IT}[ \t]{{0,3}}(?:\([^()\n]{{0,40}}\))?[ \t.*/]{{0,4}}(?m:$|[\"'`\\])",
-        trigger=r"[\"'`][);,}\]. \t]{0,8}(?://|#|--|/\*)",
+        rf"\\{{0,2}}[\"'`]([^\s\"'`]{{8,256}})[\"'`](?:,[ ]?[A-Za-z_.]{{1,30}}){{0,2}}[);,}}\]. \t]{{0,8}}(?://|#|--|/\*)[ \t]{{0,3}}[^\n\"'`]{{0,60}}?{_NAMES_IT}[ \t]{{0,3}}(?:\([^()\n]{{0,40}}\))?[ \t.*/]{{0,4}}(?m:$|[\"'`\\])"
+        rf"|/\*[ ]{{0,2}}{_NAMES_IT}[ ]{{0,2}}\*/[ ]{{0,2}}\\{{0,2}}[\"'`]([^\s\"'`]{{8,256}})\\{{0,2}}[\"'`]",
+        trigger=r"[\"'`](?:,[ ]?[A-Za-z_.]+){0,2}[);,}\]. \t]{0,8}(?://|#|--|/\*)|\*/[ ]?[ ]?\\{0,2}[\"'`]",
         refine=_remarked,
         generic=True,
         examples=(
@@ -111,6 +114,8 @@ RULES = (
             'api = Client("⟨h32⟩")  # api key',
             'connect("db.example.org", "Zebra.Maple77")  # host, password',
             "$c = new Client('⟨a32⟩'); // API token",
+            'connect(url, "bob", /* password */ "Zebra.Maple77");',
+            'fmt.Sprintf("%s:%s@tcp(%s)/app", "bob", "Maple!Horse8x", host) // user, password',
         ),
         near_misses=(
             'x = load("⟨h40⟩")  # commit of the token fix',

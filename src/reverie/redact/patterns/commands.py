@@ -119,15 +119,18 @@ RULES = (
     Rule(
         "user-flag-password",
         rf"{_USER_FLAG}[ ](?:[^\n|]{{0,80}}?[ ])?(?:-(?:p|P|w|W)[ =]?|--?(?:pass|passwd|pwd)[ =]){_VALUE}"
-        rf"|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]{{1,64}}[%,]([^\s\"'%,|]{{4,128}})"
+        rf"|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]{{1,64}}%[\"']?([^\s\"',|]{{4,128}})"
+        r"|\b(?:lftp|open|mirror)[ ](?:[^\n|]{0,80}?[ ])?-u[ ]?[\"']?[A-Za-z0-9_.@\\\-]{1,64},[\"']?([^\s\"'|]{4,128})"
         r"|[ ]/u(?:ser)?:[^\s]{1,80}[ ](?:[^\n]{0,60}?[ ])?/p(?:ass|assword)?:[\"']?([^\s\"']{4,128})",
-        trigger=r"[ ]-(?:p|P|w|W|-?pass|-?passwd|-?pwd)[ =]?[\"']?[^\s\"'\-$|<>]|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]+[%,][^\s\"'%,|]|[ ]/u(?:ser)?:",
+        trigger=r"[ ]-(?:p|P|w|W|-?pass|-?passwd|-?pwd)[ =]?[\"']?[^\s\"'\-$|<>]|[ ]-[uU][ ]?[\"']?[A-Za-z0-9_.@\\\-]+[%,][\"']?[^\s\"',|]|[ ]/u(?:ser)?:",
         check=_chosen,
         examples=(
             "cqlsh -u app -p ⟨w11⟩7 db1",
             "rdesktop -u bob -p '⟨w11⟩7' host",
             "smbclient //nas/share -U bob%⟨w11⟩7",
             "lftp -u bob,⟨w11⟩7 sftp://host",
+            "lftp -u bob,'Maple!Horse8x' sftp://host",
+            "smbclient //nas/share -U 'bob%Maple%Horse^8x'",
             "xfreerdp /u:bob /p:⟨w11⟩7 /v:host",
         ),
         near_misses=(
@@ -136,6 +139,7 @@ RULES = (
             "mkdir -p build/out1",
             "tool -u bob -p $PASSWORD",
             "rsync -u a/b -p c/d1",
+            "ps -u root,www-data1",
         ),
     ),
     Rule(
@@ -234,8 +238,8 @@ RULES = (
     ),
     Rule(
         "network-config-secret",
-        r"(?:(?m:^)|[\"'`|>:]|\\n)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
-        trigger=r"(?:\bcommunity|rootpw|--plaintext|\bpac key|-server [^\n]*key|key-string|isakmp key|chap password|neighbor [^\s]+ password|enable (?:password|secret)|username [^\s]+ [^\n]*(?:password|secret)|wpa-psk|pre-shared-key)[ \t]",
+        r"(?:(?m:^)|[\"'`|>:]|\\n)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|option (?:key|password|psk)|(?:set security ike policy [^\s]{1,60} )?pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
+        trigger=r"(?:\bcommunity|rootpw|--plaintext|\bpac key|-server [^\n]*key|key-string|isakmp key|chap password|neighbor [^\s]+ password|enable (?:password|secret)|username [^\s]+ [^\n]*(?:password|secret)|wpa-psk|option (?:key|password|psk)|pre-shared-key)[ \t]",
         check=lambda text: _literal(text) and (any(c.isdigit() for c in text) or is_password_like(text)),
         examples=(
             "snmp-server community ⟨w10⟩7 RO",
@@ -244,6 +248,8 @@ RULES = (
             "enable password ⟨w10⟩7",
             "rootpw ⟨w10⟩7",
             " key-string 7 ⟨H14⟩",
+            'set security ike policy p1 pre-shared-key ascii-text "Maple!Horse8x"',
+            "\toption key 'Maple_Horse@76^Q'",
         ),
         near_misses=(
             "snmp-server community public RO",

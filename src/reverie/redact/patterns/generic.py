@@ -8,15 +8,15 @@ import re
 
 from reverie.redact.patterns import sentences
 from reverie.redact.patterns.names import KEY_HINT, KEY_REST, KEY_WORD, PASSWORD, PASSWORD_HINT, key_strength
-from reverie.redact.patterns.plausible import is_code, is_told_value
+from reverie.redact.patterns.plausible import is_code, is_random_value, is_told_value
 from reverie.redact.patterns.rule import Rule, Span
-from reverie.redact.patterns.values import cut, judge
+from reverie.redact.patterns.values import cut, is_masked, judge
 
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
 _SEPARATOR = (
     r"(?:\[[0-9]{0,5}\])?"
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_&*][A-Za-z0-9_\[\], |.?<>&'*]{1,30}[ \t]{1,3}=|:[ \t]{0,3}(?:str|string|String|bytes)=|[ \t]{1,3}(?:string|\[\]byte|String|str|char\*?|text)[ \t]{0,3}=|"
-    r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
+    r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{0,3}<{1,2}-|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
 # A call that only makes a string of a literal.
 _MAKES = r"(?:String::from|Some|Secret(?:Str|String)?(?:::new|::from)?|new String|\[\]byte|std::string|str|bytes|Buffer\.from|(?:aws|pulumi|pointer|ptr)\.(?:String|To))\([ ]?"
@@ -59,7 +59,9 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     if not strength or b"arn:aws" in data[max(0, match_start - 80) : match_start]:
         return None
     quoted = between[-1:] in ("'", '"', "`")
-    if not quoted and ("," in between or "(" in between):
+    if not quoted and ("," in between or "(" in between or "<-" in between):
+        return None
+    if between[:1] == ">" and _is_slot(data, match_start, end):
         return None
     if between[:1] == "(" and _FETCHES.search(key):
         return None
@@ -67,21 +69,26 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         constant = key.rsplit(".", 1)[-1]
         if not (constant.isupper() and "_" in constant and quoted):
             return None  # `env.put(Context.SECURITY_CREDENTIALS, "...")` is an assignment, a list is none.
+    whole = end
     start, end = cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
+    if is_masked(data, start, end, whole) or (between[:1] == "(" and _is_lookup(key, value)):
+        return None
     if "," in between and ("(" not in between) and not is_told_value(value):
         return None  # A list of words.
     if len(key) >= 4 and re.search(rf"(?:\.|->){re.escape(key)}$", value):
         return None  # `API_KEY = settings.API_KEY`.
     if between == ">" and value[:1] == "@":
         return None  # `<password>@host`.
-    if quoted and (_ADDED.match(value) or (value[-1:] in "-_:=/. " and _ADDED_TO.match(data, end))):
+    if quoted and (
+        _ADDED.match(value) or value[:2] in ('"$', "'$") or (value[-1:] in "-_:=/. " and _ADDED_TO.match(data, end))
+    ):
         return None
-    if strength == "mention" and "(" in between:
+    if strength == "mention" and "(" in between and not (len(value) >= 32 and is_random_value(value)):
         return None
     if re.search(r"\\[sSdDwW][*+{]", value):
         return None  # A pattern that looks for secrets.
-    assigned = "=" in between or "(" in between or "," in between or ">" in between
+    assigned = "=" in between or "<-" in between or "(" in between or "," in between or ">" in between
     if "-" in key and data[max(0, match_start - 48) : start].rsplit(b"\n", 1)[-1].count(b":") == 1:
         begin = data.rfind(key.encode(), 0, start)
         # A header in quotes: what follows is its value.
@@ -101,6 +108,29 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     return start, _to_the_blank(data, match_start, start, end)
 
 
+_ENTRY = re.compile(r"[a-z]+\d{0,2}(?:[-_/.](?:[a-z]+\d{0,2}|\d{1,2}))+")
+
+
+def _is_slot(data: bytes, match_start: int, end: int) -> bool:
+    """`"<api-key>"`, `KEY=<key>`: a blank to be filled in, not the element of a document."""
+    opened = data.rfind(b"<", max(0, match_start - 48), match_start)
+    before = data[max(0, opened - 1) : opened]
+    if data[opened + 1 : opened + 2] == b"/":
+        return True  # What was closed has no value behind it.
+    if opened < 0 or data[end : end + 2] == b"</":
+        return False
+    return before in (b"=", b":", b"'", b'"', b"`", b"(", b" ") and bool(data[:opened].rsplit(b"\n", 1)[-1].strip())
+
+
+def _is_lookup(key: str, value: str) -> bool:
+    """`credentials('deploy-key')`: the name under which a secret is kept."""
+    if not _ENTRY.fullmatch(value) or is_random_value(value):
+        return False
+    return key.rsplit(".", 1)[-1].lower() in ("credentials", "credential", "secret", "secrets") or bool(
+        re.search(r"pass|pwd|key|token|secret|cred|auth", value)
+    )
+
+
 _OWN_LINE = re.compile(rb"[ \t]*(?:export |set |- )?[\"']?[\w.\-]*\Z")
 
 
@@ -114,15 +144,23 @@ def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
     return more.end() if more else end
 
 
+# Commands about keys that everyone may see: `--recv-keys 1234ABCD`.
+_KEY_VERB = re.compile(
+    r"(?:[a-z]+-)*(?:recv|receive|send|list|delete|refresh|search|export|import|fetch|edit|sign|lsign|default|trusted|locate|hidden)-(?:secret-)?keys?$|key-?id$"
+)
+
+
 def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """`--password value`: a blank assigns."""
     key = re.split(rb"[ \t=]", data[match_start:start].lstrip(b"-/ \t"), maxsplit=1)[0].decode("ascii", "replace")
     strength = "" if key.endswith("-stdin") or data[start : start + 5] == b"HTTP/" else key_strength(key)
+    if _KEY_VERB.match(key) and re.fullmatch(rb"(?:0x)?[0-9A-Fa-f]{8,40}!?", data[start:end]):
+        return None
     quoted = data[start - 1 : start] in (b"'", b'"')
     start, end = cut(data, start, end, quoted=quoted)
     value = data[start:end].decode("utf-8", "replace")
-    if key == "secret" and re.fullmatch(r"[a-z]+(?:-[a-z]+)+", value):
-        return None  # The name of one in a store.
+    if key in ("secret", "secret-name", "secret-id") and _is_lookup(key, value):
+        return None
     return (
         (start, end) if strength and judge(value, strength, quoted=True, assigned=True) and not is_code(value) else None
     )
@@ -132,7 +170,7 @@ RULES = (
     Rule(
         "generic-secret",
         rf"(?i:{KEY_WORD}){KEY_REST}{_CLOSE}{_SEPARATOR}{_OPEN}{_VALUE}",
-        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,|[ \t]*,[ \t]*[\\\"'`])",
+        trigger=rf"{KEY_HINT}[\\\"'`\[\])*0-9]*(?:[ \t]*(?:[:=>|]|->|<-|<<-|[?+.!~&]{{1,3}}[:=|]|\?\?)|[ \t]+(?:or\b|(?:string|\[\]byte|String|str|char\*?|text)[ \t]*=)|\([ \t]*[A-Za-z0-9@$*()\\ ]*[\"'`]|[\"'`][\\)\]*\"'`]*[ \t]*,|[ \t]*,[ \t]*[\\\"'`])",
         extent=_extent,
         refine=_assignment,
         generic=True,
@@ -160,6 +198,14 @@ RULES = (
             'env.put(Context.SECURITY_CREDENTIALS, "Zebra.Maple77");',
             "VPN_IPSEC_PSK=⟨w15⟩",
             'deployPat := "⟨a52⟩"',
+            'access_token <- "⟨h40⟩"',
+            "***password: Maple!Horse8x***",
+            "set <password>Maple!Horse8x</password> in the file",
+            "auth_token('winter-⟨d4⟩-maple9x')",
+            '  .secretKeyBase("⟨h64⟩")',
+            "  secret = Maple-Horse^⟨d3⟩!z",
+            "  secret = Maple_Horse!⟨d4⟩a",
+            "<password>Zebra!Maple⟨d3⟩",
         ),
         near_misses=(
             "password=<your-password>",
@@ -192,6 +238,24 @@ RULES = (
             'token = f"{prefix}{suffix1}"',
             'this.addPassword = "#add-password";',
             "password = settings.database.password2",
+            "curl -H 'Authorization: Bearer <mail-api-key>' https://api.example.org/v1/status",
+            "ADMIN_PASSWORD=<admin-password> region=eu-west-1",
+            'const token = "<your-api-key>"; // OPS-8079',
+            'client = Client(api_key="<password>", region="eu-central-1")',
+            "API_KEY = credentials('mail-api-key')",
+            "api_key: sk-live-api03-*****************",
+            "api_key: sk-live-api03-...",
+            "MAIL_API_KEY=__MAIL_API_KEY__",
+            "c.smtp_password = 'INSERT_SMTP_PASSWORD_HERE'",
+            'ADMIN_PASSWORD: "keyvault://catalog/admin-password-2"',
+            'db_password = "aws-ssm:///catalog-v2/db_password"',
+            "admin_password: ref+vault://secret/catalog#/admin_password",
+            '"password": "Mot de passe", "name": "Nom"',
+            '"password": "Passwort vergessen?"',
+            "PublicKeyToken=⟨h16⟩, Version=4.0.0.0",
+            "token <- channel1x",
+            "-H 'X-Api-Key: '\"$MAIL_API_KEY\" https://node-2.example.org",
+            'echo "<password>changeme</password>" > settings-v2.xml',
         ),
     ),
     Rule(
@@ -211,6 +275,11 @@ RULES = (
             "--token-limit 4096",
             "--key-name main-deploy",
             "--password $PASSWORD",
+            "gpg --recv-keys ⟨H16⟩",
+            "gpg --keyserver keys.example.org --recv-keys 0x⟨H40⟩",
+            "git config --default-key ⟨H16⟩",
+            "gcloud secrets versions access latest --secret=mail-api-key",
+            "tool --secret-id=arn:aws:secretsmanager:eu-west-1:⟨d12⟩:secret:catalog",
         ),
     ),
     *sentences.RULES,

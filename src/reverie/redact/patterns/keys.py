@@ -73,13 +73,18 @@ def _basic(text: str) -> bool:
     return b":" in plain
 
 
+def _is_added(text: str) -> bool:
+    """`"Bearer "+apiToken`: a name that is added, not a value."""
+    return text[:1] == "+" and text[1:].replace("_", "").replace(".", "").isalpha() and word_share(text) > 0.5
+
+
 def _bearer(text: str) -> bool:
     return not (is_placeholder(text) or is_location(text)) and (
         is_random_value(text) or (len(text) >= 20 and any(c.isdigit() for c in text) and word_share(text) <= 0.6)
     )
 
 
-_COOKIE_HEADER = Lazy(rb"(?i)cookie[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?")
+_COOKIE_HEADER = Lazy(rb"(?i)cookie(?: header)?[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?|[ ](?-i:-b|--cookie)[ =][\"']")
 _COOKIE = Lazy(rb"([A-Za-z0-9_.$!%*+\-]{1,80})=([^\s;\"',\\]{6,})")
 _SESSION_NAMES = Lazy(rb"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|key|\bid$|^id_|connect\.")
 
@@ -171,7 +176,7 @@ RULES = (
     Rule(
         "authorization-header",
         r"(?i:authorization)[\"']?[ \t]{0,3}(?:[:=,]|=>)[ \t]{0,3}\\?[\"'`]?(?i:(?:bearer|token|basic|apikey|api-key|key|negotiate|ntlm|ssws|oauth|digest|hawk|aws|genie[kK]ey|bot|sharedkey)[ :=]{1,3})?(?:[A-Za-z0-9_.]{1,40}:)?\\?[\"']?([A-Za-z0-9_\-.~+/=:%|]{8,})",
-        check=lambda text: not is_placeholder(text) and (_bearer(text) or _basic(text)),
+        check=lambda text: not is_placeholder(text) and not _is_added(text) and (_bearer(text) or _basic(text)),
         examples=(
             "Authorization: Bearer ⟨w32⟩",
             "authorization: token ⟨h40⟩",
@@ -183,6 +188,7 @@ RULES = (
             "Authorization: Bearer $TOKEN",
             "authorization: required",
             "Authorization: Bearer YOUR_API_TOKEN",
+            'req.Header.Set("Authorization", "Bearer "+catalogApiToken)',
         ),
     ),
     Rule(
@@ -208,9 +214,14 @@ RULES = (
     ),
     Rule(
         "session-cookie",
-        r"(?i:cookie)[\"']?[ \t]{0,3}[:=]",
+        r"(?i:cookie(?: header)?)[\"']?[ \t]{0,3}[:=]|[ ](?:-b|--cookie)[ =][\"'][A-Za-z0-9_.\-]+=",
         locate=_cookies,
-        examples=("Cookie: theme=dark; sessionid=⟨a32⟩; _ga=GA1.2.3", "Set-Cookie: JSESSIONID=⟨H32⟩; Path=/; HttpOnly"),
+        examples=(
+            "Cookie: theme=dark; sessionid=⟨a32⟩; _ga=GA1.2.3",
+            "request cookie header: session=⟨u40⟩; lang=en",
+            "curl -b 'session=⟨u40⟩' https://app.example.org/me",
+            "Set-Cookie: JSESSIONID=⟨H32⟩; Path=/; HttpOnly",
+        ),
         near_misses=("Cookie: theme=dark-blue", "Set-Cookie: lang=en-US; Path=/", "cookie: yes"),
     ),
     Rule(

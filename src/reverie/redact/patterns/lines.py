@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from reverie.redact.markers import Lazy
-from reverie.redact.patterns.literals import is_random, is_whole, trimmed
+from reverie.redact.patterns.literals import is_random, is_told, is_whole, trimmed
 from reverie.redact.patterns.names import KEY_HINT, KEY_WORD, key_strength
 from reverie.redact.patterns.plausible import is_placeholder, is_told_value
 from reverie.redact.patterns.rule import Rule, Span
@@ -37,6 +38,9 @@ _NEXT = (
 )
 
 
+_PAIR = re.compile(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
+
+
 def _next_lines(data: bytes) -> Iterator[Span]:
     """A key on one line, its value on the next."""
     for match in _PAIRS.finditer(data):
@@ -56,22 +60,40 @@ def _next_lines(data: bytes) -> Iterator[Span]:
             continue
         # Below a bare `token:` may stand anything; behind a name there stands its value.
         named = group <= 7
+        if group == 7 and (
+            data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip(b" \t>") or _PAIR.match(value)
+        ):
+            continue  # `KEY=<your-key>` and the next line of the file.
         if judge_named(value, strength) if named else (len(value) >= 10 and is_told_value(value)):
             yield start, end
 
 
 _FOLLOWS = Lazy(
-    rb"(?i)\b(?:password|passphrase|passcode|token|api key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}[`\"']?([A-Za-z0-9+/=_*~!@#%^.-]{8,256})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
+    rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy|master) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
+# Words that hand something over.
+_ELSE = re.compile(rb"(?i)\b(?:commits?|hash|sha\d*|fingerprint|public|digest|checksum|ids?|build|version)\b")
+_HANDED = re.compile(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n]{0,60}\Z")
 
 
 def _following(data: bytes) -> Iterator[Span]:
     """`Please use the following password:` and the password on a line of its own."""
     for match in _FOLLOWS.finditer(data):
         value = match.group(1).decode("utf-8", "replace")
-        introduced = data[match.start() : match.start(1)].rstrip(b" \t\r\n`\"'").endswith((b":", b"master.key"))
-        if introduced and is_random(value):
+        begin = data.rfind(b"\n", 0, match.start()) + 1
+        line = data[match.start() : match.start(1)].split(b"\n", 1)[0].rstrip(b" \t\r`\"'")
+        handed = _HANDED.search(line) and not _ELSE.search(data, begin, match.start(1))
+        if not (handed or line.endswith((b":", b"master.key"))) or _PAIR.match(value):
+            continue
+        chosen = line[:4].lower() == b"pass" and is_told(value) and _is_chosen(value)
+        if chosen or is_random(value):
             yield match.span(1)
+
+
+def _is_chosen(text: str) -> bool:
+    """Both letter cases, a digit and a symbol, as a password on a line of its own has."""
+    symbols = any(not c.isalnum() and c not in "-_/" for c in text)
+    return symbols and any(map(str.islower, text)) and any(map(str.isupper, text)) and any(map(str.isdigit, text))
 
 
 _SECRET_KIND = Lazy(
@@ -126,12 +148,15 @@ RULES = (
             "token:\n  description: the token to use",
             "password:\n  required: true",
             "secret:\n  - one\n  - two-things",
+            "MAIL_SECRET_KEY=<insert-mail-secret-key-here>\nLANG=C.UTF-8",
+            r'{"content": "MAIL_API_KEY=<mail-api-key>\nPORT=4783\n"}',
+            "authorization: Bearer <your-smtp-password>\naccept-encoding2: gzip",
         ),
     ),
     Rule(
         "following-password",
         r"(?i:password)",
-        trigger=r"(?i:\b(?:password|passphrase|passcode|token|api key|secret)\b)[^\n]*:[ \t]*\r?(?m:$)|\bmaster\.key\b",
+        trigger=r"(?i:\b(?:password|passphrase|passcode|token|key|secret)\b)[^\n]*(?::[ \t]*\r?(?m:$)|(?i:\b(?:below|following|for you|here you go|here it is)\b))|\bmaster\.key\b",
         locate=_following,
         generic=True,
         apart=True,
@@ -139,8 +164,16 @@ RULES = (
             "use the following password to proceed:\n\n⟨h32⟩\n",
             "the new token is:\n⟨w40⟩\n",
             "master.key\n⟨h32⟩",
+            "new API key below, the other one gets disabled on Monday\n⟨h40⟩",
+            "ok I generated a new catalog token for you\n```\n⟨b64⟩\n```\nplease don't share it",
+            "the password for the database is:\n\nMaple?Horse⟨d3⟩\n",
         ),
-        near_misses=("the password must be:\n\nlonger\n",),
+        near_misses=(
+            "the password must be:\n\nlonger\n",
+            "the token is described below\nconfig-v2.example\n",
+            "password:\nLANG=C.UTF-8x1",
+            "commits with the token fix, see below\n⟨h40⟩",
+        ),
     ),
     Rule(
         "kubernetes-secret",

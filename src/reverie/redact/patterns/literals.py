@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -47,6 +49,17 @@ def has_symbols(text: str) -> bool:
 
 def is_foreign(text: str) -> bool:
     return is_whole(text) and not is_placeholder(text) and not is_term(text) and is_password_like(text)
+
+
+# Marked ciphertext, and the parts of a key that may be published.
+_SEALED = re.compile(rb"(?:ENC[\[(]|\{cipher\}|\$ANSIBLE_VAULT;|\bvault:v\d+:)[^\])\s\"']*\Z")
+_PUBLISHED = re.compile(rb"\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?:[ ]?\[?[ ]?\\{0,3}\"[\w+/=-]*\Z")
+
+
+def is_for_everyone(data: bytes, start: int) -> bool:
+    """What begins at `start` is part of a public key as JSON, or of ciphertext that says so."""
+    before = data[max(0, start - 800) : start]
+    return _PUBLISHED.search(before) is not None or _SEALED.search(before) is not None
 
 
 def trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:

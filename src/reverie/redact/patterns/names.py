@@ -26,7 +26,7 @@ _SECRET = (
 KEY_WORD = rf"(?:{PASSWORD}|\bpw\b|\bpsk\b|[_-]psk\b|\bpsw\b|_psw\b|[_-]pw\b|(?-i:[A-Za-z]P[Ww]\b)|{_SECRET})"
 KEY_REST = r"[A-Za-z0-9_.\-]{0,24}"
 # In sentences the bare word `pass` is nearly always something else.
-TOLD_HINT = rf"{PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|psk|pat|key|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
+TOLD_HINT = rf"{PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|psk|pat|key(?: base)?|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 TOLD = rf"{TOLD_HINT}|(?:{_KEYED})[ _-]?key"
 # For triggers: a name with a credential word in it, in as few letters as tell one. Many rules look for such names, and
 # each new state of an automaton costs as much as there are words in it.
@@ -71,7 +71,7 @@ _ABOUT = words(
     """
 )
 NOT_SECRET_KEYS = re.compile(
-    r"(?i)(?:jsonwebtoken|public[ _.\-]?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
+    r"(?i)(?:jsonwebtoken|\buser\.signingkey|public[ _.\-]?(?:key[ _.\-]?)?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
     r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
     r"state|query|react|list|item|data|field|tag|label|meta|pub|site|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
     r"[ _.\-]?keys?$"

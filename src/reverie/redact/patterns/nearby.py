@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reverie.redact.entropy import is_hex, is_uuid, word_share, words
+from reverie.redact.patterns.literals import is_for_everyone
 from reverie.redact.patterns.plausible import is_placeholder, is_technical, without_markers
 from reverie.redact.patterns.rule import Rule, Span
 
@@ -70,6 +71,8 @@ def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None
             text = data[start:stop].decode("ascii")
             if _PART_OF.search(data, max(0, start - 24), start) or _MEMBER.match(data, stop):
                 continue
+            if is_for_everyone(data, start):
+                continue
             if without_markers(text) == text.strip("!=") and _is_random_word(text):
                 return start, stop
     return None
@@ -104,6 +107,9 @@ RULES = (
             "Accepted publickey for login: ED25519 SHA256:⟨w43⟩",
             "class OAuth2PasswordBearerWithCookie(OAuth2):",
             "see https://example.org/d/⟨w40⟩ for the password policy",
+            "api_key: ENC[AES256_GCM,data:⟨b24⟩,iv:⟨b43⟩=,tag:⟨b22⟩==,type:str]",
+            "db_password: ENC[PKCS7,⟨b64⟩]",
+            'token_keys {"keys": [{"kty": "RSA", "n": "⟨u43⟩-⟨u43⟩", "e": "AQAB"}]}',
         ),
     ),
 )

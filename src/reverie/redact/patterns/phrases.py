@@ -54,7 +54,13 @@ def _wallets(data: bytes) -> Iterator[Span]:
 def _is_passphrase(text: str) -> bool:
     """Three to ten words, none of them one of a sentence about passphrases."""
     parts = re.split(r"[ -]", text)
-    return len(parts) >= 3 and not is_placeholder(text) and not any(part in _SENTENCE for part in parts)
+    words = sum(part.isalpha() for part in parts)
+    return (
+        words >= 3
+        and len(parts) - words <= 2
+        and not is_placeholder(text)
+        and not any(part in _SENTENCE for part in parts)
+    )
 
 
 def _unwordy(text: str) -> bool:
@@ -81,7 +87,8 @@ def _numbers(data: bytes) -> Iterator[Span]:
             yield match.span()
 
 
-_PHRASE = r"[a-z]{3,12}(?:[ \-][a-z]{3,12}){2,9}"
+_PLAIN = r"(?:[a-z]{3,12}|[0-9]{1,4})"
+_PHRASE = rf"(?:{_PLAIN}[ \-]){{2,9}}{_PLAIN}"
 
 RULES = (
     Rule(
@@ -129,21 +136,33 @@ RULES = (
     ),
     Rule(
         "spoken-passphrase",
-        rf"(?i:passphrase)[^\n\"'`]{{0,60}}?(?:[ ](?:is|was)|[:=])[ ]?\\?[\"'`“]({_PHRASE})\\?[\"'`”]"
-        rf"|(?i:passw(?:or)?d)[A-Za-z_]{{0,12}}[^\n\"'`]{{0,40}}?(?:[ ](?:is|was)|[ ]?=)[ ]?\\?[\"'`“]((?:[a-z]{{3,10}}[ ]){{3,8}}[a-z]{{3,10}})\\?[\"'`”]"
+        rf"(?i:passphrase)(?:\\?[\"'])?[^\n\"'`]{{0,60}}?(?:[ ](?:is|was)|[:=])[ ]?\\?[\"'`“]({_PHRASE})\\?[\"'`”]"
+        rf"|(?:-passphrase|\bssh-keygen[ ][^\n|]{{0,120}}?-N)[ =][\"']({_PHRASE})[\"']"
+        rf"|(?i:passphrase|password)>({_PHRASE})</"
+        rf"|\bpsk[\"']?[ ]?[=:][ ]?[\"']({_PHRASE})[\"']"
+        rf"|(?i:passw(?:or)?d)[A-Za-z_]{{0,12}}[^\n\"'`]{{0,40}}?(?:[ ](?:is|was)|[ ]?=)[ ]?\\?[\"'`“]((?:{_PLAIN}[ ]){{3,8}}{_PLAIN})\\?[\"'`”]"
         rf"|(?i:passphrase)[A-Za-z ]{{0,40}}?(?:[ ]is|[:=])[ ]?((?:[a-z]{{3,12}}[ \-]){{3,8}}[a-z]{{3,12}})[ \t]{{0,3}}\.?\r?(?m:$)",
-        trigger=r"(?i:passphrase|passw(?:or)?d)",
+        trigger=r"(?i:passphrase|passw(?:or)?d)|\bssh-keygen[ ]|\bpsk[\"']?[ ]?[=:]",
         check=_is_passphrase,
         examples=(
             'The passphrase for the backup disk is "harbor river copper jungle"',
             'BORG_PASSPHRASE="phoenix purple silver gravel castle"',
             "master password = 'pickle autumn guitar soccer tiger'",
             "luks passphrase: castle marmalade shadow badger",
+            'passphrase: "harbor river copper 683 jungle"',
+            '{"passphrase": "harbor 17 river copper", "cipher": "aes-256"}',
+            "gpg --batch --passphrase 'harbor river copper jungle' --decrypt dump.gpg",
+            "ssh-keygen -t ed25519 -N 'harbor river 77 copper' -f k",
+            "<passphrase>harbor river copper jungle</passphrase>",
+            'psk="harbor 649 river copper jungle"',
+            'export RESTIC_PASSWORD="harbor 176 river copper jungle"',
         ),
         near_misses=(
             'the passphrase is "your passphrase here"',
             "the passphrase is longer than most people like",
             'password_error = "cannot contain spaces anywhere"',
+            'passphrase: "2024 10 12"',
+            "<passphrase>your passphrase goes here</passphrase>",
         ),
     ),
 )

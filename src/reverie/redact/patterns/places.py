@@ -144,16 +144,24 @@ RULES = (
         r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9a-z]{2,5})?[ \t:>,\-]{0,4}(?:[a-z]{2,16}[ ])?\([A-Za-z0-9_.\-]{2,32}/([^\s/()]{6,64})\)"
         r"|\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9]{2,5})?[ \t>,\-]{1,4}(?:[a-z]{2,16}[ ])?[A-Za-z0-9_.\-]{2,32}/([^\s/()]*[a-z][^\s/()]*[A-Z][^\s/()]*|[^\s/()]*[A-Z][^\s/()]*[a-z][^\s/()]*)(?:[\s,;]|$)"
         r"|\b[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,64}(?:\.[A-Za-z0-9\-]{1,24}){1,4}[ ]?[/|:][ ]?([^\s/|:@()<>]{8,64})(?:[\s,;.)]|$)"
-        r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]{2,12} )?(?i:password|passphrase|api key|token|secret)\b",
-        trigger=r"\([A-Za-z0-9_.\-]+/|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}| (?:is|as) (?:the|my|our|your|his|her|their) (?:[a-z]+ )?(?i:password|passphrase|api key|token|secret)\b",
+        r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[A-Za-z]{2,12} ){0,3}(?i:password|passphrase|(?:api|encryption|signing|access|private|master) key|secret)\b"
+        r"|(?:^|\s)[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?:is|as) (?:the|my|our|your|his|her|their) (?:[A-Za-z]{2,12} ){0,3}(?i:token)(?m:$|[^\w \-]| (?:when|for|to|in|on|if|and|with|at|from|until|while|of|that|which|I|we|you|they|it)\b)",
+        trigger=r"\([A-Za-z0-9_.\-]+/|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}(?::[0-9]+)?[ \t>,\-]+(?:[a-z]+[ ])?[A-Za-z0-9_.\-]+/[^\s/]|@[A-Za-z0-9.\-]+[ ]?[/|:][ ]?[^\s/|:@()<>]{8}| (?:is|as) (?:the|my|our|your|his|her|their) (?:[A-Za-z]+ ){0,3}(?i:password|passphrase|[a-z]+ key|token|secret)\b",
         check=is_told,
-        examples=("10.1.2.3 (master/⟨w7⟩4)", "bob is the user, ⟨w10⟩7 is the password", "bob@example.org / ⟨w10⟩7"),
+        examples=(
+            "10.1.2.3 (master/⟨w7⟩4)",
+            "bob is the user, ⟨w10⟩7 is the password",
+            "bob@example.org / ⟨w10⟩7",
+            "Use ⟨h40⟩ as the license server API key when calling",
+        ),
         near_misses=(
             "10.1.2.3 (linux/amd64)",
             "10.1.2.3 - Mozilla/5.0 Mobile/15E148",
             "10.1.2.3 release/stable",
             "this is the password",
             "authentication is the secret",
+            "use cl100k_base as the token encoder",
+            "take ⟨h40⟩ as the token fix",
         ),
     ),
     Rule(

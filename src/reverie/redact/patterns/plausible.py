@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reverie.redact.entropy import is_hex, is_uuid, is_wordy, looks_random, word_share, words
+from reverie.redact.patterns.names import PASSWORD
 
 _MARKER = re.compile(r"\[REDACTED:[A-Za-z0-9_.-]{1,64}\]")
 
@@ -29,19 +30,19 @@ _PLACEHOLDER_WORDS = words(
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = re.compile(
     r"""^(?:
-        <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@[A-Z_]{3,}@$|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
+        <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@@?[A-Z_]{3,}@@?$|%%[A-Z_]{3,}%%$|(?-i:__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_{0,2}$)|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
         |\([a-z0-9, ]*\)(?:,|->)|\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
         |[#.][a-z][\w-]*(?:pass|pwd|token|secret|key)[\w-]*$|//[a-z*]+\[|[a-z]+\[[a-z-]+=  # an element of a page
         |(?:process\.env|os\.(?:environ|getenv)|getenv|env[.\[(:]|ENV\b|System\.|config[.\[(]|cfg\.|settings\.|secrets?\.|
            var\.|local\.|data\.|module\.|self\.|this\.|args?\.|opts?\.|options\.|params?\.|props\.|state\.|ctx\.|req(?:uest)?\.|
-           resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|ssm:|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
+           resp(?:onse)?\.|res\.|user\.|input\.|vault[:.]|(?:aws-?)?ssm:|secret(?:smanager|ref):|key-?vault:|\{cipher\}|arn:|op://|file:|projects/|keyring|await\b|new\b|async\b|lambda\b|
            func(?:tion)?\b|return\b|import\b|const\b|typeof\b|ENC\[|sops|kms:|sha(?:1|224|256|384|512)[:-]|md5:)
     )""",
     re.X | re.I,
 )
 _FILLER = re.compile(
-    r"(.)\1{4,}|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
-    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)",
+    r"(?-i:(.)\1{4,})|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
+    r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)|\\[sSdw](?:[*+{]|\\)",
     re.I,
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -58,9 +59,9 @@ _TERM = re.compile(
         |\d{1,4}(?:st|nd|rd|th|x|k|m|g|s|ms|kb|mb|gb|px|am|pm|h|d)
         |\d[a-z]{1,3}|[a-z]+/[a-z0-9]+|[a-z]+\d?(?:/[a-z]+\d?)+
         |\d{4}-\d\d-\d\d[t_]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?  # a moment
-        |[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}              # a mail address
+        |[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.(?-i:[a-z]{2,24}|[A-Z]{2,24})              # a mail address
         |(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?               # an address on a network
-        |[\w-]+\.(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
+        |(?:[\w-]+\.){1,5}(?:py|js|ts|go|rs|rb|java|php|md|txt|json|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|html?|css|sh|sql|xml|com|org|net|io|dev)
     )$""",
     re.X | re.I,
 )
@@ -78,7 +79,15 @@ _MEMBER_WORD = re.compile(r"(?i)pass|secret|token|cred|config|setting|auth|key\b
 # `your-token-here` in one of its spellings.
 _YOURS = re.compile(
     r"(?i)your[_-]?[a-z_-]{0,30}(?:token|key|secret|pass|here)|(?:token|key|secret|value)[_-]?(?:goes[_-]?)?here|"
-    r"replace[_-]?(?:me|this|with)|paste[_-]?(?:me|your|here)"
+    r"replace[_-]?(?:me|this|with)|paste[_-]?(?:me|your|here)|"
+    r"(?:insert|enter|put|add|paste|fill[_-]in)[_-](?:[a-z]{1,16}[_-]){0,6}here"
+)
+# A reference to where a secret is kept: `keyvault://team/db-password`.
+_KEPT = re.compile(r"[a-z][a-z0-9+.-]{1,20}:///?[a-z0-9_.-]+(?:[/#?:=&]+[\w.-]+)*/?$", re.I)
+# The word for a password as a form shows it, in one language or another.
+_LABEL = re.compile(
+    rf"(?i)(?:[^\W\d_]+[ '’]){{0,4}}?(?:{PASSWORD}|palavra-passe|palabra clave|adgangskode|passord|heslo|jelszó|şifre|"
+    r"mật khẩu|kata sandi|лозинка|κωδικός|סיסמה|पासवर्ड|รหัสผ่าน|كلمة المرور)(?:[ '’][^\W\d_]+){0,4}[ ]?[:*?.…]{0,3}$"
 )
 # Certificates and public keys in base64.
 _PUBLIC = ("LS0tLS1CRUdJTiBDRVJU", "LS0tLS1CRUdJTiBQVUJM", "MIIBIjANBgkqhkiG9w0BAQEFAAOC")
@@ -93,16 +102,24 @@ def without_markers(text: str) -> str:
 
 def is_placeholder(text: str) -> bool:
     """A reference to a secret, a blank to be filled in, a word that says what belongs there, or meant for everyone."""
-    if text.startswith(_PUBLIC):
+    if text.startswith((*_PUBLIC, "@Microsoft.")):
         return True
     if _REFERENCE.match(text) or _FILLER.search(text):
         return not is_scramble(text)
-    if _YOURS.search(text):
+    if _YOURS.search(text) or _is_kept(text) or _LABEL.match(text):
         return True
     if "{" in text or "%" in text:
         text = _SLOT.sub("", text)
     words = [word.lower() for word in _WORDS.findall(text)]
     return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 3) for word in words)
+
+
+def _is_kept(text: str) -> bool:
+    """An address with a scheme, nobody's login in it and nothing random: the secret is there, not here."""
+    if "://" not in text or not _KEPT.match(text):
+        return False
+    pieces = re.split(r"[/#?:=&]+", text)[1:]
+    return not any(is_random_value(piece) and not is_uuid(piece) for piece in pieces)
 
 
 def is_blank(text: str) -> bool:
@@ -115,7 +132,14 @@ def is_blank(text: str) -> bool:
 
 def is_scramble(text: str) -> bool:
     """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
-    if " " in text or "(?" in text or "[A-Z" in text or "[a-z" in text or "a-zA-Z" in text or "\\d" in text:
+    if (
+        " " in text
+        or "(?" in text
+        or "[A-Z" in text
+        or "[a-z" in text
+        or "a-zA-Z" in text
+        or re.search(r"\\[dsSw]", text)
+    ):
         return False
     if len(text) >= 40 and text.isalnum():
         return looks_random(text) and len(set(text)) >= 12

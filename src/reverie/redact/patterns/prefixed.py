@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reverie.redact.entropy import is_wordy, looks_random, word_share, words
+from reverie.redact.patterns.literals import is_for_everyone
 from reverie.redact.patterns.plausible import is_placeholder
 from reverie.redact.patterns.rule import LEFT, Rule, Span
 
@@ -44,7 +45,7 @@ def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Spa
         return None  # A mangled name.
     if data[max(0, start - 3) : start] in (b"pk_", b"pk-", b"ub_"):
         return None
-    return (start, end) if _prefixed(text) else None
+    return (start, end) if _prefixed(text) and not is_for_everyone(data, start) else None
 
 
 def _prefixed(text: str) -> bool:
@@ -85,6 +86,7 @@ RULES = (
             "my-service-accountnameforproduction1",
             "req_⟨w24⟩",
             "main-⟨h20⟩.js",
+            '{"kty":"EC","crv":"P-256","x":"a⟨w9⟩-⟨w30⟩","y":"W⟨w9⟩_⟨w30⟩","use":"sig"}',
         ),
     ),
 )

@@ -192,7 +192,7 @@ RULES = (
     ),
     Rule(
         "configured-secret",
-        r"\b(?:git|npm|yarn|pnpm|composer|poetry|pip|conda|gcloud|aws|pulumi|doctl|flyctl|firebase)[ ](?:functions:)?config(?:ure)?(?::set)?(?:[ ](?:set|add))?(?:[ ]--?[a-z\-]{1,20}){0,3}[ ][A-Za-z0-9_.\-/:@]{2,120}[ =][\"']?([^\s\"'\-$<][^\s\"']{7,512})",
+        r"\b(?:git|npm|yarn|pnpm|composer|poetry|pip|conda|gcloud|aws|pulumi|doctl|flyctl|firebase)[ ](?:functions:)?config(?:ure)?(?::set)?(?:[ ](?:set|add))?(?:[ ]--?[a-z\-]{1,20}){0,3}[ ][A-Za-z0-9_./:@][A-Za-z0-9_.\-/:@]{1,119}[ =][\"']?([^\s\"'\-$<][^\s\"']{7,512})",
         trigger=r"[ ](?:functions:)?config(?:ure)?(?::set)?[ ]",
         refine=_configured,
         generic=True,

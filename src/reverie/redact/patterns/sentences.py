@@ -20,7 +20,7 @@ from reverie.redact.patterns.plausible import (
     without_markers,
 )
 from reverie.redact.patterns.rule import Rule, Span
-from reverie.redact.patterns.values import cut, is_beginning
+from reverie.redact.patterns.values import cut, is_beginning, is_masked
 
 _VALUE = re.compile(rb"[^\s\"'`,;<>]{6,256}")
 
@@ -56,12 +56,15 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
         return None  # A branch and its commit.
     words = data[match_start:start].decode("utf-8", "replace")
     quoted = words[-1:] in ("'", '"', "`")
+    whole = end
     start, end = cut(data, start, end, quoted=False)
+    if is_masked(data, start, end, whole):
+        return None
     value = data[start:end].decode("utf-8", "replace")
     if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`"):
         return None
-    if re.search(r"[a-z_]=[\w.]+\)", value):
-        return None  # The rest of a call: `(token, max_size=3).map(`.
+    if re.search(r"[a-z_]=[\w.]+\)", value) or (not copula and _FIELD.match(value)):
+        return None  # The rest of a call: `(token, max_size=3).map(`; the next pair of a log; a line of a file.
     if _is_fingerprint(data, match_start, words, value) or is_beginning(value or "("):
         return None
     bare = words.rstrip("\"'`*(")
@@ -108,13 +111,21 @@ def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bo
     """What tells a public key apart, not a key."""
     if "fingerprint" in words.lower() or re.fullmatch(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}", value):
         return True
-    before = data[max(0, match_start - 12) : match_start + 8].lower()
-    return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and (b"gpg" in before or b"pgp" in before)
+    if re.fullmatch(r"0x[0-9a-fA-F]{40}", value) and re.search(r"(?i)address|contract|\btoken\b", words):
+        return True  # Where a token lives on a chain; keys have more digits.
+    before = data[max(0, match_start - 16) : match_start + len(words.encode())]
+    return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and _OF_A_KEY.search(before) is not None
 
 
-_NEWLY = (
-    r"now|new (?:one|value|key|token|secret|password)|the value|replaced (?:by|with)|rotated to|changed to|reset to"
+_OF_A_KEY = re.compile(
+    rb"(?i)gpg|pgp|\b(?:rsa|dsa|ecdsa|eddsa|ed25519|elgamal|using|imported|trusted|primary|unknown|signing) key|sub-?key|\bkey[ -]?ids?\b"
 )
+# `ip=10.0.0.1`, `method=get`, `main.py:445`.
+_FIELD = re.compile(
+    r"(?:ip|user|host|port|method|status|code|path|src|dst|from|to|id|uid|pid|rhost|tty)=|--[a-z][a-z-]*=|[\w./-]+\.[a-z]{1,5}:\d+(?::\d+)?$"
+)
+
+_NEWLY = r"now|new (?:one|value|key|token|secret|password)|the value|value|it is|it's|type|enter|replaced (?:by|with)|rotated to|changed to|reset to"
 
 RULES = (
     Rule(
@@ -150,6 +161,7 @@ RULES = (
             "public key: ⟨b43⟩",
             "Host key fingerprint is ⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩:⟨h2⟩",
             "gpg key ⟨H40⟩ imported",
+            "USDC token address: 0x⟨h40⟩",
         ),
     ),
     Rule(
@@ -159,13 +171,25 @@ RULES = (
         extent=_extent,
         refine=_shown,
         generic=True,
-        examples=("password hunter2x9", "use the token ⟨w40⟩ to log in", "login with password `⟨w10⟩7`"),
+        examples=(
+            "password hunter2x9",
+            "use the token ⟨w40⟩ to log in",
+            "login with password `⟨w10⟩7`",
+            "use Rails secret key base ⟨h64⟩",
+        ),
         near_misses=(
             "password authentication failed for user",
             "a password manager",
             "token v2.0 was released",
             "password OAuth2",
             "Merge pull request #12 from acme/feature/login (⟨h40⟩)",
+            "gpg: Signature made 2031-05-22 using RSA key ⟨H16⟩",
+            "gpg:                using EDDSA key ⟨H40⟩",
+            "signed with key ID ⟨H16⟩",
+            "Unable to locate credentials (api.php:634)",
+            "login ok user=ann58 method=password ip=10.152.132.153",
+            "tool login --tool-token=arn:aws:secretsmanager:eu-west-1:⟨d12⟩:secret:catalog",
+            "password authentication is off on build3.catalog.io",
         ),
     ),
     Rule(
@@ -179,11 +203,16 @@ RULES = (
             "- Weather API key rotated 2031-01-02, now `⟨h32⟩`",
             "The API key for billing was rotated on Monday; the new value is ⟨h32⟩",
             "root password changed after the audit, new one: Walnut47.Tundra2",
+            'For OPS-12 I generated an encryption key, it is "⟨h40⟩"',
+            "found the webhook secret hard-coded in client.go, value ⟨h40⟩",
+            "When it prompts for the database password, type Maple!Horse8x and press enter.",
         ),
         near_misses=(
             "the token fix is out, commit now ⟨h40⟩",
             "the password page is now v2.14.3-rc1",
             "key rotated, request id now ⟨h32⟩",
+            "the password page is old, it is python3-flask",
+            "enter the key, value type int64 or float32",
         ),
     ),
 )

@@ -43,14 +43,22 @@ RULES = (
         r"|(?m:^|[ \t])[^\s:]{0,100}[ ]?:[ ]?(?:PSK|XAUTH|EAP|NTLM|RSA|ECDSA|PKCS8|P12)[ ](?:[^\s\"]{1,80}[ ])?\\?\"([^\"\n\\]{5,128})\\?\""
         r"|\bBUNDLE_[A-Z0-9_]{2,80}__[A-Z0-9]{2,20}[\"']?[ ]{0,2}[:=][ ]{0,2}[\"']?([^\s\"':]{1,64}:[^\s\"':/$]{6,128})"
         r"|\bCURLOPT_(?:PROXY)?USERPWD[ ]?,[ ]?[\"'][^\"':\n]{0,64}:([^\"'\n]{4,128})[\"']"
+        r"|\brabbitmqctl[ ][^\n|]{0,60}?(?:add_user|change_password|authenticate_user)[ ][\"']?[^\s\"']{1,64}[\"']?[ ][\"']?([^\s\"'$\-][^\s\"']{4,128})"
+        r"|--(?:src-|dest-)?creds[ =][\"']?[^\s\"':]{1,64}:[\"']?([^\s\"'$]{5,256})"
+        r"|\bcreateUser[ ](?:-e[ ][^\s]{1,64}[ ])?[^\s]{1,64}[ ](?:MD5|SHA(?:-?[0-9]{3})?)[ ][\"']?([^\s\"']{8,128})"
+        r"|\bcloudflared(?:\.exe)?[ ]service install[ ][\"']?([A-Za-z0-9_=+/\-]{40,1000})"
         rf"|(?i:\b(?:vault_|approle_)?secret[_-]?id)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?({UUID})\b",
-        trigger=r"(?i:/user:)|\bvault[ ](?:operator|unseal|login)[ ]|<\((?:echo|printf)[ ]|<<<[ ]?[\"']?[^\s\"'$]{5}|\bopenssl[ ][^\n]*[ ]-[kK][ ]|\|[ ]?(?:base64|(?:sudo )?(?:passwd|kinit))|\bsend(?:line)?(?:[ ]--)?[ (]{1,2}[\"'{]|:[ ]?(?:PSK|XAUTH|EAP|NTLM|RSA|ECDSA|PKCS8|P12)[ ]|\bBUNDLE_[A-Z0-9_]+__|USERPWD[ ]?,|(?i:secret[_-]?id)[\"']?[ \t]*[:=][ \t]*[\"']?[0-9a-fA-F]{8}-",
+        trigger=r"(?i:/user:)|\bvault[ ](?:operator|unseal|login)[ ]|<\((?:echo|printf)[ ]|<<<[ ]?[\"']?[^\s\"'$]{5}|\bopenssl[ ][^\n]*[ ]-[kK][ ]|\|[ ]?(?:base64|(?:sudo )?(?:passwd|kinit))|\bsend(?:line)?(?:[ ]--)?[ (]{1,2}[\"'{]|:[ ]?(?:PSK|XAUTH|EAP|NTLM|RSA|ECDSA|PKCS8|P12)[ ]|\bBUNDLE_[A-Z0-9_]+__|USERPWD[ ]?,|\brabbitmqctl[ ]|--(?:src-|dest-)?creds[ =]|\bcreateUser[ ]|\bservice install[ ][\"']?[A-Za-z0-9_=+/\-]{20}|(?i:secret[_-]?id)[\"']?[ \t]*[:=][ \t]*[\"']?[0-9a-fA-F]{8}-",
         check=_is_secret,
         examples=(
             r"net use Z: \\fs01\share /user:CORP\ci ⟨w14⟩7",
             "vault operator unseal ⟨b44⟩",
             "wg set wg0 private-key <(echo ⟨b43⟩=)",
             'kinit bob <<< "Zebra.Maple77"',
+            "rabbitmqctl add_user bob 'Maple!Horse8x'",
+            "skopeo copy --src-creds bob:'Maple!Horse8x' docker://host/a dir:/tmp/a",
+            'createUser bob SHA "Maple!Horse8x" AES',
+            "cloudflared service install eyJhIjoi⟨w120⟩",
             "openssl enc -aes-256-cbc -k Zebra.Maple77 -in x",
             'echo -n "bob:Zebra.Maple77" | base64',
             "echo 'Zebra.Maple77' | passwd --stdin bob",
@@ -68,6 +76,10 @@ RULES = (
             "wg set wg0 private-key <(echo $KEY)",
             "<UserSecretsId>⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩</UserSecretsId>",
             'send "show version\\r"',
+            "rabbitmqctl add_user bob $PASSWORD",
+            "skopeo inspect --creds $USER:$PASSWORD docker://host/a",
+            "cloudflared service install --help",
+            "createUser bob in the admin console",
         ),
     ),
     Rule(

@@ -42,6 +42,15 @@ def cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
     return start, start + len(kept)
 
 
+# What a masked value shows of itself: `sk-live-...`, `sk-live-****`.
+_MASK = re.compile(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|[-_]\*{3,}|.\*{4,}")
+
+
+def is_masked(data: bytes, start: int, end: int, whole: int) -> bool:
+    """Whether what was cut off between `end` and `whole` hides the rest of the value."""
+    return start < end < whole and _MASK.match(data, end - 1, whole) is not None
+
+
 def judge_named(value: str, strength: str) -> bool:
     """Whether `value` is plausible as a literal given to a name of this strength."""
     return judge(value, strength, quoted=True, assigned=True) and not is_code(value)
@@ -88,10 +97,19 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     if has_digit and has_letter:
         if quoted and len(value) >= (16 if assigned else 20) and value.isalnum() and (assigned or _changes(value) >= 4):
             return True
-        if quoted and assigned and len(value) >= 10 and any(c in "!@#$%^&*+=~?" for c in value):
+        symbols = len({c for c in value if c in "!@#$%^&*+=~?"})
+        if quoted and assigned and len(value) >= 10 and symbols:
+            return True
+        if assigned and len(value) >= 10 and "(" not in value and (symbols >= 2 or _has_all_kinds(value)):
             return True
         return share <= (0.75 if quoted and assigned else 0.45) and len(value) >= (8 if quoted or assigned else 12)
     return quoted and assigned and len(value) >= 12 and share <= 0.6
+
+
+def _has_all_kinds(value: str) -> bool:
+    """Both letter cases, a digit, and a symbol that no expression has in the middle."""
+    symbols = any(c in "!@#$%^~?" for c in value)
+    return symbols and len(value) >= 12 and any(map(str.islower, value)) and any(map(str.isupper, value))
 
 
 def _changes(value: str) -> int:
