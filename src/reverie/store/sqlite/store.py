@@ -85,8 +85,13 @@ class SqliteStore:
         return db
 
     def _prepare(self, db: apsw.Connection) -> None:
-        application = db.execute("PRAGMA application_id").get
-        tables = db.execute("SELECT count(*) FROM sqlite_schema").get
+        db.execute("BEGIN")  # one look: another process may be making the tables
+        try:
+            application = db.execute("PRAGMA application_id").get
+            tables = db.execute("SELECT count(*) FROM sqlite_schema").get
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
         if application != APPLICATION_ID and tables:
             raise StoreCorrupt(f"{self.path} is a database of another program.")
         if self.durable and _journal_mode(db) != "wal":
