@@ -11,7 +11,6 @@ ANALYZE comes with it: for its planner the server keeps samples of what columns 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import psycopg
 from psycopg import errors
@@ -57,14 +56,13 @@ class Scrubber:
     def _vacuum(self, tables: set[str]) -> set[str]:
         """Clear tables up; those that somebody held locked, an earlier VACUUM perhaps, are left for the next time."""
         skipped: set[str] = set()
+        told: list[str | None] = []
         try:
             with connect(self._url) as connection:
+                connection.add_notice_handler(lambda notice: told.append(notice.sqlstate))
                 for table in sorted(tables):
-                    told: list[str | None] = []
-                    hear = _hearing(told)
-                    connection.add_notice_handler(hear)
+                    told.clear()
                     connection.execute(f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE) reverie.{table}".encode())
-                    connection.remove_notice_handler(hear)
                     if errors.LockNotAvailable.sqlstate in told:
                         skipped.add(table)
         except psycopg.Error:
@@ -78,7 +76,3 @@ class Scrubber:
             thread = self._thread
         if thread is not None:
             thread.join(60)
-
-
-def _hearing(told: list[str | None]) -> Callable[[errors.Diagnostic], None]:
-    return lambda notice: told.append(notice.sqlstate)

@@ -10,9 +10,9 @@ import apsw
 import orjson
 
 from reverie.store.rows import positions_of
+from reverie.store.sqlite.batch import insert_many
 from reverie.store.sqlite.faults import MOVED
 from reverie.store.sqlite.read import QUERIES
-from reverie.store.sqlite.write import insert_many
 from reverie.store.transfer import BOOLEANS, ENTRY, EVENT, TABLES, Row, Table, TenantRow
 
 _RANGED = frozenset({"event", "entry", "absence", "recall"})

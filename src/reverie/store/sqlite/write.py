@@ -1,15 +1,12 @@
 """Write transactions, many to a commit.
 
-A Batch is one SQLite transaction that runs the bodies of many waiting callers. New rows are collected and inserted
-together; a body that only adds rows needs no savepoint, because undoing it is forgetting what it collected. A body
-that changes stored rows gets a savepoint before the first change. Anything that must see stored rows flushes first.
+Each is one caller's part of a Batch. A body that changes stored rows gets a savepoint before the first change. Anything
+that must see stored rows flushes first.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -17,144 +14,16 @@ import msgspec
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data, genesis
+from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Head
 from reverie.store.change import change as decide
 from reverie.store.index import IndexCache
-from reverie.store.rows import encode, positions_of, to_document, to_entry, to_row
+from reverie.store.rows import encode, to_document, to_entry, to_row
+from reverie.store.sqlite.batch import Batch
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
 from reverie.store.words import pack
 
 Vector = tuple[str, bytes]
-
-
-class _Tenant:
-    """A tenant's head while a batch runs."""
-
-    __slots__ = (
-        "bytes",
-        "entries",
-        "epoch",
-        "first",
-        "hash",
-        "log_key",
-        "n",
-        "position",
-        "rules_seq",
-        "seq",
-        "written",
-    )
-
-    def __init__(self, row: Sequence[Any]) -> None:
-        self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
-        self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
-        self.first = positions_of(self.n)[0]
-        self.position = self.first if row[8] is None else row[8]
-        self.written = self.state()
-
-    def state(self) -> Head:
-        return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
-
-    def back_to(self, head: Head) -> None:
-        self.seq, self.epoch, self.hash = head.seq, head.epoch, head.hash
-        self.entries, self.bytes, self.rules_seq = head.entries, head.bytes, head.rules_seq
-
-
-class Batch:
-    """One SQLite transaction and what waits to be inserted into it."""
-
-    def __init__(self, db: apsw.Connection, now: int, models: Mapping[str, int]) -> None:
-        self.db = db
-        self.now = now
-        self.tenants: dict[str, _Tenant] = {}
-        self.models = dict(models)
-        """Numbers of embedding models; those it was given are committed."""
-        self.rows: dict[str, list[tuple[Any, ...]]] = {}
-        self.new_ids: set[tuple[int, str, str]] = set()
-        self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
-        self.scrub = False
-        """Whether text was destroyed, so that the write-ahead log has to be emptied."""
-        self.lost: BaseException | None = None
-        """Set when waiting rows could not be inserted: whose they were is unknown, so the whole batch is off."""
-
-    def tenant(self, name: str) -> _Tenant | None:
-        held = self.tenants.get(name)
-        if held is None:
-            row = self.db.execute(QUERIES["tenant_to_write"], (name,)).fetchone()
-            if row is None:
-                return None
-            held = self.tenants[name] = _Tenant(row)
-        return held
-
-    def make_tenant(self, name: str) -> _Tenant:
-        bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
-        self.db.execute(QUERIES["add_tenant"], bound)
-        made = self.tenant(name)
-        assert made is not None
-        return made
-
-    def add(self, query: str, row: tuple[Any, ...]) -> None:
-        self.rows.setdefault(query, []).append(row)
-
-    def flush(self) -> None:
-        try:
-            self._flush()
-        except BaseException as fault:
-            self.lost = fault
-            raise
-
-    def _flush(self) -> None:
-        for sql, rows in self.rows.items():
-            if rows:
-                insert_many(self.db, sql, rows)
-                rows.clear()
-        for held in self.tenants.values():
-            head = held.state()
-            if held.written != head:
-                bound = (
-                    head.seq,
-                    head.epoch,
-                    bytes.fromhex(head.hash),
-                    head.entries,
-                    head.bytes,
-                    head.rules_seq,
-                )
-                self.db.execute(QUERIES["set_head"], (*bound, held.n))
-                held.written = head
-
-    def model(self, name: str) -> int:
-        number: Any = self.models.get(name)
-        if number is None:
-            number = self.db.execute(QUERIES["model"], (name,)).get
-            if number is None:
-                number = self.db.execute(QUERIES["add_model"], (name,)).get
-            self.models[name] = number
-        return int(number)
-
-
-def insert_many(db: apsw.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows, many to a statement.
-
-    The interpreter's lock is let go and fought for again at every step of a statement; with one row to a step, 64
-    waiting threads made the writer half as fast.
-    """
-    if len(rows) == 1:
-        db.execute(sql, rows[0])
-        return
-    at = 0
-    for size in _CHUNKS:
-        while len(rows) - at >= size:
-            db.execute(_chunked(sql, size), [value for row in rows[at : at + size] for value in row])
-            at += size
-
-
-_CHUNKS = (256, 64, 16, 4, 1)
-
-
-@lru_cache(maxsize=1024)
-def _chunked(sql: str, size: int) -> str:
-    head, values = sql.rsplit("VALUES", 1)
-    return head + "VALUES" + ",".join([values] * size)
 
 
 class SqliteWriteTx(SqliteReadTx):

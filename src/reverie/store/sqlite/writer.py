@@ -18,10 +18,11 @@ import apsw
 from reverie.core.entry import Scope
 from reverie.core.errors import StoreUnavailable
 from reverie.core.ports import Clock
+from reverie.store.sqlite.batch import Batch
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES
 from reverie.store.sqlite.wipe import RawFile
-from reverie.store.sqlite.write import Batch, SqliteWriteTx
+from reverie.store.sqlite.write import SqliteWriteTx
 
 MOST_IN_A_BATCH = 256
 BUSY_MS = 10_000
