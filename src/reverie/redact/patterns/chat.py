@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from reverie.redact.entropy import looks_random
-from reverie.redact.patterns.plausible import is_placeholder
-from reverie.redact.patterns.rule import UUID, Rule, token
+from reverie.redact.patterns.plausible import is_joined, is_placeholder
+from reverie.redact.patterns.rule import UUID, Rule, Span, token
 
 
 def _telegram(text: str) -> bool:
     return looks_random(text.split(":", 1)[1])
+
+
+def _mailgun(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+    """`key-` and a digest by itself; `order-key-` and a digest is somebody's name for something."""
+    return None if data[start : start + 4] == b"key-" and is_joined(data, start) else (start, end)
 
 
 RULES = (
@@ -73,8 +78,9 @@ RULES = (
         "mailgun-key",
         token(r"(?:key|pubkey)-[a-f0-9]{32}\b|[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}\b"),
         trigger=r"key-[a-f0-9]{8}|[a-f0-9]{8}-[a-f0-9]{8}-[a-f0-9]{8}\b",
+        refine=_mailgun,
         examples=("key-⟨h32⟩", "⟨h32⟩-⟨h8⟩-⟨h8⟩"),
-        near_misses=("key-value", "⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩"),
+        near_misses=("key-value", "⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩", "order-key-⟨h32⟩"),
     ),
     Rule("mailchimp-key", token(r"[a-f0-9]{32}-us[0-9]{1,2}\b"), trigger=r"[a-f0-9]-us[0-9]", examples=("⟨h32⟩-us14",)),
     Rule("mandrill-key", token(r"md-[A-Za-z0-9_\-]{22}\b"), check=looks_random, examples=("md-⟨w22⟩",)),

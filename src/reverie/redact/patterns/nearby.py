@@ -6,7 +6,7 @@ import re
 
 from reverie.redact.entropy import is_hex, is_uuid, word_share, words
 from reverie.redact.patterns.literals import is_for_everyone
-from reverie.redact.patterns.plausible import is_placeholder, is_technical, without_markers
+from reverie.redact.patterns.plausible import is_named_id, is_placeholder, is_technical, without_markers
 from reverie.redact.patterns.rule import Rule, Span
 
 _AFTER, _BEFORE = 90, 60
@@ -38,6 +38,7 @@ def _is_random_word(text: str) -> bool:
         or text.startswith("AAAA")
         or is_uuid(text)
         or is_hex(text)
+        or is_named_id(text)
         or is_placeholder(text)
         or is_technical(text)
     ):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 
 from reverie.redact.entropy import looks_random, luhn, mod97
+from reverie.redact.patterns.plausible import is_joined, is_named_id
 from reverie.redact.patterns.rule import LEFT, UUID, Rule, Span, token
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -59,9 +60,11 @@ def _iban(text: str) -> bool:
 
 
 def _bare_mode(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    """`live_` by itself, not the middle of a publishable key."""
-    is_public = data[max(0, start - 3) : start] == b"pk_"
-    return (start, end) if not is_public and looks_random(data[start:end].decode("ascii", "replace")) else None
+    """`live_` by itself, not the middle of a publishable key or of a name that ends in a digest."""
+    text = data[start:end].decode("ascii", "replace")
+    if data[max(0, start - 3) : start] == b"pk_" or not looks_random(text):
+        return None
+    return None if is_joined(data, start) and is_named_id(text) else (start, end)
 
 
 RULES = (

@@ -214,6 +214,32 @@ def is_term(text: str) -> bool:
     return is_technical(text) or bool(_NUMBERED.match(text)) or bool(_SITE.match(text))
 
 
+_NAMED_ID = re.compile(
+    r"((?:[A-Za-z]{1,20}[0-9]{0,4}[-_.]){1,8})"
+    r"(?:([0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})|[0-9a-f]{8,128}|[0-9A-F]{8,128})"
+)
+_SAMPLE_NAMES = frozenset({"acme", "contoso", "globex", "initech", "umbrella", "hooli"})
+
+
+def is_named_id(text: str) -> bool:
+    """Words joined by `-`, `_` or `.` in front of a UUID or a hex digest: `order-key-<uuid>`.
+
+    Such a name identifies something, whatever its words are. It is a secret only where its place says so (the value of
+    `api_key=`) or where a provider has published its prefix. In front of a digest the words must be words or
+    abbreviations: `qxwv-secret-<hex>` is how services nobody has heard of write their keys.
+    """
+    found = _NAMED_ID.fullmatch(text)
+    if found is None or found.group(2):
+        return found is not None
+    names = re.split(r"[0-9]*[-_.]", found.group(1))[:-1]
+    return all(len(n) <= 3 or n.isupper() or n.lower() in _SAMPLE_NAMES or is_wordy(n) for n in names)
+
+
+def is_joined(data: bytes, start: int) -> bool:
+    """Whether the name at `start` goes on from a word in front of it: `order-` before `key-<hex>`."""
+    return start > 1 and data[start - 1] in b"-_." and data[start - 2 : start - 1].isalnum()
+
+
 def is_random_value(text: str) -> bool:
     """Machine-made: hex, a UUID, or a mix of kinds without words."""
     if is_uuid(text):

@@ -6,7 +6,7 @@ import re
 
 from reverie.redact.entropy import is_wordy, looks_random, word_share, words
 from reverie.redact.patterns.literals import is_for_everyone
-from reverie.redact.patterns.plausible import is_placeholder
+from reverie.redact.patterns.plausible import is_named_id, is_placeholder
 from reverie.redact.patterns.rule import LEFT, Rule, Span
 
 _TRACKING = re.compile(
@@ -50,7 +50,10 @@ def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Spa
 
 def _prefixed(text: str) -> bool:
     """`xyz_live_` and a long random tail. Identifiers look much the same, so without a word such as `live` or `key` in
-    front the tail must be long and use both letter cases and digits."""
+    front the tail must be long and use both letter cases and digits. Words and a UUID or digest are a name.
+    """
+    if is_named_id(text):
+        return False
     parts = re.split(r"[_-]", text)
     front = 1
     while front < len(parts) - 1 and (parts[front].lower() in _KEYISH or is_wordy(parts[front])):
@@ -78,7 +81,7 @@ RULES = (
         refine=_prefixed_token,
         generic=True,
         apart=True,
-        examples=("xyz_live_⟨w32⟩", "acme-key-⟨h32⟩", "acmecorp_⟨w40⟩", "zz_test_⟨w24⟩"),
+        examples=("xyz_live_⟨w32⟩", "acme-key-⟨w32⟩", "acmecorp_⟨w40⟩", "zz_test_⟨w24⟩"),
         near_misses=(
             "chatcmpl-⟨w29⟩",
             "resp_⟨h48⟩",
@@ -86,6 +89,10 @@ RULES = (
             "my-service-accountnameforproduction1",
             "req_⟨w24⟩",
             "main-⟨h20⟩.js",
+            "order-key-⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",
+            "secret-santa-⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",
+            "ACME-SKU-BLUE-⟨h32⟩",
+            "session-token-⟨h40⟩",
             '{"kty":"EC","crv":"P-256","x":"a⟨w9⟩-⟨w30⟩","y":"W⟨w9⟩_⟨w30⟩","use":"sig"}',
         ),
     ),

@@ -12,6 +12,7 @@ from reverie.redact.patterns.names import NOT_SECRET_KEYS, PASSWORD, TOLD, TOLD_
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
+    is_named_id,
     is_password_like,
     is_placeholder,
     is_random_value,
@@ -65,6 +66,8 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
         return None
     if re.search(r"[a-z_]=[\w.]+\)", value) or (not copula and _FIELD.match(value)):
         return None  # The rest of a call: `(token, max_size=3).map(`; the next pair of a log; a line of a file.
+    if not copula and is_named_id(value):
+        return None  # `the key order-key-<uuid>` names something; `the key is ...` tells a value.
     if _is_fingerprint(data, match_start, words, value) or is_beginning(value or "("):
         return None
     bare = words.rstrip("\"'`*(")
@@ -101,7 +104,7 @@ def _later(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     value = data[start:end].decode("utf-8", "replace")
     if not re.match(r"[_/+-]?(?:[A-Za-z][^0-9]*[0-9]|[0-9]+[A-Za-z-])", value) or _OTHER.search(words):
         return None
-    if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`") or not is_told_value(value):
+    if without_markers(value) != value.strip(" \t.,;:!?)]}>\"'`") or not is_told_value(value) or is_named_id(value):
         return None
     chosen = re.match(rf"(?i)(?:{PASSWORD}|pw)\b", words) and is_password_like(value)
     return (start, end) if chosen or (is_random_value(value) and len(value) >= 16) else None

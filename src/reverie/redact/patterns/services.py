@@ -30,6 +30,7 @@ RULES = (
         trigger=r"00D[A-Za-z0-9]{12,15}!",
         examples=("00D⟨w12⟩!AQ⟨w90⟩",),
     ),
+    Rule("inngest-key", token(r"signkey-(?:prod|test|branch|env)-[a-f0-9]{32,64}\b"), examples=("signkey-prod-⟨h64⟩",)),
     Rule("wakatime-key", token(rf"waka_{UUID}"), examples=("waka_⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",)),
     Rule("defined-key", token(r"dnkey-[A-Z0-9]{26}-[A-Z0-9]{52}\b"), examples=("dnkey-⟨A26⟩-⟨A52⟩",)),
     Rule("stackhawk-key", token(r"hawk\.[A-Za-z0-9_\-]{20}\.[A-Za-z0-9_\-]{20}\b"), examples=("hawk.⟨w20⟩.⟨w20⟩",)),
