@@ -160,17 +160,18 @@ def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -
     from reverie.doors import akashik, mcp, openwop, rest
     from reverie.serve.application import make_application
 
-    doors = [rest.door(), openwop.door(settings), akashik.door(settings), *mcp.doors()]
+    doors = [rest.door(), openwop.door(settings), akashik.door(settings), mcp.door(), akashik.mcp_door()]
     return make_application(settings, host, doors=doors, version=__version__, traces=traces)
 
 
 def serve_tools(host: Host, actor: Actor, *, akashik: bool) -> None:
     """Serve MCP tools over standard input and output, until the other side leaves."""
     from reverie import __version__
+    from reverie.doors.akashik import mcp_tools
+    from reverie.doors.mcp import memory_tools
     from reverie.doors.mcp.stdio import serve
-    from reverie.doors.mcp.toolset import akashik_tools, memory_tools
 
-    serve(host, actor, akashik_tools() if akashik else memory_tools(), version=__version__)
+    serve(host, actor, mcp_tools() if akashik else memory_tools(), version=__version__)
 
 
 def run_proxy(

@@ -16,8 +16,8 @@ from tests.stores import open_store
 import reverie
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock
+from reverie.core.run import COMPACT, DISTILL
 from reverie.host import Host, Parts
-from reverie.host.passes import COMPACT, DISTILL
 from reverie.models.tokens import TokenCounter
 from reverie.store.conformance import HandClock
 

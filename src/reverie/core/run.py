@@ -6,13 +6,18 @@ entries a run saw, never their text, so that forgetting reaches what runs show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct, field
 
+from reverie.core.actor import Actor
+from reverie.core.entry import Document
 from reverie.core.errors import Conflict
+
+T = TypeVar("T")
 
 
 class RunStatus(StrEnum):
@@ -100,3 +105,55 @@ class RunOver(Conflict):
     """The run has ended: nothing is written in its name any more."""
 
     code = "run_over"
+
+
+RUN_SPACE = "run"
+"""The document space of run records."""
+
+COMPACT = "reverie.memory.compact"
+DISTILL = "reverie.memory.distill"
+CONSOLIDATE = "reverie.memory.consolidate"
+COMMITMENTS = "reverie.memory.commitments"
+"""Ids of the host's own workflows. The first three take the input `{"memoryRef": ...}`."""
+
+
+class RunRecords(Protocol):
+    """A transaction, as far as `mark` needs it."""
+
+    def load(self, space: str, key: str) -> Document | None:
+        """The newest version of a document; None when absent or dropped."""
+
+
+def mark(tx: RunRecords, actor: Actor) -> dict[str, Any]:
+    """The part of an event's data that names the acting run; empty when no run acts.
+
+    Raises RunOver when the run has ended meanwhile: an executor that was declared dead cannot write after the last
+    event of its run.
+    """
+    if actor.run is None:
+        return {}
+    document = tx.load(RUN_SPACE, actor.run)
+    if document is not None and document.body is not None and msgspec.json.decode(document.body, type=Run).ended:
+        raise RunOver()
+    return {"run": actor.run}
+
+
+class RunStarter(Protocol):
+    """Does work as a run, for callers that know nothing else of runs: a schedule, a job."""
+
+    def around(
+        self,
+        actor: Actor,
+        workflow_id: str,
+        body: Callable[[Actor], T],
+        *,
+        ref: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        run_id: str | None = None,
+        interrupted: Interrupted = Interrupted.FAIL,
+    ) -> tuple[Run, T]:
+        """Call `body` as a run; its actor marks every event with the run. Raises RunOver when `run_id` has ended."""
+
+    def get(self, actor: Actor, run_id: str) -> Run:
+        """A run by its id. Raises NotFound."""

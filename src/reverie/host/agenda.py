@@ -7,14 +7,14 @@ is, in one transaction as well. So nothing comes between, and a tenant with noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Scope
-from reverie.host.commitments import upcoming_commitment
 from reverie.host.jobs import upcoming_job
 from reverie.host.parts import Parts
-from reverie.host.runs import upcoming_recovery
 from reverie.host.schedule import Schedule, stored_schedules, ticks_around
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -39,11 +39,20 @@ class Look(Struct, frozen=True):
     """Nothing is to be done now."""
 
 
+Recovery = Callable[[ReadTx], int | None]
+"""When to look for runs that were abandoned; None when there are none."""
+
+Upcoming = Callable[[ReadTx], tuple[bool, int | None]]
+"""(whether a commitment would fire now, when to look again)."""
+
+
 class Agenda:
     """Looks at tenants for the workers."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, recovery: Recovery, commitments: Upcoming) -> None:
         self._parts = parts
+        self._recovery = recovery
+        self._commitments = commitments
 
     def awake(self) -> list[str]:
         """The tenants to look at now."""
@@ -53,39 +62,37 @@ class Agenda:
         """What a tenant needs now. Nothing is taken; with nothing to do the tenant sleeps until there may be."""
         if self._parts.read_only:
             return Look()
-        found = self._parts.store.read(Scope(actor.tenant), _find)
+        found = self._parts.store.read(Scope(actor.tenant), self._find)
         if found.idle:  # only this needs the tenant's writers to wait
-            found = self._parts.store.write(Scope(actor.tenant), _settle)
+            found = self._parts.store.write(Scope(actor.tenant), self._settle)
         return found
 
+    def _settle(self, tx: WriteTx) -> Look:
+        found = self._find(tx)
+        tx.wake(found.next_at, anew=found.idle)
+        return found
 
-def _settle(tx: WriteTx) -> Look:
-    found = _find(tx)
-    tx.wake(found.next_at, anew=found.idle)
-    return found
-
-
-def _find(tx: ReadTx) -> Look:
-    ticks: list[tuple[Schedule, int]] = []
-    instants: list[int] = []
-    for schedule in stored_schedules(tx):
-        tick, after = ticks_around(schedule, tx.now)
-        if tick is not None:
-            ticks.append((schedule, tick))
-            instants.append(tx.now)
-        elif after is not None:
-            instants.append(min(after, tx.now + FAR_MS))
-        elif not schedule.paused and schedule.cron:
-            instants.append(tx.now + FAR_MS)
-    firing, fires_at = upcoming_commitment(tx)
-    recover_at, job_at = upcoming_recovery(tx), upcoming_job(tx)
-    instants += [at for at in (recover_at, fires_at, job_at) if at is not None]
-    next_at = min(instants, default=None)
-    return Look(
-        ticks=tuple(ticks),
-        recover=recover_at is not None and recover_at <= tx.now,
-        commitments=firing,
-        jobs=job_at is not None and job_at <= tx.now,
-        next_at=next_at,
-        idle=next_at is None or next_at > tx.now,
-    )
+    def _find(self, tx: ReadTx) -> Look:
+        ticks: list[tuple[Schedule, int]] = []
+        instants: list[int] = []
+        for schedule in stored_schedules(tx):
+            tick, after = ticks_around(schedule, tx.now)
+            if tick is not None:
+                ticks.append((schedule, tick))
+                instants.append(tx.now)
+            elif after is not None:
+                instants.append(min(after, tx.now + FAR_MS))
+            elif not schedule.paused and schedule.cron:
+                instants.append(tx.now + FAR_MS)
+        firing, fires_at = self._commitments(tx)
+        recover_at, job_at = self._recovery(tx), upcoming_job(tx)
+        instants += [at for at in (recover_at, fires_at, job_at) if at is not None]
+        next_at = min(instants, default=None)
+        return Look(
+            ticks=tuple(ticks),
+            recover=recover_at is not None and recover_at <= tx.now,
+            commitments=firing,
+            jobs=job_at is not None and job_at <= tx.now,
+            next_at=next_at,
+            idle=next_at is None or next_at > tx.now,
+        )

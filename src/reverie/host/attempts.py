@@ -11,7 +11,7 @@ from reverie.core.clock import to_iso
 from reverie.core.entry import Scope
 from reverie.core.errors import ReverieError
 from reverie.core.event import NewEvent
-from reverie.host.holder import holder, is_dead
+from reverie.host.leases import holder, is_dead
 from reverie.host.parts import Parts
 from reverie.host.sealed import ATTEMPT_SPACE, PASS_SPACE, Sealed
 from reverie.store.contract import ReadTx, WriteTx

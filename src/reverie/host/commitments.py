@@ -25,8 +25,6 @@ from reverie.host.write import Writing, check_ref
 from reverie.store.contract import ReadTx, WriteTx
 
 KIND = "commitment"
-COMMITMENTS = "reverie.memory.commitments"
-"""The workflow in whose runs commitments fire."""
 COMMITMENT_SPACE = "commitment"
 GONE_MS = 3_600_000
 """A commitment whose entry is gone is looked at so seldom: the entry may come back."""

@@ -12,13 +12,13 @@ from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
+from reverie.core.run import mark
 from reverie.dream.consolidate import Merge, reconcile
 from reverie.dream.distil import ExtractiveDistiller
 from reverie.dream.plan import DREAM_KIND, to_source
 from reverie.host.parts import Parts
+from reverie.host.rewrite import rewrite
 from reverie.host.rules import RuleBook, Rules
-from reverie.host.run_records import mark
-from reverie.host.scan import rewrite
 from reverie.host.write import check_ref, entry_hash
 from reverie.store.contract import ReadTx, WriteTx
 

@@ -18,6 +18,7 @@ from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFail
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, Invalid, ReadOnly
 from reverie.core.event import NewEvent
+from reverie.core.run import mark as run_mark
 from reverie.dream.archive import archive_bytes, archive_document, index_entry
 from reverie.dream.plan import DREAM_KIND, Work, require, to_source
 from reverie.dream.request import Distiller, Extractive
@@ -39,7 +40,6 @@ from reverie.host.reports import (
     trace,
 )
 from reverie.host.rules import RuleBook, Rules
-from reverie.host.run_records import mark as run_mark
 from reverie.host.snapshot import DISTILLED_FROM, Snapshot, Snapshots, effective_budget
 from reverie.host.spend import SpendGuard, Spending
 from reverie.host.write import Prepared, Writing, check_ref, entry_hash

@@ -139,7 +139,7 @@ class Host:
     def reindexing(self) -> Reindexing:
         from reverie.host.reindex import Reindexing
 
-        return Reindexing(self.parts, self.faults)
+        return Reindexing(self.parts, lambda tenant: self.faults.on(tenant, "enrichment"))
 
     @made
     def archives(self) -> Archives:
@@ -259,7 +259,7 @@ class Host:
     def leases(self) -> Leases:
         from reverie.host.leases import Leases
 
-        return Leases(self.parts)
+        return Leases(self.parts.store, self.parts.clock, read_only=self.parts.read_only)
 
     @made
     def cursors(self) -> Cursors:
@@ -276,8 +276,10 @@ class Host:
     @made
     def agenda(self) -> Agenda:
         from reverie.host.agenda import Agenda
+        from reverie.host.commitments import upcoming_commitment
+        from reverie.host.runs import upcoming_recovery
 
-        return Agenda(self.parts)
+        return Agenda(self.parts, upcoming_recovery, upcoming_commitment)
 
     @made
     def windows(self) -> Windows:

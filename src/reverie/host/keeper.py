@@ -15,7 +15,7 @@ from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.host.attempts import Attempts
 from reverie.host.checkpoints import Checkpoints
-from reverie.host.holder import holder
+from reverie.host.leases import holder
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook, Rules
 from reverie.host.sealed import WINDOW_SPACE, Sealed

@@ -1,33 +1,39 @@
-"""Leases: work that only one process may do at a time."""
+"""Leases: work that only one process may do at a time, and the names of the processes that hold them."""
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Scope
 from reverie.core.errors import ReadOnly, ReverieError
-from reverie.host.parts import Parts
+from reverie.core.ports import Clock
+from reverie.store.contract import Store
 
 
 class Leases:
     """Named leases of a tenant. One that is not given back ends by itself."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, store: Store, clock: Clock, *, read_only: bool = False) -> None:
+        self._store = store
+        self._clock = clock
+        self._read_only = read_only
 
     def take(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> bool:
         """Take a lease that is free, over, or already ours. False when someone else holds it."""
-        if self._parts.read_only:
+        if self._read_only:
             raise ReadOnly()
-        until = self._parts.clock.now() + for_ms
-        return self._parts.store.write(Scope(actor.tenant), lambda tx: tx.claim(name, holder, until=until))
+        until = self._clock.now() + for_ms
+        return self._store.write(Scope(actor.tenant), lambda tx: tx.claim(name, holder, until=until))
 
     def give_back(self, actor: Actor, name: str, holder: str) -> None:
         """Let others have it."""
-        self._parts.store.write(Scope(actor.tenant), lambda tx: tx.release(name, holder))
+        self._store.write(Scope(actor.tenant), lambda tx: tx.release(name, holder))
 
     @contextmanager
     def beating(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[None]:
@@ -52,3 +58,36 @@ class Leases:
         finally:
             over.set()
             heart.join()
+
+
+def holder(suffix: str) -> str:
+    """A name for this process and one piece of its work: machine, process id, start of the process."""
+    pid = os.getpid()
+    return f"{socket.gethostname()}/{pid}/{_began(pid)}/{suffix}"
+
+
+def is_dead(name: str) -> bool:
+    """Whether the process that took a lease is known to have ended. False when that is unknown: another machine."""
+    host, _, rest = name.partition("/")
+    pid, _, rest = rest.partition("/")
+    began = rest.partition("/")[0]
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return _began(int(pid)) != began
+
+
+def _began(pid: int) -> str:
+    """When a process began, in its system's own unit; a number given again later begins at another time."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return "0"
+    fields = text.rpartition(")")[2].split()
+    # state is the third field of the file and the first after the name; the start is the twenty-second
+    return "gone" if fields[0] in ("Z", "X") else fields[19]

@@ -17,6 +17,7 @@ from msgspec import Struct
 from reverie.core.actor import Actor, Right
 from reverie.core.dream import DreamPlan, DreamReport, GivenText
 from reverie.core.errors import Busy, Invalid
+from reverie.core.run import COMPACT, CONSOLIDATE, DISTILL
 from reverie.dream.request import Told
 from reverie.host.archives import Archives
 from reverie.host.commitments import Commitments
@@ -30,9 +31,6 @@ from reverie.host.write import check_ref
 T = TypeVar("T")
 Secrets = Sequence[tuple[str, str]]
 """(id, value) of each secret a run knows; one id may have several values."""
-COMPACT = "reverie.memory.compact"
-DISTILL = "reverie.memory.distill"
-CONSOLIDATE = "reverie.memory.consolidate"
 WORKFLOWS = (COMPACT, DISTILL, CONSOLIDATE)
 """The workflows of the host itself; their inputs are `{"memoryRef": ...}`."""
 MOST_ENTRIES = 1000

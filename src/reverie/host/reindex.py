@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
-from reverie.host.field.faults import Faults
 from reverie.host.parts import Parts
 from reverie.host.write import searchable_text
 from reverie.recall.lexical import terms
@@ -20,9 +19,10 @@ _BATCH = 200
 class Reindexing:
     """Fills the index."""
 
-    def __init__(self, parts: Parts, faults: Faults | None = None) -> None:
+    def __init__(self, parts: Parts, held: Callable[[str], bool] | None = None) -> None:
         self._parts = parts
-        self._faults = faults or Faults(enabled=False)
+        self._held = held
+        """Whether a tenant's vectors are held back, for tests of an embedder that is down."""
 
     def missing(self, actor: Actor) -> int:
         """How many readable entries have no vector of the configured embedder."""
@@ -39,7 +39,7 @@ class Reindexing:
         if self._parts.read_only:
             raise ReadOnly()
         embedder = self._parts.embedder
-        if embedder is None or self._faults.on(actor.tenant, "enrichment"):
+        if embedder is None or (self._held is not None and self._held(actor.tenant)):
             return 0
         done = 0
         while True:

@@ -21,12 +21,12 @@ from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import Forbidden, Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import Event, NewEvent
 from reverie.core.query import Filter
-from reverie.core.run import Fault, Fork, Interrupted, Run, RunOver, RunStatus
+from reverie.core.run import RUN_SPACE, Fault, Fork, Interrupted, Run, RunOver, RunStatus
 from reverie.host.leases import Leases
 from reverie.host.parts import Parts
 from reverie.host.read import ANYTHING
 from reverie.host.rules import RuleBook
-from reverie.host.run_records import OPEN_SPACE, RUN_SPACE, load_run, save_run
+from reverie.host.run_records import OPEN_SPACE, load_run, save_run
 from reverie.host.workflow import Work, Workflow
 from reverie.host.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.host.workspace import snapshot as workspace_snapshot
@@ -53,7 +53,7 @@ class Runs:
         self._rules = rules
         self._writing = writing
         self._workflows: dict[str, Workflow] = {}
-        self._leases = Leases(parts)
+        self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
         self._holder = f"runs/{parts.ids.new()}"
 
     # what can be run

@@ -25,15 +25,13 @@ from reverie.core.entry import Scope
 from reverie.core.errors import Busy, Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
-from reverie.core.run import Interrupted, RunOver, RunStatus
+from reverie.core.run import CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStarter, RunStatus
 from reverie.host.consolidate import Consolidating
 from reverie.host.dream import Dreaming, Progress
 from reverie.host.leases import Leases
 from reverie.host.parts import Parts
-from reverie.host.passes import CONSOLIDATE, DISTILL
 from reverie.host.reports import load_report
 from reverie.host.rules import RuleBook
-from reverie.host.runs import Runs
 from reverie.host.write import check_ref
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -97,14 +95,14 @@ class Schedules:
     """Keeps schedules and runs what is due."""
 
     def __init__(
-        self, parts: Parts, rules: RuleBook, dreaming: Dreaming, consolidating: Consolidating, runs: Runs
+        self, parts: Parts, rules: RuleBook, dreaming: Dreaming, consolidating: Consolidating, runs: RunStarter
     ) -> None:
         self._parts = parts
         self._rules = rules
         self._dreaming = dreaming
         self._consolidating = consolidating
         self._runs = runs
-        self._leases = Leases(parts)
+        self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
     def save(self, actor: Actor, fields: Mapping[str, Any], *, existing: bool = False) -> Schedule:
         """Make a schedule, or change the one of the same id. Unknown fields are refused.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.entry import EntryState, Scope
-from reverie.host.host import Host
 from reverie.host.read import ANYTHING
 from reverie.store.contract import ReadTx
+
+if TYPE_CHECKING:
+    from reverie.host import Host
 
 LEASE = "sweep"
 LEASE_MS = 60_000

@@ -17,12 +17,12 @@ from reverie.core.canonical import sha256
 from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound, StoreBusy, TooLarge
 from reverie.core.event import NewEvent
-from reverie.core.run import Interrupted, Run, RunStatus
+from reverie.core.run import RUN_SPACE, Interrupted, Run, RunStatus, mark
 from reverie.dream.archive import INDEX_PATH
 from reverie.host.archives import WORKSPACE
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook, Rules
-from reverie.host.run_records import RUN_SPACE, mark, save_run
+from reverie.host.run_records import save_run
 from reverie.store.contract import ReadTx, WriteTx
 
 T = TypeVar("T")

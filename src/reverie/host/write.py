@@ -28,10 +28,10 @@ from reverie.core.entry import (
 from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.policy import TenantPolicy
+from reverie.core.run import mark
 from reverie.host.gather import Gathering
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook, Rules
-from reverie.host.run_records import mark
 from reverie.recall.lexical import terms
 from reverie.recall.text import searchable
 from reverie.redact import Redaction

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import procrastinate
 import psycopg
@@ -31,13 +31,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from reverie.core.errors import Busy, NotFound, StoreUnavailable
 from reverie.core.job import JOBS, MOST_ATTEMPTS, PASSING, Job, pause_ms
-from reverie.host import Host
 from reverie.host.jobs import DocumentQueue
 from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
 from reverie.store.sql import session_name
 from reverie.worker.jobs import Definitions, JobFailed, code_of
 from reverie.worker.schema import SCHEMA, install
+
+if TYPE_CHECKING:
+    from reverie.host import Host
 
 QUEUE = "reverie"
 HEARTBEAT_SECONDS = 5.0

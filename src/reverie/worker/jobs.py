@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,11 +15,11 @@ from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
 from reverie.core.ports import ForgetLine
-from reverie.core.run import Interrupted, RunOver, RunStatus
-from reverie.host import Host
-from reverie.host.commitments import COMMITMENTS
-from reverie.host.passes import CONSOLIDATE, DISTILL
+from reverie.core.run import COMMITMENTS, CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStatus
 from reverie.host.sweep import Sweeping, Swept
+
+if TYPE_CHECKING:
+    from reverie.host import Host
 
 T = TypeVar("T")
 

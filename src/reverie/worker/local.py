@@ -9,15 +9,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from reverie.core.job import Job
-from reverie.host import Host
 from reverie.host.jobs import LEASE_MS, DocumentQueue, lease_of
 from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
 from reverie.worker.jobs import Definitions, Done, code_of
+
+if TYPE_CHECKING:
+    from reverie.host import Host
 
 _QUEUE_SECONDS = 5
 """How often the queue is looked at when no schedule is."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reverie.doors.mcp.toolset import HostTool
     from reverie.serve.door import Door
     from reverie.settings import Settings
 
@@ -26,3 +28,17 @@ def door(settings: Settings) -> Door:
         body_of=body_of,
         public=frozenset({SSE_PATH}),  # opened by a one-time ticket; it looks at keys itself
     )
+
+
+def mcp_door() -> Door:
+    """The operations as MCP tools, ready to be mounted."""
+    from reverie.doors.mcp import tools_door
+
+    return tools_door("/akashik/mcp", mcp_tools)
+
+
+def mcp_tools() -> Sequence[HostTool]:
+    """The operations of the Field as MCP tools."""
+    from reverie.doors.akashik.mcp import TOOLS
+
+    return TOOLS

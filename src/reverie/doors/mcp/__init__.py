@@ -1,19 +1,30 @@
-"""MCP: plain memory tools at /mcp, the Akashik tools at /akashik/mcp, and both over stdio."""
+"""MCP: plain memory tools at /mcp and over stdio; protocols serve tools of their own in the same way."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reverie.doors.mcp.toolset import HostTool
     from reverie.serve.door import Door
 
 
-def doors() -> list[Door]:
-    """The two addresses, ready to be mounted."""
-    from reverie.doors.mcp.http import AKASHIK_PATH, MEMORY_PATH, route, status_of
+def door() -> Door:
+    """The memory tools, ready to be mounted."""
+    return tools_door("/mcp", memory_tools)
+
+
+def tools_door(path: str, tools: Callable[[], Sequence[HostTool]]) -> Door:
+    """A set of tools at an address. The tools are loaded by the first request."""
+    from reverie.doors.mcp.http import route, status_of
     from reverie.serve.door import Door
 
-    return [
-        Door(name="mcp", prefix=path, routes=[route(path, akashik=akashik)], status_of=status_of)
-        for path, akashik in ((MEMORY_PATH, False), (AKASHIK_PATH, True))
-    ]
+    return Door(name="mcp", prefix=path, routes=[route(path, tools)], status_of=status_of)
+
+
+def memory_tools() -> Sequence[HostTool]:
+    """Plain memory, for any agent."""
+    from reverie.doors.mcp.memory import TOOLS
+
+    return TOOLS

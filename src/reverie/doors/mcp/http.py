@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from starlette.requests import Request
@@ -12,8 +13,9 @@ from starlette.types import Receive, Scope, Send
 from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, RateLimited, ReverieError, Unauthenticated
 
-MEMORY_PATH = "/mcp"
-AKASHIK_PATH = "/akashik/mcp"
+if TYPE_CHECKING:
+    from reverie.doors.mcp.toolset import HostTool
+
 _STATUS: tuple[tuple[type[ReverieError], int], ...] = ((Unauthenticated, 401), (Forbidden, 403), (RateLimited, 429))
 
 
@@ -22,7 +24,7 @@ def status_of(error: ReverieError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def route(path: str, *, akashik: bool) -> Route:
+def route(path: str, tools: Callable[[], Sequence[HostTool]]) -> Route:
     """The address of a set of tools."""
 
     class Endpoint:
@@ -32,20 +34,19 @@ def route(path: str, *, akashik: bool) -> Route:
             request = Request(scope, receive)
             request.state.route = path
             app = request.app
-            manager = await to_thread.run_sync(_manager, app, request.state.actor, akashik)
+            manager = await to_thread.run_sync(_manager, app, request.state.actor, tools)
             async with manager.run():
                 await manager.handle_request(scope, receive, send)
 
     return Route(path, Endpoint(), methods=["POST"])
 
 
-def _manager(app: Any, actor: Actor, akashik: bool) -> Any:
+def _manager(app: Any, actor: Actor, tools: Callable[[], Sequence[HostTool]]) -> Any:
     """What answers one request. The SDK takes a second to import: whoever asks first waits for it, not every start."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from reverie.doors.mcp.toolset import akashik_tools, make_server, memory_tools
+    from reverie.doors.mcp.toolset import make_server
 
-    tools = akashik_tools() if akashik else memory_tools()
-    server = make_server(app.state.host, actor, tools, version=app.version)
+    server = make_server(app.state.host, actor, tools(), version=app.version)
     most = app.state.settings.max_request_bytes
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=most)

@@ -24,11 +24,18 @@ from mcp_types import (
 from reverie.core.actor import Actor
 from reverie.core.errors import Invalid, ReverieError
 from reverie.host import Host
-from reverie.host.field.errors import FieldError
 from reverie.ops.logs import Action, log, where
 
 Arguments = Mapping[str, Any]
 Call = Callable[[Host, Actor, Arguments], Mapping[str, Any]]
+
+
+class Refused(Exception):
+    """A tool refuses, with an error body of its own protocol."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +68,6 @@ class HostTool:
         )
 
 
-def memory_tools() -> tuple[HostTool, ...]:
-    """Plain memory, for any agent."""
-    from reverie.doors.mcp.memory import TOOLS
-
-    return TOOLS
-
-
-def akashik_tools() -> tuple[HostTool, ...]:
-    """The operations of the Field."""
-    from reverie.doors.mcp.akashik import TOOLS
-
-    return TOOLS
-
-
 def make_server(host: Host, actor: Actor, tools: Sequence[HostTool], *, version: str) -> Server[Any]:
     """An MCP server that acts for one caller."""
     named = {tool.name: tool for tool in tools}
@@ -98,8 +91,8 @@ def _called(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> C
     try:
         _check(tool, arguments)
         answer = dict(tool.call(host, actor, arguments))
-    except FieldError as error:
-        return _refused(error.body())
+    except Refused as refusal:
+        return _refused(refusal.body)
     except ReverieError as error:
         return _refused({"code": error.reason, "message": error.message, "pointer": error.pointer})
     except Exception as fault:

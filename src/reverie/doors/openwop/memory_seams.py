@@ -15,14 +15,15 @@ from reverie.core.dream import GivenText
 from reverie.core.entry import Draft, Entry
 from reverie.core.errors import Invalid
 from reverie.core.event import Event
+from reverie.core.run import COMMITMENTS, COMPACT, CONSOLIDATE, DISTILL
 from reverie.doors.openwop.call import api, reply
 from reverie.doors.openwop.payloads import flat, payload_of
 from reverie.doors.openwop.seams import Seams
 from reverie.doors.openwop.wire import Open
 from reverie.doors.openwop.workspace import file_document
 from reverie.dream.archive import INDEX_PATH
-from reverie.host.commitments import COMMITMENTS, key_of
-from reverie.host.passes import COMPACT, CONSOLIDATE, DISTILL, Passed, check_budget
+from reverie.host.commitments import key_of
+from reverie.host.passes import Passed, check_budget
 from reverie.host.write import check_ref
 from reverie.serve.call import Call
 

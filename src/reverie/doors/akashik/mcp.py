@@ -7,7 +7,7 @@ from typing import Any
 
 from reverie.core.actor import Actor
 from reverie.core.ids import TimeIds
-from reverie.doors.mcp.toolset import Arguments, HostTool
+from reverie.doors.mcp.toolset import Arguments, HostTool, Refused
 from reverie.host import Host
 from reverie.host.field.envelope import PROTOCOL, VERSION
 from reverie.host.field.errors import FieldError
@@ -56,9 +56,8 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
 def _perform(operation: str, host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     payload = given.get("payload") or {}
     if operation == "SUBSCRIBE" and payload.get("action") != "list":
-        raise FieldError(
-            "INVALID_REQUEST", "MCP has no push: poll ATTUNE with since_epoch. Only action list.", operation=operation
-        )
+        message = "MCP has no push: poll ATTUNE with since_epoch. Only action list."
+        raise Refused(FieldError("INVALID_REQUEST", message, operation=operation).body())
     epoch = given.get("epoch")
     envelope = {
         "protocol": PROTOCOL,
@@ -70,7 +69,10 @@ def _perform(operation: str, host: Host, actor: Actor, given: Arguments) -> dict
         "epoch": 0 if epoch is None else epoch,
         "payload": payload,
     }
-    return host.field.perform(actor, envelope, operation=operation)
+    try:
+        return host.field.perform(actor, envelope, operation=operation)
+    except FieldError as error:
+        raise Refused(error.body()) from None
 
 
 TOOLS = tuple(
