@@ -72,7 +72,7 @@ def _opened(engine: str, clock: _Clock) -> Iterator[tuple[Any, Any, Callable[...
         Path(folder).chmod(0o755)
         if engine == "sqlite":
             from reverie.store.sqlite import SqliteStore
-            from reverie.worker import Worker
+            from reverie.worker.local import Worker
 
             store: Any = SqliteStore(Path(folder) / "reverie.db", clock=clock)
 

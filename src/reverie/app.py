@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reverie.ops.traces import Traces
     from reverie.store.contract import Store
     from reverie.window import WindowPolicy
-    from reverie.worker import Runner
+    from reverie.worker.local import Runner
 
 
 def build_host(settings: Settings, *, create: bool = True) -> Host:
@@ -149,7 +149,7 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
             poll_seconds=settings.schedule_seconds,
             metrics=metrics,
         )
-    from reverie.worker import Worker
+    from reverie.worker.local import Worker
 
     return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
 

@@ -14,8 +14,8 @@ import pytest
 
 import reverie
 from reverie.host.jobs import LEASE_MS
-from reverie.worker import Runner, Worker
 from reverie.worker.engine import EngineQueue, EngineWorker
+from reverie.worker.local import Runner, Worker
 
 PATIENCE = 60.0
 COMMAND = [sys.executable, "-m", "reverie.doors.cli.main", "worker", "--concurrency", "1"]

@@ -15,7 +15,7 @@ from reverie.host import Host, Parts
 from reverie.host.sweep import LEASE, Sweeping
 from reverie.models.static import StaticEmbedder
 from reverie.ops.metrics import Metrics
-from reverie.worker import Worker
+from reverie.worker.local import Worker
 
 DAY = 86_400_000
 

@@ -23,7 +23,7 @@ from reverie.serve.banner import banner, first_key
 from reverie.serve.paths import OwnPort
 from reverie.serve.threads import THREADS
 from reverie.settings import Settings
-from reverie.worker import Runner
+from reverie.worker.local import Runner
 
 DRAIN_SECONDS = 30
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 _QUEUE_SECONDS = 5
 """How often the queue is looked at when no schedule is."""
+
+
+class Runner(Protocol):
+    """Something that runs jobs beside the caller."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self, *, patience_seconds: float = 30.0) -> None:
+        """Take no more jobs, finish those at hand."""
 
 
 class Round(Struct, frozen=True):

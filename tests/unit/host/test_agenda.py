@@ -12,12 +12,12 @@ import pytest
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
 from reverie.core.errors import StoreBusy
-from reverie.host import Host, agenda
-from reverie.host.agenda import Agenda
+from reverie.host import Host
+from reverie.host.agenda import Agenda, Look
 from reverie.host.runs import LEASE_MS
 from reverie.host.schedule import TAKEN_MS, Outcome, Schedule, due_tick, ticks_around
 from reverie.models.tokens import TokenCounter
-from reverie.worker import Worker
+from reverie.worker.local import Worker
 
 HOUR = 3_600_000
 
@@ -33,7 +33,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     look = Agenda.look
 
-    def noted(self: Agenda, actor: Actor) -> agenda.Look:
+    def noted(self: Agenda, actor: Actor) -> Look:
         seen.append(actor.tenant)
         return look(self, actor)
 
@@ -148,9 +148,9 @@ def test_what_is_saved_while_a_worker_looks_is_not_slept_over(
     host: Host, ada: Actor, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.schedules.save(ada, {"cron": "0 3 1 1 *", "ref": "notes"})
-    find, saved = agenda._find, []
+    find, saved = host.agenda._find, []
 
-    def found_then_saved(tx: Any) -> agenda.Look:
+    def found_then_saved(tx: Any) -> Look:
         seen = find(tx)
         if not saved:
             saved.append(clock.now())
@@ -158,7 +158,7 @@ def test_what_is_saved_while_a_worker_looks_is_not_slept_over(
             other.schedules.save(ada, {"delay_ms": 0, "ref": "notes"})
         return seen
 
-    monkeypatch.setattr(agenda, "_find", found_then_saved)
+    monkeypatch.setattr(host.agenda, "_find", found_then_saved)
     assert len(host.agenda.look(ada).ticks) == 1
     assert host.agenda.awake() == [ada.tenant]
 
@@ -171,7 +171,7 @@ def test_a_tenant_that_cannot_be_looked_at_does_not_stop_the_others(
     clock.advance(HOUR)
     look = Agenda.look
 
-    def broken(self: Agenda, actor: Actor) -> agenda.Look:
+    def broken(self: Agenda, actor: Actor) -> Look:
         if actor.tenant == "bad":
             raise StoreBusy()
         return look(self, actor)

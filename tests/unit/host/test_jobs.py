@@ -15,8 +15,8 @@ from reverie.core.job import JOBS, MOST_ATTEMPTS
 from reverie.host import Host
 from reverie.host.jobs import LEASE_MS, DocumentQueue
 from reverie.models.tokens import TokenCounter
-from reverie.worker import Worker
 from reverie.worker.jobs import Definitions
+from reverie.worker.local import Worker
 
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
 

@@ -16,7 +16,7 @@ from reverie.core.errors import Invalid, ReadOnly
 from reverie.host import Host
 from reverie.host.schedule import TAKEN_MS, Schedule, due_tick, next_tick
 from reverie.models.tokens import TokenCounter
-from reverie.worker import Worker
+from reverie.worker.local import Worker
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

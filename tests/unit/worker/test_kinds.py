@@ -21,8 +21,8 @@ from reverie.models.ledger import FileLedger
 from reverie.models.static import StaticEmbedder
 from reverie.models.tokens import TokenCounter
 from reverie.redact import Redactor
-from reverie.worker import Runner, Worker
 from reverie.worker.engine import EngineQueue, EngineWorker
+from reverie.worker.local import Runner, Worker
 
 PATIENCE = 30.0
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
