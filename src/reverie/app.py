@@ -3,9 +3,7 @@ and PostgreSQL."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.core.errors import Invalid
@@ -76,9 +74,6 @@ def build_store(settings: Settings, *, create: bool = True) -> Store:
         except ImportError:
             raise Invalid("PostgreSQL needs its driver: pip install 'reverie[postgres]'") from None
         return PostgresStore(settings.postgres, create=create, pool_size=settings.database_pool)
-    if create and settings.database != ":memory:":
-        with suppress(OSError):  # the store says what is wrong with the folder
-            Path(settings.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return SqliteStore(settings.database, create=create)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.core.errors import ReverieError, StoreUnavailable
+from reverie.core.files import make_folder, narrow, open_new
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -54,9 +55,9 @@ class FileCipher:
 
 def _read_or_make(path: Path) -> bytes:
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = open_new(fresh)
         try:
             os.write(descriptor, secrets.token_bytes(_KEY))
             os.fsync(descriptor)
@@ -68,6 +69,7 @@ def _read_or_make(path: Path) -> bytes:
             pass
         finally:
             fresh.unlink()
+    narrow(path)
     key = path.read_bytes()
     if len(key) != _KEY:
         raise StoreUnavailable(f"The key file {path} has {len(key)} bytes, not {_KEY}. Put the right one back.")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from reverie.core.files import make_folder, narrow, open_new
 from reverie.core.ports import ForgetLine
 
 
@@ -39,8 +40,9 @@ class FileLedger:
     def _append(self, lines: Sequence[ForgetLine]) -> None:
         data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         with self._lock:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            make_folder(self._path.parent)
+            descriptor = open_new(self._path, append=True)
+            narrow(self._path)
             try:
                 size = os.fstat(descriptor).st_size
                 if size and os.pread(descriptor, 1, size - 1) != b"\n":  # the line before was cut short by a crash

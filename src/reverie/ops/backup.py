@@ -2,6 +2,7 @@
 
 Beside `FILE` stands `FILE.json`, which says what the backup is: checksum, schema, and the head of every tenant's log.
 The key file is not inside: whoever has both can open registered secrets, so keeping them apart is the default.
+A backup of PostgreSQL is SQL for `psql`. It is proved, and can be restored, by way of a SQLite file made from it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import orjson
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock, to_iso
 from reverie.core.errors import Invalid, StoreCorrupt, StoreError, StoreUnavailable
+from reverie.core.files import make_file, make_folder, narrow, open_new
 from reverie.host import Host, Parts
 from reverie.store.contract import Store
+from reverie.store.dump import is_dump, load
 
 FORMAT = "reverie.backup/1"
 DATABASE = "reverie.db"
@@ -54,7 +57,7 @@ def create(
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
     try:
         host.parts.store.backup(str(partial), progress=progress)
-        facts = _prove(partial, open_store)
+        facts = _prove_made(partial, open_store)
         _sync(partial)
         manifest: dict[str, Any] = {
             "format": FORMAT,
@@ -104,7 +107,8 @@ def restore(
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise Invalid(f"{into} is not an empty folder. Restore into a new one, look at it, then swap the folders.")
     made = not into.exists()
-    into.mkdir(parents=True, exist_ok=True)
+    make_folder(into)
+    narrow(into)  # it is empty, so nothing but this memory will be in it
     partial = into / f".{DATABASE}.partial"
     try:
         facts = _copy_and_prove(file, partial, open_store, progress)
@@ -133,18 +137,19 @@ def _copy_and_prove(file: Path, copy: Path, open_store: OpenStore, progress: Pro
     manifest = _manifest(file)
     if not file.is_file():
         raise StoreUnavailable(f"There is no backup at {file}.")
-    size, digest = file.stat().st_size, hashlib.sha256()
-    with copy.open("wb") as sink:
+    size, digest, dumped = file.stat().st_size, hashlib.sha256(), is_dump(file)
+    with os.fdopen(open_new(copy), "wb") as sink:
         done = 0
         for block in _blocks(file):
             digest.update(block)
-            sink.write(block)
+            if not dumped:
+                sink.write(block)
             done += len(block)
             if progress:
                 progress(done, size)
     if manifest and manifest.get("sha256") != digest.hexdigest():
         raise StoreCorrupt(f"{file} is not the file its manifest describes: its SHA-256 differs. Use another backup.")
-    facts = _prove(copy, open_store)
+    facts = _prove_dump(file, copy, open_store) if dumped else _prove(copy, open_store)
     if manifest and manifest.get("tenants") != facts["tenants"]:
         raise StoreCorrupt(f"{file} does not hold the logs its manifest names. Use another backup.")
     return {
@@ -155,6 +160,29 @@ def _copy_and_prove(file: Path, copy: Path, open_store: OpenStore, progress: Pro
         **facts,
         "key_file": (manifest or {}).get("key_file"),
     }
+
+
+def _prove_made(file: Path, open_store: OpenStore) -> dict[str, Any]:
+    if not is_dump(file):
+        return _prove(file, open_store)
+    with tempfile.TemporaryDirectory(prefix="reverie-verify-") as folder:
+        copy = Path(folder) / DATABASE
+        make_file(copy)
+        return _prove_dump(file, copy, open_store)
+
+
+def _prove_dump(file: Path, copy: Path, open_store: OpenStore) -> dict[str, Any]:
+    """Read a backup in SQL into the empty file `copy`, which becomes a SQLite database, and prove that."""
+    store = open_store(str(copy))
+    try:
+        into = store.transfer()
+        try:
+            schema = load(file, into)
+        finally:
+            into.close()
+    finally:
+        store.close()
+    return _prove(copy, open_store) | {"schema": schema, "engine": "PostgreSQL, as SQL"}
 
 
 def _prove(path: Path, open_store: OpenStore) -> dict[str, Any]:
@@ -206,8 +234,7 @@ def _checksum(file: Path) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """A new file that only its owner may read, on the disk when this returns."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as sink:
+    with os.fdopen(open_new(path), "wb") as sink:
         sink.write(content)
         sink.flush()
         os.fsync(sink.fileno())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import secrets
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from reverie.core.clock import SystemClock, to_iso
 from reverie.core.entry import Entry, Scope
 from reverie.core.errors import ReverieError
 from reverie.core.event import Event
+from reverie.core.files import others_may
 from reverie.core.query import Brief, Filter, Head
 from reverie.host import Host
 from reverie.host.read import ANYTHING
@@ -180,23 +180,30 @@ def _key_file(host: Host, settings: Settings) -> Iterator[Check]:
         return
     for name in host.tenants():
         host.rules.policy(host.system_actor(name))  # opens every sealed secret; raises when the key does not fit
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
-        yield Check("key file", "warn", f"{path} can be read by others ({mode:04o})", f"chmod 600 {path}")
+    if mode := others_may(path):
+        yield Check("key file", "fail", f"other users have rights on {path} ({mode:04o})", f"chmod 600 {path}")
     else:
         yield Check("key file", "ok", f"{path} fits {sealed} sealed secrets; keep a copy of it apart from backups")
 
 
 def _permissions(_host: Host, settings: Settings) -> Iterator[Check]:
-    if settings.database == ":memory:" or settings.postgres:
+    if settings.database == ":memory:":
         return
-    path = Path(settings.database)
-    mode = stat.S_IMODE(path.stat().st_mode)
-    folder = stat.S_IMODE(path.resolve().parent.stat().st_mode)
-    if mode & 0o004 and folder & 0o001:
-        yield Check("permissions", "warn", f"every user can read {path} ({mode:04o})", f"chmod 700 {path.parent}")
-    else:
-        yield Check("permissions", "ok", f"{path} ({mode:04o})")
+    files = [settings.ledger_path]
+    folders = {settings.ledger_path.parent.resolve()}
+    if not settings.postgres:
+        path = Path(settings.database)
+        files += [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))]
+        folders.add(path.resolve().parent)
+    wide = 0
+    for path in (*files, *sorted(folders)):
+        if path.exists() and (mode := others_may(path)):
+            wide += 1
+            chmod = f"chmod {'700' if path.is_dir() else '600'} {path}"
+            step = f"{chmod}, or give the memory a folder of its own." if path.is_dir() else chmod
+            yield Check("permissions", "fail", f"other users have rights on {path} ({mode:04o})", step)
+    if not wide:
+        yield Check("permissions", "ok", "only their owner has rights on the files of this memory and their folder")
 
 
 def _vectors(host: Host, _settings: Settings) -> Iterator[Check]:

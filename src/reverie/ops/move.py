@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.errors import Conflict, StoreCorrupt
+from reverie.core.files import make_folder, open_new
 from reverie.host import Host, Parts
 from reverie.models.ledger import FileLedger
 from reverie.settings import Settings
@@ -69,9 +70,10 @@ def carry_files(source: Settings, target: Settings) -> list[str]:
     carried = []
     old, new = source.key_path, target.key_path
     if old.is_file() and not new.exists():
-        new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(new.parent)
         fresh = new.with_name(f".{new.name}.part")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        fresh.unlink(missing_ok=True)  # of a move that was cut off
+        with os.fdopen(open_new(fresh), "wb") as file:
             file.write(old.read_bytes())
             file.flush()
             os.fsync(file.fileno())

@@ -32,18 +32,17 @@ def create(
 ) -> None:
     """Copy the database while it is in use. The copy is verified before it gets its name; FILE.json describes it.
 
+    On PostgreSQL the copy is SQL, for `psql` or for `reverie restore`.
+
     \b
-    Example:
+    Examples:
       reverie backup create /backups/reverie-2026-11-15.db
+      reverie backup create /backups/reverie-2026-11-15.sql --database-url postgresql://reverie@db/reverie
     """
     from reverie.app import open_store
     from reverie.ops.backup import create as make
 
     with session(DEFAULT_TENANT, data, database_url, text=False) as opened, progress("copying") as report:
-        if opened.settings.postgres:  # SQL of one moment, for psql: see docs/postgres.md
-            opened.host.parts.store.backup(str(file), progress=report)
-            _print({"file": str(file), "bytes": file.stat().st_size}, json, f"wrote {file}; read it back with psql")
-            return
         key = opened.settings.key_path
         manifest = make(opened.host, file, open_store=open_store, key=key if with_key else None, progress=report)
     if json:
@@ -86,7 +85,8 @@ def restore(
 ) -> None:
     """Bring a backup back, into a folder of its own. It is verified first; nothing is ever overwritten.
 
-    What was forgotten after the backup was made is forgotten again, by the ledger of the data folder in use.
+    What was forgotten after the backup was made is forgotten again, by the ledger of the data folder in use. A backup
+    of PostgreSQL becomes a SQLite database; `reverie migrate-store` moves that to a server, or read the file with psql.
 
     \b
     Example:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -103,6 +104,7 @@ def import_bundle(
 def _sink(output: Path | None) -> Iterator[BinaryIO]:
     """Where the bundle goes. A file appears under its name only when it is whole."""
     from reverie.core.errors import Invalid
+    from reverie.core.files import open_new
 
     if output is None:
         yield sys.stdout.buffer
@@ -111,7 +113,8 @@ def _sink(output: Path | None) -> Iterator[BinaryIO]:
         raise Invalid(f"{output} exists already. Choose a new name; an export never overwrites.")
     partial = output.with_name(f".{output.name}.partial")
     try:
-        with partial.open("wb") as sink:
+        partial.unlink(missing_ok=True)  # of an export that was cut off
+        with os.fdopen(open_new(partial), "wb") as sink:
             yield sink
         partial.replace(output)
     finally:

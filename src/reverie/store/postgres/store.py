@@ -13,6 +13,7 @@ import psycopg
 from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
 from reverie.core.errors import StoreError, StoreUnavailable
+from reverie.core.files import open_new
 from reverie.core.ports import Clock
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.index import IndexCache
@@ -144,7 +145,7 @@ class PostgresStore:
 
         def copy(connection: Connection) -> None:
             connection.execute(_SNAPSHOT)
-            with path.open("wb") as file:
+            with os.fdopen(open_new(path), "wb") as file:
                 dump(connection, file, progress)
                 file.flush()
                 os.fsync(file.fileno())

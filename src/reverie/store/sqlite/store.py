@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,7 @@ import apsw
 from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
 from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
+from reverie.core.files import make_file, make_folder, narrow, others_may
 from reverie.core.ports import Clock
 from reverie.core.query import Key
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
@@ -29,6 +31,8 @@ from reverie.store.sqlite.writer import BUSY_MS, Writer
 
 T = TypeVar("T")
 MOST_IDLE_READERS = 32
+OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
+"""What else a data folder holds."""
 
 
 class SqliteStore:
@@ -49,9 +53,11 @@ class SqliteStore:
         self._target = self.path if self.durable else f"file:/reverie-{secrets.token_hex(16)}?vfs=memdb"
         if self.durable and create:
             try:
-                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+                make_folder(Path(self.path).parent)
             except OSError as fault:
                 raise StoreUnavailable(f"Cannot make the folder {Path(self.path).parent}.") from fault
+            with suppress(OSError):  # SQLite says what is wrong with the file
+                make_file(Path(self.path))  # its log and shared memory get the mode of the file
         if self.durable and not create and not Path(self.path).is_file():
             raise StoreUnavailable(f"There is no database at {self.path}.")
         self._readers: list[apsw.Connection] = []
@@ -68,6 +74,8 @@ class SqliteStore:
         except apsw.Error as fault:
             error = translate(fault)
             raise error from fault
+        if self.durable:
+            _close_to_others(Path(self.path))
         self._file = RawFile(self.path) if self.durable else None
         self._writer = Writer(db, self._clock, self._file)
         self._db = db
@@ -176,6 +184,8 @@ class SqliteStore:
 
         def copy(db: apsw.Connection) -> None:
             db.execute("SELECT count(*) FROM setting").fetchall()  # from here on one snapshot, whatever is written
+            with suppress(OSError):  # SQLite says what is wrong with the place
+                make_file(Path(target))
             copied = apsw.Connection(target)
             try:
                 with copied.backup("main", db, "main") as job:
@@ -255,6 +265,17 @@ class SqliteControlTx:
 
     def set_setting(self, name: str, value: bytes) -> None:
         self._db.execute(QUERIES["set_setting"], (name, value))
+
+
+def _close_to_others(path: Path) -> None:
+    """Take other users' rights on the database and the files that belong to it; on the folder when it has no others."""
+    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        narrow(name)
+    folder = path.resolve().parent
+    with suppress(OSError):  # a folder of somebody else
+        names = [one.name for one in folder.iterdir()] if others_may(folder) else []
+        if all(name in OWN_FILES or name.startswith(path.name) for name in names):
+            narrow(folder)
 
 
 def _journal_mode(db: apsw.Connection) -> str:

@@ -11,7 +11,7 @@ import orjson
 
 from reverie.store.rows import positions_of
 from reverie.store.sqlite.batch import insert_many
-from reverie.store.sqlite.faults import MOVED
+from reverie.store.sqlite.faults import MOVED, translate
 from reverie.store.sqlite.read import QUERIES
 from reverie.store.transfer import BOOLEANS, ENTRY, EVENT, TABLES, Row, Table, TenantRow
 
@@ -85,6 +85,13 @@ class SqliteTransfer:
                 self._db.execute(f"INSERT INTO tenant ({columns}) VALUES (?, ?, ?, 0, 0, x'', 0, 0, 0, ?)", bound)
 
     def put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
+        try:
+            self._put(tenant, table, rows)
+        except apsw.Error as fault:
+            error = translate(fault)
+            raise error from fault
+
+    def _put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
         with self._db:
             if table.name != "event":  # events never change, and a trigger keeps it so
                 self._drop(tenant, table, [table.key_of(row) for row in rows])
