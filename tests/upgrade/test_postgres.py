@@ -11,10 +11,13 @@ import psycopg
 import pytest
 from tests.postgres import PostgresServer, shared_server
 
+from reverie.core.entry import Scope
 from reverie.core.errors import Busy, StoreError
+from reverie.core.subject import subject_hash
 from reverie.store import sql
-from reverie.store.conformance import Case, HandClock, cases
+from reverie.store.conformance import Case, HandClock, cases, make_entry
 from reverie.store.conformance.case import CAPABILITIES
+from reverie.store.conformance.lab import make_event, put
 from reverie.store.postgres import PostgresStore, migrate
 from reverie.store.postgres.pool import connect
 
@@ -206,6 +209,49 @@ def test_the_schema_is_the_sum_of_the_migrations(server: PostgresServer) -> None
         )
         server.drop_database(made)
     assert shapes[0] == shapes[1]
+
+
+def test_entries_of_older_releases_are_found_by_their_subjects(server: PostgresServer, url: str) -> None:
+    """Those stored before the keys of subjects came, and those that an older process stores beside the new one."""
+    scope = Scope("acme", "notes")
+    store = PostgresStore(url)
+    store.write(scope, lambda tx: put(tx, make_entry(id="early", subject="Ada ")))
+    store.write(scope, lambda tx: put(tx, make_entry(id="tagged", tags=("subject:ADA",))))
+    store.close()
+    server.execute("DROP TABLE reverie.about", database=name_of(url))
+    server.execute(
+        "DELETE FROM reverie.setting WHERE name IN ('migration/0005', 'migration/0006')", database=name_of(url)
+    )
+
+    def found(of: PostgresStore) -> list[str]:
+        return [e.id for e in of.read(Scope("acme"), lambda tx: tx.about(subject_hash(tx.log_key(), "ada")))]
+
+    store = PostgresStore(url)
+    assert found(store) == ["early", "tagged"]
+    names = (
+        "n, ref, id, kind, content, tags, subject, attributes, actor, door, trust, state, created_at, pinned, archived"
+    )
+    names += ", held, version, born_seq, epoch"
+    late = names.replace("n, ref, id", "n + 10, ref, 'late'", 1)
+    server.execute(
+        f"INSERT INTO reverie.entry (tenant, {names}) SELECT tenant, {late} FROM reverie.entry WHERE id = 'early'",
+        database=name_of(url),
+    )
+    assert found(store) == ["early", "tagged", "late"]
+    store.close()
+    with connect(url) as connection:
+        for _ in range(100):  # the server takes a moment to see that it left
+            try:
+                assert migrate.migrate(connection, 1, create=False, post=True) == [6]
+                break
+            except Busy:
+                time.sleep(0.05)
+    assert server.execute("SELECT count(*) FROM reverie.about WHERE who = ''", database=name_of(url)) == [(0,)]
+    store = PostgresStore(url)
+    assert found(store) == ["early", "tagged", "late"]
+    store.write(scope, lambda tx: tx.purge("early", seq=tx.append(make_event("memory.purged", entry_id="early"))))
+    assert found(store) == ["tagged", "late"]
+    store.close()
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,12 @@ class ReadTx(Protocol):
     def cold(self, *, before: int, limit: int) -> list[Entry]:
         """Deleted and dreamt entries, not on hold, that left readable memory before an instant and still have text."""
 
+    def about(self, subject: str) -> list[Entry]:
+        """Entries with text about the subject of this hash (`subject_hash`), readable or not, in order of insertion.
+
+        In the bound ref only or, without one, in every ref of the tenant. Indexed: no scan.
+        """
+
     def refs(self) -> list[tuple[str, int]]:
         """Every ref of the tenant that has readable entries, with their number, by name."""
 
@@ -159,6 +165,8 @@ class WriteTx(ReadTx, Protocol):
 
     def purge(self, entry_id: str, *, seq: int) -> int:
         """Destroy text, tags, subject, attributes, words, vector and notes on links; returns the bytes of content.
+
+        Of its source only door and trust remain: session, run, node, role and actor are the caller's words too.
 
         The row stays as a tombstone (state `erased`), so the id is never used again.
         """

@@ -12,10 +12,13 @@ from reverie.core.entry import Document, Entry, EntryState, Source
 from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.query import Filter, Key
+from reverie.core.subject import named_subjects, subject_hash
 
 _STATES = {state.value: state for state in EntryState}
 FIRST = -(2**62)
 LAST = 2**62
+LAST_CHARACTER = "\U0010ffff"
+"""Sorts after every text that begins as it does up to there."""
 _RANGE = 2**40
 _AS_OF_STATES = frozenset(state for state in EntryState if state not in (EntryState.DRAFT, EntryState.ERASED))
 
@@ -132,6 +135,11 @@ def to_key(row: Sequence[Any]) -> Key:
 def encode(value: Any) -> str:
     """Compact JSON text."""
     return orjson.dumps(value).decode()
+
+
+def about(entry: Entry, subject: str, log_key: bytes) -> bool:
+    """Whether an entry is about the subject of this hash; its index key alone is shorter than that."""
+    return any(subject_hash(log_key, name) == subject for name in named_subjects(entry.subject, entry.tags))
 
 
 def as_of_filter(where: Filter) -> Filter:

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+import orjson
 from msgspec import Struct
+
+from reverie.core.subject import index_keys
 
 Row = tuple[Any, ...]
 
@@ -54,7 +57,7 @@ TABLES = (
     _table("document", "space key version", "seq", "space key version body meta updated_at seq"),
     _table("answer", "key", "until", "key digest answer until"),
 )
-"""Every table that is copied. Tags come with their entries, leases end by themselves."""
+"""Every table that is copied. Tags and subjects come with their entries, leases end by themselves."""
 BOOLEANS = frozenset({"pinned", "archived", "held", "again"})
 
 
@@ -71,6 +74,16 @@ class TenantRow(Struct, frozen=True):
     bytes: int
     rules_seq: int
     created_at: int
+
+
+def about_rows(tenant: TenantRow, entries: Iterable[Row]) -> list[Row]:
+    """The rows that list these entries (of the table `entry`) under their subjects."""
+    subject, tags = ENTRY.columns.index("subject"), ENTRY.columns.index("tags")
+    return [
+        (tenant.n, key, row[0])
+        for row in entries
+        for key in index_keys(tenant.log_key, row[subject], orjson.loads(row[tags]))
+    ]
 
 
 class Transfer(Protocol):

@@ -26,7 +26,7 @@ from reverie.host.field.faults import Faults
 from reverie.host.field.names import name_of, named, with_names
 from reverie.host.field.operations import TABLE
 from reverie.host.field.sessions import check_session, enter, load_session
-from reverie.host.field.units import ARCHIVED, HOT, PURGED, UNIT_STATES, shown_unit, tombstone
+from reverie.host.field.units import ARCHIVED, HOT, PURGED, UNIT_STATES, as_born, shown_unit, tombstone
 from reverie.host.field.visibility import CredentialView, View
 from reverie.host.read import ANYTHING
 from reverie.host.rules import Rules
@@ -261,6 +261,8 @@ class Field:
 
         def body(tx: ReadTx) -> dict[str, Any]:
             entry = tx.get(unit_id, where=ANYTHING)
+            if entry is not None and entry.state is EntryState.ERASED:
+                entry = as_born(tx, entry)
             if entry is None or not self._view(tx, actor, agent_id).reaches(entry):
                 raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
             if entry.state is EntryState.ERASED:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
+
 from reverie.core.clock import to_iso
 from reverie.core.entry import Draft, Entry, EntryState, Link, Source
 from reverie.core.query import Filter
@@ -110,6 +112,13 @@ def relations_of(tx: ReadTx, entry: Entry) -> Sequence[Link]:
 def find_unit(tx: ReadTx, unit_id: str) -> Entry | None:
     """A unit that still has text, hot or archived, whoever may see it."""
     return tx.get(unit_id, where=ANY_UNIT)
+
+
+def as_born(tx: ReadTx, entry: Entry) -> Entry:
+    """A purged unit in its session: the row has lost it, the event of its birth has not."""
+    birth = tx.read_log(after=entry.born_seq - 1, limit=1)
+    session = birth[0].session if birth and birth[0].entry_id == entry.id else None
+    return structs.replace(entry, source=structs.replace(entry.source, session=session))
 
 
 def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from reverie.store.conformance.lab import Lab, OpenStore
 CAPABILITIES = (
     "entries",
     "filters",
+    "subjects",
     "as_of",
     "paging",
     "expiry",

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from reverie.core.entry import EntryState, Link
+from reverie.core.entry import EntryState, Link, Source
 from reverie.core.query import Filter
 from reverie.store.conformance.lab import ANYTHING, Lab, make_event, same_but, words
 from reverie.store.contract import WriteTx
 
 
 def leaves_a_tombstone(lab: Lab) -> None:
-    """Text, tags, subject and attributes are destroyed; id, ref and positions remain. Twice is once."""
-    lab.put("Gone für immer.", id="a", tags=("t",), subject="ada", attributes={"k": "v"}, pinned=True)
+    """Text, tags, subject, attributes and source are destroyed; id, ref and positions remain. Twice is once."""
+    source = Source(actor="ada", role="editor", session="ada's day", run="ada-1", node="ada-2", door="rest", trust=4)
+    lab.put("Gone für immer.", id="a", tags=("t",), subject="ada", attributes={"k": "v"}, pinned=True, source=source)
     assert lab.purge("a") == len("Gone für immer.".encode())
     tombstone = lab.get("a", where=ANYTHING)
     assert tombstone is not None
     assert tombstone.state is EntryState.ERASED
     assert (tombstone.content, tombstone.tags, tombstone.subject, tombstone.attributes) == ("", (), None, {})
+    assert tombstone.source == Source(door="rest", trust=4)
     assert (tombstone.born_seq, tombstone.gone_seq, tombstone.pinned) == (1, 2, False)
     assert lab.purge("a") == 0
 

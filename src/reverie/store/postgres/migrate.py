@@ -7,14 +7,23 @@ applied when someone says that no older process runs. A new database gets everyt
 
 from __future__ import annotations
 
+import orjson
 import psycopg
 
 from reverie.core.errors import Busy, StoreError, StoreUnavailable
+from reverie.core.subject import index_keys
 from reverie.store.sql import load_migrations, migration_phases
 
 PACKAGE = "reverie.store.postgres"
 _LOCK = 0x52564531
 """Of the advisory lock that migrating processes take turns by."""
+_KEYING = (5, 6)
+"""Steps after which entries without keys for their subjects are given them."""
+_UNKEYED = """
+SELECT n, subject, tags FROM reverie.entry AS e
+WHERE tenant = %(tenant)s AND n > %(after)s AND state <> 'erased' AND (subject IS NOT NULL OR tags LIKE '%%"subject:%%')
+ORDER BY n LIMIT 1000
+"""
 _OLDER = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 AND application_name LIKE 'reverie%%' AND coalesce(substring(application_name FROM '/(\\d+)$')::integer, 0) < %s
@@ -69,6 +78,8 @@ def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: boo
                 raise Busy(f"{older} connections are of an older release. Stop its processes, then try again.")
         for number, sql, checksum in steps:
             connection.execute(sql.encode())
+            if number in _KEYING:
+                key_subjects(connection)
             row = (f"migration/{number:04d}", f"{checksum} {now} {phases[number]}".rstrip().encode())
             connection.execute("INSERT INTO reverie.setting (name, value) VALUES (%s, %s)", row)
         connection.execute("COMMIT")
@@ -77,3 +88,28 @@ def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: boo
             connection.execute("ROLLBACK")
         raise
     return [number for number, _, _ in steps]
+
+
+def key_subjects(connection: psycopg.Connection) -> None:
+    """List every entry under the keys of its subjects, and none without a key. Inside the caller's transaction."""
+    connection.execute("SELECT set_config('reverie.control', 'on', true)")
+    tenants = connection.execute("SELECT n, log_key FROM reverie.tenant").fetchall()
+    for tenant, log_key in tenants:
+        connection.execute("SELECT set_config('reverie.tenant', %s, true)", (str(tenant),))
+        after = 0
+        while True:
+            rows = connection.execute(_UNKEYED, {"tenant": tenant, "after": after}).fetchall()
+            made = [
+                (tenant, key, n)
+                for n, subject, tags in rows
+                for key in index_keys(bytes(log_key), subject, orjson.loads(tags))
+            ]
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    "INSERT INTO reverie.about (tenant, who, n) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", made
+                )
+            if not rows:
+                break
+            after = rows[-1][0]
+        connection.execute("DELETE FROM reverie.about WHERE tenant = %s AND who = ''", (tenant,))
+    connection.execute("SELECT set_config('reverie.control', 'off', true), set_config('reverie.tenant', '', true)")

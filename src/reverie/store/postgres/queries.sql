@@ -61,7 +61,7 @@ EXISTS (SELECT 1 FROM reverie.tag AS t
 -- Whose transaction this is, and how long anything in it may take.
 SELECT set_config('reverie.name', %(name)s, true), set_config('statement_timeout', %(statement)s, true),
 set_config('lock_timeout', %(lock)s, true), set_config('idle_in_transaction_session_timeout', %(idle)s, true),
-set_config('reverie.control', %(control)s, true)
+set_config('reverie.control', %(control)s, true), set_config('reverie.keyed', 'on', true)
 
 -- name: head
 -- The tip of the tenant's log; from here on the transaction sees the tenant's rows.
@@ -157,6 +157,13 @@ SELECT {columns} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.subject = %(subject)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s)
 AND (%(gone)s OR e.gone_seq IS NULL) AND e.n > %(n)s AND {filter}
 ORDER BY e.n LIMIT %(limit)s
+
+-- name: about
+-- Entries about a subject that have text, readable or not, in order of insertion. Those without a key were written by a
+-- process of an older release.
+SELECT {columns} FROM reverie.about AS a JOIN reverie.entry AS e ON e.tenant = a.tenant AND e.n = a.n
+WHERE a.tenant = %(tenant)s AND a.who = ANY(ARRAY[%(who)s, ''::bytea]) AND e.tenant = %(tenant)s
+AND e.state <> 'erased' ORDER BY a.n
 
 -- name: scan_expired
 -- Entries of a tenant that passed their expiry and still have text, in order of insertion.
@@ -289,6 +296,14 @@ INSERT INTO reverie.tag (tenant, ref, tag, n) VALUES (%s, %s, %s, %s) ON CONFLIC
 -- Take a tag off an entry.
 DELETE FROM reverie.tag WHERE tenant = %s AND ref = %s AND tag = %s AND n = %s
 
+-- name: add_about
+-- An entry is about a subject.
+INSERT INTO reverie.about (tenant, who, n) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
+
+-- name: drop_about
+-- An entry is no longer about a subject.
+DELETE FROM reverie.about WHERE tenant = %s AND who = ANY(%s::bytea[]) AND n = %s
+
 -- name: change
 -- What may change in an entry.
 UPDATE reverie.entry SET state = %s, archived = %s, pinned = %s, held = %s, attributes = %s, expires_at = %s,
@@ -313,7 +328,8 @@ WHERE tenant = %s AND n = %s
 
 -- name: purge
 -- Destroy the text of an entry; the row stays so that the id is never used again.
-UPDATE reverie.entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', state = 'erased',
+UPDATE reverie.entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', actor = '', role = NULL,
+session = NULL, run = NULL, node = NULL, state = 'erased',
 pinned = false, version = version + 1, gone_seq = coalesce(gone_seq, %s), gone_at = coalesce(gone_at, %s)
 WHERE tenant = %s AND n = %s
 

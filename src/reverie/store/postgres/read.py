@@ -9,6 +9,7 @@ from typing import Any
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
+from reverie.core.subject import index_key
 from reverie.store.index import Found, IndexCache
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import (
@@ -22,6 +23,8 @@ from reverie.store.postgres.rows import (
 from reverie.store.rows import (
     FIRST,
     LAST,
+    LAST_CHARACTER,
+    about,
     as_of_filter,
     encode,
     open_cursor,
@@ -34,7 +37,6 @@ from reverie.store.rows import (
 from reverie.store.words import ask
 
 Row = tuple[Any, ...]
-_LAST_CHARACTER = "\U0010ffff"
 
 
 class PostgresReadTx:
@@ -181,6 +183,11 @@ class PostgresReadTx:
         rows = self._filtered("pick", where, ref=self._ref, positions=array(positions))
         return {row[0]: to_entry(row) for row in rows}
 
+    def about(self, subject: str) -> list[Entry]:
+        rows = self._fetch(SQL["about"], {"tenant": self._tenant, "who": index_key(subject)})
+        found = [entry for entry in map(to_entry, rows) if about(entry, subject, self._log_key)]
+        return found if self.scope.ref is None else [entry for entry in found if entry.ref == self.scope.ref]
+
     def index_state(self, model: str) -> tuple[int, int]:
         bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
         row = self._fetch(SQL["index_state"], bound)[0]
@@ -223,7 +230,7 @@ class PostgresReadTx:
             "tenant": self._tenant,
             "space": space,
             "prefix": prefix,
-            "beyond": prefix + _LAST_CHARACTER,
+            "beyond": prefix + LAST_CHARACTER,
             "after": cursor or "",
             "limit": limit + 1,
         }

@@ -29,7 +29,7 @@ TYPES = {
     ),
     **dict.fromkeys(("at", "gone_seq", "back_seq"), "bigint"),
     **dict.fromkeys(("pinned", "archived", "held", "again"), "boolean"),
-    **dict.fromkeys(("prev_hash", "hash", "words", "vector"), "bytea"),
+    **dict.fromkeys(("prev_hash", "hash", "words", "vector", "who"), "bytea"),
 }
 """Columns that are not text."""
 LONGEST_ID = 512

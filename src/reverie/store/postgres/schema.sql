@@ -113,6 +113,14 @@ CREATE TABLE reverie.link (
 );
 CREATE INDEX link_to ON reverie.link (tenant, ref, to_id);
 
+-- Whom entries are about: a keyed hash of each subject, folded, so that one look finds every spelling in every memory.
+CREATE TABLE reverie.about (
+  tenant integer NOT NULL,
+  who bytea NOT NULL,
+  n bigint NOT NULL,
+  PRIMARY KEY (tenant, who, n)
+);
+
 -- Append-only, hash-chained, without text. The trigger stops accidents; the chain shows the rest. run: as in data.
 CREATE TABLE reverie.event (
   tenant integer NOT NULL,
@@ -199,8 +207,8 @@ DO $$
 DECLARE
   part text;
 BEGIN
-  FOREACH part IN ARRAY ARRAY['entry', 'absence', 'tag', 'link', 'event', 'recall', 'document', 'answer',
-    'lease']
+  FOREACH part IN ARRAY ARRAY['entry', 'absence', 'tag', 'link', 'about', 'event', 'recall', 'document',
+    'answer', 'lease']
   LOOP
     EXECUTE format('ALTER TABLE reverie.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', part);
     EXECUTE format('CREATE POLICY own ON reverie.%I USING '

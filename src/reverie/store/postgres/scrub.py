@@ -18,7 +18,7 @@ from psycopg import errors
 from reverie.store.postgres.pool import connect
 
 PAUSE_SECONDS = 2.0
-_TABLES = ("entry", "tag", "link", "document", "recall")
+_TABLES = ("entry", "tag", "link", "about", "document", "recall")
 
 
 class Scrubber:

@@ -15,7 +15,7 @@ from reverie.store.postgres.faults import MOVED, translate
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL, long_id, short_id
 from reverie.store.postgres.writer import limits
-from reverie.store.transfer import ENTRY, TABLES, Row, Table, TenantRow
+from reverie.store.transfer import ENTRY, TABLES, Row, Table, TenantRow, about_rows
 
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
 _KEY = "id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at"
@@ -149,6 +149,7 @@ class PostgresTransfer:
                         "INSERT INTO reverie.tag (tenant, ref, tag, n) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
                         tags,
                     )
+                    cursor.executemany(SQL["add_about"], about_rows(tenant, rows))
 
     def drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
         with self._transaction(tenant.name, tenant.n) as db:
@@ -165,6 +166,8 @@ class PostgresTransfer:
                     "AND t.n = e.n AND e.tenant = %s AND e.n = %s",
                     [(tenant.n, *key) for key in keys],
                 )
+                gone = about_rows(tenant, self.rows(tenant, table, keys))
+                cursor.executemany(SQL["drop_about"], [(n, [who, b""], position) for n, who, position in gone])
             delete = f"DELETE FROM reverie.{table.name} WHERE tenant = %s AND {same}"
             cursor.executemany(delete.encode(), [(tenant.n, *key) for key in keys])
 

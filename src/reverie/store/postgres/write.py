@@ -11,6 +11,7 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Filter, Head
+from reverie.core.subject import index_keys
 from reverie.store.change import change as decide
 from reverie.store.index import IndexCache
 from reverie.store.postgres.batch import Batch, Row, Work, merge
@@ -159,6 +160,8 @@ class PostgresWriteTx(PostgresReadTx):
         held.bytes += len(entry.content.encode())
         for tag in entry.tags:
             self._add("add_tag", (held.n, entry.ref, tag, entry.position))
+        for who in index_keys(held.log_key, entry.subject, entry.tags):
+            self._add("add_about", (held.n, who, entry.position))
         row = (held.n, entry.ref, entry.position, seq, False, pack(terms, held.log_key), *(vector or (None, None)))
         self._add("add_recall", row)
         return entry
@@ -263,6 +266,9 @@ class PostgresWriteTx(PostgresReadTx):
             self._later("drop_tag", (self._tenant, before.ref, tag, before.position))
         for tag in entry.tags:
             self._later("add_tag", (self._tenant, before.ref, tag, before.position))
+        self._drop_about(before)
+        for key in index_keys(self._log_key, entry.subject, entry.tags):
+            self._later("add_about", (self._tenant, key, before.position))
         self._drop_recall(before)
         if before.gone_seq is None:
             self._set_recall(before, seq, terms, vector)
@@ -275,6 +281,7 @@ class PostgresWriteTx(PostgresReadTx):
             return 0
         for tag in entry.tags:
             self._later("drop_tag", (self._tenant, entry.ref, tag, entry.position))
+        self._drop_about(entry)
         self._later("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": short_id(entry.id)})
         self._later("purge", (seq, self.now, self._tenant, entry.position))
         self._read.pop(entry_id, None)
@@ -283,6 +290,11 @@ class PostgresWriteTx(PostgresReadTx):
         self._held.bytes -= entry.byte_size
         self._batch.destroyed = True
         return entry.byte_size
+
+    def _drop_about(self, entry: Entry) -> None:
+        keys = index_keys(self._log_key, entry.subject, entry.tags)
+        if keys:  # and the row without a key, should a process of an older release have written the entry
+            self._later("drop_about", (self._tenant, [*keys, b""], entry.position))
 
     def link(self, link: Link) -> None:
         self._logged(self._held.seq)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import apsw
+import orjson
 
 from reverie.core.errors import StoreError
+from reverie.core.subject import index_keys
+from reverie.store.rows import encode
 from reverie.store.sql import load_migrations
 from reverie.store.words import pack
 
@@ -31,6 +34,7 @@ def migrate(db: apsw.Connection, now: int) -> None:
                 f"This file has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
             )
         db.create_scalar_function("words_before_0004", _words_before(db), 2)
+        db.create_scalar_function("subject_keys", _subject_keys(db), 3)
         for number, sql, checksum in migrations[have:]:
             db.execute(sql)
             row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
@@ -56,6 +60,18 @@ def _words_before(db: apsw.Connection) -> Callable[..., bytes | None]:
         return pack(body.split(), keys[tenant]) if body is not None else None
 
     return words
+
+
+def _subject_keys(db: apsw.Connection) -> Callable[..., str]:
+    """The index keys of an entry's subjects as a JSON list of hexadecimal texts."""
+    log_keys: dict[int, bytes] = {}
+
+    def keys(tenant: int, subject: str | None, tags: str) -> str:
+        if tenant not in log_keys:
+            log_keys[tenant] = db.execute("SELECT log_key FROM tenant WHERE n = ?", (tenant,)).get
+        return encode([key.hex() for key in index_keys(log_keys[tenant], subject, orjson.loads(tags))])
+
+    return keys
 
 
 def _drop_word_tables(db: apsw.Connection) -> None:

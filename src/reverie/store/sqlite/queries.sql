@@ -100,6 +100,11 @@ WHERE e.tenant = :tenant AND e.subject = :subject AND (:ref IS NULL OR e.ref = :
 AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
 ORDER BY e.n LIMIT :limit
 
+-- name: about
+-- Entries about a subject that have text, readable or not, in order of insertion.
+SELECT {columns} FROM about AS a CROSS JOIN entry AS e ON e.n = a.n
+WHERE a.tenant = ?1 AND a.who = ?2 AND e.tenant = ?1 AND e.state <> 'erased' ORDER BY a.n
+
 -- name: scan_expired
 -- Entries of a tenant that passed their expiry and still have text, in order of insertion.
 SELECT {columns} FROM entry AS e INDEXED BY entry_expiry
@@ -283,6 +288,14 @@ INSERT OR IGNORE INTO tag (tenant, ref, tag, n) VALUES (?, ?, ?, ?)
 -- Take a tag off an entry.
 DELETE FROM tag WHERE tenant = ? AND ref = ? AND tag = ? AND n = ?
 
+-- name: add_about
+-- An entry is about a subject.
+INSERT OR IGNORE INTO about (tenant, who, n) VALUES (?, ?, ?)
+
+-- name: drop_about
+-- An entry is no longer about a subject.
+DELETE FROM about WHERE tenant = ? AND who = ? AND n = ?
+
 -- name: model
 -- The number of an embedding model.
 SELECT k FROM model WHERE name = ?
@@ -303,8 +316,8 @@ UPDATE entry SET content = ?, tags = ?, subject = ?, attributes = ?, version = ?
 
 -- name: purge
 -- Destroy the text of an entry; the row stays so that the id is never used again.
-UPDATE entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', state = 'erased', pinned = 0,
-version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone_at, ?) WHERE n = ? AND tenant = ?
+UPDATE entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', actor = '', role = NULL,
+session = NULL, run = NULL, node = NULL, state = 'erased', pinned = 0, version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone_at, ?) WHERE n = ? AND tenant = ?
 
 -- name: add_absence
 -- A restored entry was gone in this interval.
@@ -356,7 +369,8 @@ ORDER BY version DESC LIMIT 1
 -- name: documents
 -- The newest version of each document of a space.
 SELECT space, key, max(version), body, meta, updated_at, seq FROM document
-WHERE tenant = :tenant AND space = :space AND key > :after AND substr(key, 1, length(:prefix)) = :prefix
+WHERE tenant = :tenant AND space = :space AND key > :after AND key >= :prefix AND key < :beyond
+AND substr(key, 1, length(:prefix)) = :prefix
 GROUP BY key HAVING body IS NOT NULL ORDER BY key LIMIT :limit
 
 -- name: add_document

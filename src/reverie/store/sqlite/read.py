@@ -11,10 +11,13 @@ from msgspec.structs import replace
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
+from reverie.core.subject import index_key
 from reverie.store.index import Found, IndexCache
 from reverie.store.rows import (
     FIRST,
     LAST,
+    LAST_CHARACTER,
+    about,
     as_of_filter,
     encode,
     open_cursor,
@@ -218,6 +221,11 @@ class SqliteReadTx:
         rows = self._filtered("pick", where, ref=self._ref, positions=encode(list(positions)))
         return {row[0]: to_entry(row) for row in rows}
 
+    def about(self, subject: str) -> list[Entry]:
+        rows = self._db.execute(QUERIES["about"], (self._tenant, index_key(subject)))
+        found = [entry for entry in map(to_entry, rows) if about(entry, subject, self._log_key)]
+        return found if self.scope.ref is None else [entry for entry in found if entry.ref == self.scope.ref]
+
     def index_state(self, model: str) -> tuple[int, int]:
         bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
         row: Any = self._db.execute(QUERIES["index_state"], bound).fetchone()
@@ -254,6 +262,7 @@ class SqliteReadTx:
     ) -> Page[Document]:
         after = cursor or ""
         bound = {"tenant": self._tenant, "space": space, "prefix": prefix, "after": after, "limit": limit + 1}
+        bound["beyond"] = prefix + LAST_CHARACTER
         rows = self._db.execute(QUERIES["documents"], bound).fetchall()
         items = [to_document(row) for row in rows[:limit]]
         return Page(items, items[-1].key if len(rows) > limit and items else None)

@@ -177,3 +177,11 @@ CREATE TABLE recall (
   vector BLOB
 );
 CREATE INDEX recall_again ON recall (tenant, ref, seq) WHERE again;
+
+-- Whom entries are about: a keyed hash of each subject, folded, so that one look finds every spelling in every memory.
+CREATE TABLE about (
+  tenant INTEGER NOT NULL,
+  who BLOB NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (tenant, who, n)
+) WITHOUT ROWID;

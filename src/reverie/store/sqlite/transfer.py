@@ -13,7 +13,7 @@ from reverie.store.rows import positions_of
 from reverie.store.sqlite.batch import insert_many
 from reverie.store.sqlite.faults import MOVED, translate
 from reverie.store.sqlite.read import QUERIES
-from reverie.store.transfer import BOOLEANS, ENTRY, EVENT, TABLES, Row, Table, TenantRow
+from reverie.store.transfer import BOOLEANS, ENTRY, EVENT, TABLES, Row, Table, TenantRow, about_rows
 
 _RANGED = frozenset({"event", "entry", "absence", "recall"})
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
@@ -104,6 +104,7 @@ class SqliteTransfer:
             if table is ENTRY:
                 tags = [(tenant.n, row[1], tag, row[0]) for row in rows for tag in dict.fromkeys(orjson.loads(row[5]))]
                 insert_many(self._db, QUERIES["add_tag"], tags)
+                insert_many(self._db, QUERIES["add_about"], about_rows(tenant, rows))
 
     def drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
         with self._db:
@@ -114,6 +115,7 @@ class SqliteTransfer:
             for row in self.rows(tenant, table, keys):
                 for tag in orjson.loads(row[5]):
                     self._db.execute(QUERIES["drop_tag"], (tenant.n, row[1], tag, row[0]))
+                self._db.executemany(QUERIES["drop_about"], about_rows(tenant, [row]))
         same = " AND ".join(f"{name} = ?" for name in table.key)
         self._db.executemany(f"DELETE FROM {table.name} WHERE {_own(tenant, table)} AND {same}", keys)
 

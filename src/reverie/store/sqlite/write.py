@@ -16,6 +16,7 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Head
+from reverie.core.subject import index_keys
 from reverie.store.change import change as decide
 from reverie.store.index import IndexCache
 from reverie.store.rows import encode, to_document, to_entry, to_row
@@ -171,6 +172,8 @@ class SqliteWriteTx(SqliteReadTx):
         held.bytes += len(entry.content.encode())
         for tag in entry.tags:
             batch.add(QUERIES["add_tag"], (held.n, entry.ref, tag, entry.position))
+        for who in index_keys(held.log_key, entry.subject, entry.tags):
+            batch.add(QUERIES["add_about"], (held.n, who, entry.position))
         model, data = (batch.model(vector[0]), vector[1]) if vector is not None else (None, None)
         row = (entry.position, held.n, entry.ref, seq, 0, pack(terms, held.log_key), model, data)
         batch.add(QUERIES["add_recall"], row)
@@ -273,6 +276,9 @@ class SqliteWriteTx(SqliteReadTx):
             db.execute(QUERIES["drop_tag"], (self._tenant, before.ref, tag, before.position))
         for tag in entry.tags:
             db.execute(QUERIES["add_tag"], (self._tenant, before.ref, tag, before.position))
+        self._drop_about(before)
+        for key in index_keys(self._log_key, entry.subject, entry.tags):
+            db.execute(QUERIES["add_about"], (self._tenant, key, before.position))
         self._drop_recall(before)
         if before.gone_seq is None:
             self._set_recall(before, seq, terms, vector)
@@ -287,12 +293,17 @@ class SqliteWriteTx(SqliteReadTx):
         self._drop_recall(entry)
         for tag in entry.tags:
             db.execute(QUERIES["drop_tag"], (self._tenant, entry.ref, tag, entry.position))
+        self._drop_about(entry)
         db.execute(QUERIES["drop_notes"], (self._tenant, entry.ref, entry.id))
         db.execute(QUERIES["purge"], (seq, self.now, entry.position, self._tenant))
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
         self._batch.scrub = True
         return entry.byte_size
+
+    def _drop_about(self, entry: Entry) -> None:
+        for key in index_keys(self._log_key, entry.subject, entry.tags):
+            self._changing().execute(QUERIES["drop_about"], (self._tenant, key, entry.position))
 
     def link(self, link: Link) -> None:
         self._logged(self._held.seq)

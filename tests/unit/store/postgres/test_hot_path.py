@@ -11,7 +11,7 @@ import pytest
 
 from reverie.store.postgres.rows import QUERIES
 
-OWN = ("entry", "absence", "tag", "link", "event", "recall", "document", "answer", "lease")
+OWN = ("entry", "absence", "tag", "link", "about", "event", "recall", "document", "answer", "lease")
 NAMED = re.compile(rf"reverie\.({'|'.join(OWN)})\b")
 TOUCHING = sorted(name for name, sql in QUERIES.items() if NAMED.search(sql))
 

@@ -29,7 +29,11 @@ def _filled(store: PostgresStore) -> None:
     """Two tenants with a row in every table."""
 
     def body(tx: WriteTx) -> None:
-        put(tx, make_entry(id="a", content=f"kettle of {tx.scope.tenant}", tags=("t",)), vector=("m", bytes([1, 2])))
+        put(
+            tx,
+            make_entry(id="a", content=f"kettle of {tx.scope.tenant}", tags=("t",), subject="s"),
+            vector=("m", bytes([1, 2])),
+        )
         put(tx, make_entry(id="b"))
         tx.link(Link("a", "b", "supports"))
         seq = tx.append(make_event())

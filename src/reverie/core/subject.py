@@ -1,0 +1,40 @@
+"""Subjects: whom an entry is about, and how two spellings of one subject are recognised."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from reverie.core.event import keyed_hash
+
+SUBJECT_TAG = "subject:"
+"""Prefix of a tag that names a subject. An entry has one field `subject` and any number of such tags."""
+KEY_BYTES = 16
+"""Length of an index key."""
+
+
+def fold(text: str) -> str:
+    """Text without case, surrounding space and differences of Unicode composition: for comparing, never for storing."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
+
+
+def subject_hash(log_key: bytes, subject: str) -> str:
+    """Keyed hash of a folded subject: the only form in which the log, the ledger and reports know it."""
+    return keyed_hash(log_key, fold(subject))
+
+
+def named_subjects(subject: str | None, tags: Sequence[str]) -> list[str]:
+    """Subjects of an entry: its field, then its `subject:` tags."""
+    tagged = [tag.removeprefix(SUBJECT_TAG) for tag in tags if tag.startswith(SUBJECT_TAG)]
+    return [subject, *tagged] if subject else tagged
+
+
+def index_key(hashed: str) -> bytes:
+    """Index key of a subject hash."""
+    return bytes.fromhex(hashed)[:KEY_BYTES]
+
+
+def index_keys(log_key: bytes, subject: str | None, tags: Sequence[str]) -> list[bytes]:
+    """Index keys of an entry, each once."""
+    named = named_subjects(subject, tags)
+    return sorted({index_key(subject_hash(log_key, name)) for name in named}) if named else []
