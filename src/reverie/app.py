@@ -174,12 +174,13 @@ def run_proxy(
 ) -> None:
     """Serve the proxy of the Responses door until SIGTERM or SIGINT."""
     from reverie.core.actor import Actor
-    from reverie.doors.responses.listen import run
+    from reverie.doors.responses.listen import address, run
     from reverie.doors.responses.proxy import Proxy
     from reverie.doors.responses.relay import Upstream
     from reverie.doors.responses.status import Counts
     from reverie.doors.responses.turns import WindowTurns
     from reverie.ops import logs
+    from reverie.serve.origin import OriginPolicy
     from reverie.window import Base
 
     if kind not in (None, "api", "codex"):
@@ -190,4 +191,11 @@ def run_proxy(
     actor = Actor(tenant=tenant, id="local:proxy", door="responses")
     onward, counts = Upstream(base.url), Counts(host.parts.clock.now())
     windows = WindowTurns(host, actor, onward, base=base, policy=policy, counts=counts)
-    run(Proxy(onward, windows, counts=counts), listen)
+    pages = OriginPolicy.of(
+        address(listen)[0],
+        hosts=settings.allowed_hosts,
+        origins=settings.allowed_origins,
+        own_port=True,
+        own_pages=False,
+    )
+    run(Proxy(onward, windows, counts=counts, pages=pages), listen)

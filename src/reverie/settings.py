@@ -65,6 +65,14 @@ class Settings:
     database_pool: int = _setting(16, "REVERIE_DATABASE_POOL", "connections to PostgreSQL this process may hold")
     host: str = _setting("127.0.0.1", "REVERIE_HOST", "address to listen on")
     port: int = _setting(8484, "REVERIE_PORT", "port to listen on; 0 picks a free one")
+    allowed_hosts: str = _setting(
+        "",
+        "REVERIE_ALLOWED_HOSTS",
+        "names to answer to, with commas; empty: loopback names on a loopback address, every name on others; *: every",
+    )
+    allowed_origins: str = _setting(
+        "", "REVERIE_ALLOWED_ORIGINS", "web pages of other origins that may ask, such as https://app.example.com"
+    )
     key_file: str = _setting("", "REVERIE_KEY_FILE", "seals registered secrets; empty: reverie.key in the data folder")
     read_only: bool = _setting(False, "REVERIE_READ_ONLY", "refuse every write")
     tokenizer: str = _setting("o200k_base", "REVERIE_TOKENIZER", "o200k_base, cl100k_base or none")

@@ -168,7 +168,7 @@ def test_a_signal_lets_the_request_at_hand_finish(start: Callable[..., Child]) -
     body = json.dumps({"content": "half of it came after the signal"}).encode()
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
         head = (
-            f"POST {API}/memory/demo/entries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {child.key}\r\n"
+            f"POST {API}/memory/demo/entries HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {child.key}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         line.sendall(head.encode() + body[:10])
@@ -218,14 +218,17 @@ def test_the_worker_destroys_what_expired(start: Callable[..., Child]) -> None:
 @pytest.mark.parametrize(
     ("raw", "statuses"),
     [
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", {200}),
-        (b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n", {400, 404}),
-        (b"GET /v1/host/reverie/memory/%ff/entries HTTP/1.1\r\nHost: x\r\n\r\n", {400, 401}),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", {200}),
+        (b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n", {400, 404}),
+        (b"GET /v1/host/reverie/memory/%ff/entries HTTP/1.1\r\nHost: localhost\r\n\r\n", {400, 401}),
         (b"NONSENSE\r\n\r\n", {400}),
-        (b"GET " + b"/a" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", {400, 404, 414, 431}),
-        (b"POST /v1/host/reverie/scan HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", {400}),
-        (b"POST /v1/host/reverie/scan HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", {401, 413}),
-        (b"POST /v1/host/reverie/scan HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", {400, 401}),
+        (b"GET " + b"/a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", {400, 404, 414, 431}),
+        (b"POST /v1/host/reverie/scan HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", {400}),
+        (b"POST /v1/host/reverie/scan HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", {401, 413}),
+        (
+            b"POST /v1/host/reverie/scan HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            {400, 401},
+        ),
     ],
 )
 def test_raw_bytes_on_the_line(shared: Child, raw: bytes, statuses: set[int]) -> None:

@@ -344,7 +344,7 @@ def test_the_status_page(make: Make, provider: Emulator) -> None:
     assert "<script>" not in page.text
     assert "&lt;script&gt;" in page.text
     strange = httpx2.get(f"{lab.root}/reverie/status", headers={"host": "evil.example"}, trust_env=False)
-    assert strange.status_code == 403
+    assert strange.status_code == 421
     assert httpx2.get(f"{lab.root}/reverie/status.json", headers={"accept": "text/html"}, trust_env=False).json()
 
 
@@ -419,7 +419,7 @@ def test_many_scopes_and_callers_at_once(make: Make, provider: Emulator) -> None
         (b"{broken", "application/json"),
         (b"[]", "application/json"),
         (b'{"model": "gpt-5.4"}', "application/json"),
-        (b"\xff\xfe", "text/plain"),
+        (b"\xff\xfe", "application/json"),
         (b'{"input": 1, "model": "gpt-5.4"}', "application/json"),
         (b'{"input": [1, null, {}], "model": "gpt-5.4"}', "application/json"),
         (b'{"input": {"a": 1}, "model": 7, "prompt_cache_key": "k"}', "application/json"),

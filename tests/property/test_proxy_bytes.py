@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,12 +13,35 @@ from hypothesis import strategies as st
 from tests.relay import Answered, Wire, exchange, running
 
 from reverie.doors.responses.proxy import Proxy
-from reverie.doors.responses.relay import Upstream
+from reverie.doors.responses.relay import Upstream, normal_path
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=12).map(lambda t: f"x-{t}".encode())
 VALUE = st.binary(max_size=40).map(lambda raw: bytes(b for b in raw if 0x20 < b < 0x7F or b >= 0x80))
 HEADERS = st.lists(st.tuples(TOKEN.filter(lambda name: name != b"x-reverie-scope"), VALUE), max_size=6)
-PATH = st.text("abcXYZ019/._~%!$&'()*+,;=:@{}|\"<>^`[]", max_size=30).map(lambda t: b"/v1/" + t.encode())
+ANY_PATH = st.text("abcXYZ019/._~%!$&'()*+,;=:@{}|\"<>^`[]", max_size=30).map(lambda t: b"/v1/" + t.encode())
+PATH = ANY_PATH.filter(lambda path: normal_path({"raw_path": path}) == path)
+STEP = st.sampled_from(
+    [
+        b"/",
+        b"//",
+        b"\\",
+        b".",
+        b"..",
+        b"%2e",
+        b"%2E",
+        b"%2f",
+        b"%5c",
+        b"%252e",
+        b"%25252e",
+        b";",
+        b"%00",
+        b"%0d%0a",
+        b"a",
+        b"%61",
+        b"%",
+    ]
+)
+WILD_PATH = st.lists(STEP, max_size=8).map(lambda steps: b"/v1/" + b"".join(steps))
 QUERY = st.text("abc019=&%+/?~|{}", max_size=20).map(str.encode)
 BODY = st.one_of(st.binary(max_size=300), st.integers(1, 200_000).map(lambda n: b"\x00\xff{]" * (n // 4)))
 METHOD = st.sampled_from([b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"HEAD"])
@@ -52,10 +77,18 @@ def framed(status: int, headers: list[tuple[bytes, bytes]], body: bytes, framing
 
 
 def request(
-    method: bytes, path: bytes, query: bytes, headers: list[tuple[bytes, bytes]], body: bytes, chunked: bool
+    method: bytes,
+    path: bytes,
+    query: bytes,
+    headers: list[tuple[bytes, bytes]],
+    body: bytes,
+    chunked: bool,
+    *,
+    port: int,
 ) -> bytes:
     target = path + (b"?" + query if query else b"")
-    lines = [method + b" " + target + b" HTTP/1.1", b"Host: local", b"Connection: close", b"Authorization: Bearer t-1"]
+    lines = [method + b" " + target + b" HTTP/1.1", b"Host: localhost:%d" % port, b"Connection: close"]
+    lines.append(b"Authorization: Bearer t-1")
     lines += [name + b": " + value for name, value in headers]
     if chunked:
         lines.append(b"Transfer-Encoding: chunked")
@@ -95,7 +128,7 @@ def test_direct_and_proxied_are_the_same_bytes(
         framing, answer = "length", b""
     wire.answer, wire.cut = framed(status, given_back, answer, framing), framing == "close"
     wire.seen.clear()
-    raw = request(method, path, query, sent, body, chunked)
+    raw = request(method, path, query, sent, body, chunked, port=proxy)
     direct = exchange(wire.port, raw, method=method)
     proxied = exchange(proxy, raw, method=method)
     assert shown(direct) == shown(proxied)
@@ -105,13 +138,59 @@ def test_direct_and_proxied_are_the_same_bytes(
     assert end_to_end(first.headers) == end_to_end(second.headers)
 
 
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(WILD_PATH)
+def test_no_path_leads_out_of_the_base(wire: Wire, proxy: int, path: bytes) -> None:
+    wire.answer, wire.cut = framed(200, [], b"", "length"), False
+    wire.seen.clear()
+    answer = exchange(proxy, request(b"GET", path, b"", [], b"", False, port=proxy))
+    if answer.line.split()[1] == b"400":
+        assert not wire.seen
+        return
+    target = wire.seen[0].line.split()[1]
+    assert target.startswith(b"/v1/")
+    assert b"//" not in target
+    for _ in range(6):
+        for segment in re.split(rb"[/\\]", target):
+            assert segment.split(b";")[0] not in (b".", b"..")
+        assert not re.search(rb"[\x00-\x20\x7f]", target)
+        target = unquote_to_bytes(target)
+
+
+@pytest.mark.parametrize(
+    ("sent", "arrives"),
+    [
+        (b"/v1/models", b"/v1/models"),
+        (b"/v1//models", b"/v1/models"),
+        (b"//other.example/v1/models", b"/other.example/v1/models"),
+        (b"http://other.example/v1/models", b"/v1/models"),
+        (b"/v1/%6dodels/a%2Fb", b"/v1/models/a%2Fb"),
+        (b"/v1/../models", None),
+        (b"/v1/%2e%2e/models", None),
+        (b"/v1/..%2fmodels", None),
+        (b"/v1/%252e%252e/models", None),
+        (b"/v1/..;x/models", None),
+        (b"/v1/..\\models", None),
+        (b"/v1/%0d%0aHost:%20x", None),
+    ],
+)
+def test_paths_as_they_go_upstream(wire: Wire, proxy: int, sent: bytes, arrives: bytes | None) -> None:
+    wire.answer, wire.cut = framed(200, [], b"", "length"), False
+    wire.seen.clear()
+    answer = exchange(proxy, request(b"GET", sent, b"", [], b"", False, port=proxy))
+    if arrives is None:
+        assert answer.line.split()[1] == b"400"
+        assert not wire.seen
+    else:
+        assert wire.seen[0].line.split()[1] == arrives
+
+
 def test_compressed_bodies_are_not_touched(wire: Wire, proxy: int) -> None:
     packed = gzip.compress(b"words " * 400)
     wire.answer = framed(200, [(b"Content-Encoding", b"gzip"), (b"ETag", b'"x"')], packed, "length")
     wire.cut = False
-    raw = request(
-        b"POST", b"/v1/files", b"", [(b"Accept-Encoding", b"gzip"), (b"Content-Encoding", b"gzip")], packed, False
-    )
+    packing = [(b"Accept-Encoding", b"gzip"), (b"Content-Encoding", b"gzip")]
+    raw = request(b"POST", b"/v1/files", b"", packing, packed, False, port=proxy)
     answer = exchange(proxy, raw)
     assert answer.body == packed
     assert wire.seen[-1].body == packed
@@ -124,6 +203,6 @@ def test_an_answer_that_breaks_off_breaks_off(wire: Wire, proxy: int) -> None:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ):
         wire.answer, wire.cut = answer, True
-        proxied = exchange(proxy, request(b"GET", b"/v1/models", b"", [], b"", False))
+        proxied = exchange(proxy, request(b"GET", b"/v1/models", b"", [], b"", False, port=proxy))
         assert proxied.line.split()[1] == b"200"
         assert not proxied.whole

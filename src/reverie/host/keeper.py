@@ -19,7 +19,7 @@ from reverie.host.leases import holder
 from reverie.host.parts import Parts
 from reverie.host.rules import RuleBook, Rules
 from reverie.host.sealed import WINDOW_SPACE, Sealed
-from reverie.host.write import Writing, insert
+from reverie.host.write import Prepared, Writing, insert
 from reverie.store.contract import WriteTx
 from reverie.window.checkpoint import Checkpoint
 from reverie.window.continuation import matches
@@ -28,7 +28,7 @@ from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.record import CorruptWindow, carry, load
 from reverie.window.state import WindowState
 from reverie.window.steps import Ticket
-from reverie.window.turn import Reset, Turn
+from reverie.window.turn import Turn
 
 T = TypeVar("T")
 _TRIES = 10
@@ -137,7 +137,7 @@ class Keeper:
 
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
         """Keep an answered turn: the window and, beside it, the words. What others appended meanwhile stays; a drop
-        meanwhile wins."""
+        meanwhile wins. Drops that the turn began with are kept in the same transaction."""
         repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
         try:
             return self._save_turn(state, turn, repeats)
@@ -145,7 +145,7 @@ class Keeper:
             return self._save_turn(state, turn, repeats, words=False)
 
     def _save_turn(self, state: WindowState, turn: Turn, repeats: Sequence[Any], *, words: bool = True) -> WindowState:
-        def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
+        def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int, str | None]]:
             drafts = self._checkpoints.turn_drafts(turn, rules) if words and self.policy.ledger else []
             after = (
                 self._checkpoints.make(state, "server_threshold", work=self.work)
@@ -155,8 +155,9 @@ class Keeper:
             if after is not None:
                 drafts = [*drafts, self._checkpoints.draft(after, rules)]
             prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+            dropped = self._dropped(state, rules)
 
-            def body(tx: WriteTx) -> tuple[WindowState, int]:
+            def body(tx: WriteTx) -> tuple[WindowState, int, str | None]:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
                 kept: WindowState | None = state
@@ -164,21 +165,23 @@ class Keeper:
                     kept = self._merged(document, state, turn, repeats)
                 if prepared:
                     self._check_quota(tx, rules, prepared)
+                ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
                 receipts = [insert(tx, self._actor, item, operation="TURN") for item in prepared]
                 if kept is None:  # dropped meanwhile
                     fresh = WindowState(scope_id=self.key, base=state.base, policy=self.policy)
-                    return fresh, 0
+                    return fresh, 0, None
                 data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
                 seq = tx.append(self._event("provider_window_updated", "TURN", data))
                 saved = self._sealed.save(tx, kept, seq, current)
                 if turn.server_items:
-                    ref = receipts[-1].id if after is not None and receipts else None
-                    self.attempts.by_server(tx, kept, turn, ref, seq)
-                return kept, saved.version
+                    last = receipts[-1].id if after is not None and receipts else None
+                    self.attempts.by_server(tx, kept, turn, last, seq)
+                return kept, saved.version, ref
 
             return body
 
-        kept, version = self._commit(prepare)
+        kept, version, turn.checkpoint_ref = self._commit(prepare)
+        state.resets.clear()
         kept.version = version
         return kept if kept is state else carry(kept, state)
 
@@ -190,6 +193,9 @@ class Keeper:
         try:
             newest = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
         except (CorruptWindow, ReverieError):
+            return state
+        if state.resets and newest.epoch == state.epoch - len(state.resets):  # this turn drops what others added
+            state.generation = max(state.generation, newest.generation + 1)
             return state
         if newest.epoch != state.epoch:
             return newest
@@ -300,42 +306,60 @@ class Keeper:
 
     # drops, undo
 
-    def save_reset(self, state: WindowState, reset: Reset) -> str | None:
-        """Keep a drop: the checkpoint of what is dropped, the event and the new generation. Returns the checkpoint."""
-        old = self._sealed.items()
-        record = self._checkpoints.make(
-            state, reset.reason, work=self.work, items=old, covered=(reset.covered_first, reset.covered_last)
-        )
+    def clear(self, state: WindowState, reason: str) -> None:
+        """Drop the window because the caller says so: the checkpoint of its items, the event and the new generation
+        in one transaction."""
+        state.reset(reason)
 
-        def prepare(rules: Rules) -> Callable[[WriteTx], tuple[str, int]]:
-            prepared = self._writing.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)
+        def prepare(rules: Rules) -> Callable[[WriteTx], int]:
+            dropped = self._dropped(state, rules)
 
-            def body(tx: WriteTx) -> tuple[str, int]:
+            def body(tx: WriteTx) -> int:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
-                receipt = insert(tx, self._actor, prepared[0], operation="CHECKPOINT")
-                data = {
-                    "window": self.key,
-                    "reason": reset.reason,
-                    "generation_before": reset.generation_before,
-                    "generation_after": reset.generation_after,
-                    "compaction_items_dropped": reset.compaction_items_dropped,
-                    "checkpoint_ref": receipt.id,
-                }
-                seq = tx.append(self._event("provider_window_reset", "RESET", data))
-                if document is not None:
-                    self._sealed.keep_past(tx, document, seq)
-                return receipt.id, self._sealed.save(tx, state, seq, current).version
+                _, seq = self._record_drops(tx, state, document, dropped)
+                return self._sealed.save(tx, state, seq, current).version
 
             return body
 
-        checkpoint, state.version = self._commit(prepare)
-        return checkpoint
-
-    def clear(self, state: WindowState, reason: str) -> None:
-        """Begin anew because the caller says so."""
-        self.save_reset(state, state.reset(reason))
+        state.version = self._commit(prepare)
         state.resets.clear()
+
+    def _dropped(self, state: WindowState, rules: Rules) -> Prepared | None:
+        """The checkpoint of the kept window that the first of `state.resets` drops; None when there is no drop."""
+        if not state.resets:
+            return None
+        first = state.resets[0]
+        record = self._checkpoints.make(
+            state,
+            first.reason,
+            work=self.work,
+            items=self._sealed.items(),
+            covered=(first.covered_first, first.covered_last),
+        )
+        return self._writing.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)[0]
+
+    def _record_drops(
+        self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: Prepared | None
+    ) -> tuple[str | None, int]:
+        """Record the drops of a window inside the transaction that replaces it: (id of the checkpoint, log position)."""
+        if checkpoint is None:
+            return None, 0
+        ref = insert(tx, self._actor, checkpoint, operation="CHECKPOINT").id
+        seq = 0
+        for reset in state.resets:
+            data = {
+                "window": self.key,
+                "reason": reset.reason,
+                "generation_before": reset.generation_before,
+                "generation_after": reset.generation_after,
+                "compaction_items_dropped": reset.compaction_items_dropped,
+                "checkpoint_ref": ref,
+            }
+            seq = tx.append(self._event("provider_window_reset", "RESET", data))
+        if document is not None:
+            self._sealed.keep_past(tx, document, seq)
+        return ref, seq
 
     def rewind(self, state: WindowState) -> Item | None:
         """Take the newest item back, if need be by going back to the generation before a compaction."""

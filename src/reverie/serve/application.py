@@ -26,6 +26,7 @@ from reverie.serve.call import StrictRoute
 from reverie.serve.door import Door, door_of
 from reverie.serve.edge import Edge
 from reverie.serve.limits import BodyLimit, RateLimit
+from reverie.serve.origin import OriginCheck, OriginPolicy
 from reverie.serve.paths import RawPaths
 from reverie.serve.problems import answer, problem
 from reverie.serve.tail import Tail
@@ -91,6 +92,8 @@ def make_application(
     app.add_middleware(BodyLimit, most=settings.max_request_bytes, doors=doors)
     app.add_middleware(Admission, host=host, doors=doors, rate=rate, refuse=refusal.error, metrics=metrics)
     app.add_middleware(RawPaths)
+    pages = OriginPolicy.of(settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
+    app.add_middleware(OriginCheck, policy=pages, doors=doors, metrics=metrics)
     app.add_middleware(Edge, metrics=metrics, traces=traces, tail=tail)
     return app
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -48,9 +49,24 @@ class Engine:
         self.clock = clock
         self.diagnostics = Diagnostics()
         self._overdue_told = False
+        self._kept: WindowState | None = None
+        """The window as the turn under way found it; None when that turn was kept."""
         self.given: tuple[Any, InputIs, Json] | None = None
         self.local: list[tuple[int, int]] = []
         """Local projections of items since the last round; the next round leaves them alone."""
+
+    def current(self) -> WindowState:
+        """The window as it is kept. Reads the store; a turn that got no answer has left nothing."""
+        self._undo()
+        self.state = self.keeper.refresh(self.state)
+        return self.state
+
+    def _undo(self) -> None:
+        """Take back the drops of a turn that was not answered: no upstream has accepted it."""
+        kept, self._kept = self._kept, None
+        if kept is not None and len(self.state.resets) > len(kept.resets):
+            kept.mode, kept.server_faults, kept.round = self.state.mode, self.state.server_faults, self.state.round
+            self.state = kept
 
     # a turn
 
@@ -65,8 +81,10 @@ class Engine:
     def _open(self, given: Any, input_is: InputIs, params: Json, *, stream: bool) -> Steps:
         self.diagnostics = Diagnostics()
         self.given = (given, input_is, params)
-        self.state = yield Keep(lambda: self.keeper.refresh(self.state))
+        yield Keep(self.current)
         self.state.begin_round()
+        self._kept = copy(self.state)
+        self._kept.resets = list(self.state.resets)
         while self.local:
             self.state.note_local(*self.local.pop())
         yield from self._plan()
@@ -81,6 +99,8 @@ class Engine:
             answer = yield self._send(stream)
         if answer.ok:
             self.state.server_faults = 0
+        else:
+            self._undo()
         return answer
 
     def _send(self, stream: bool) -> Send:
@@ -93,23 +113,14 @@ class Engine:
         assert self.given is not None
         given, input_is, params = self.given
         state = self.state
-        if state.resets and input_is == "items":
+        if state.resets and state.empty and input_is == "items":
             yield from self._seed(input_items(given))
         _, found = state.plan(given, input_is=input_is, **params)
-        if state.resets:
-            if input_is == "history" and self._too_large():
-                note = yield Keep(self._note)
-                _, found = state.plan(given, input_is=input_is, note=note, **params)
-                found["shortened"] = True
-            found["checkpoint_ref"] = yield from self._save_resets()
+        if state.resets and input_is == "history" and self._too_large():
+            note = yield Keep(self._note)
+            _, found = state.plan(given, input_is=input_is, note=note, **params)
+            found["shortened"] = True
         self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
-
-    def _save_resets(self) -> Steps:
-        state, checkpoint = self.state, None
-        while state.resets:
-            reset = state.resets.pop(0)
-            checkpoint = yield Keep(partial(self.keeper.save_reset, state, reset))
-        return checkpoint
 
     def _too_large(self) -> bool:
         state = self.state
@@ -121,9 +132,10 @@ class Engine:
         text = found[0].value["content"][0]["text"] if found else ""
         return f"Earlier parts of this conversation were left out.\n{text}"
 
-    def _seed(self, following: Sequence[Item]) -> Steps:
-        """After a drop, when the caller gives only what is new: what can be read of the conversation so far."""
-        room = self.state.policy.trigger() // 2
+    def _seed(self, following: Sequence[Item], *, share: int = 2) -> Steps:
+        """After a drop, when the caller gives only what is new: what can be read of the conversation so far, as much
+        as fits into one part in `share` of the trigger."""
+        room = self.state.policy.trigger() // share
         self.state.items = yield Keep(lambda: self.keeper.readable(most_tokens=room, following=following))
 
     # when a request is refused
@@ -202,6 +214,9 @@ class Engine:
         if window is not None and largest > window:
             self._report({"status": "skipped_item_exceeds_window", "trigger_reason": "context_window_error"})
             return False
+        if state.resets and state.items:  # rebuilt for this turn: nothing is kept that a pass could take
+            yield from self._drop_to_checkpoint(share=4)
+            return True
         for halvings in range(MOST_HALVINGS + 1):
             report = yield from self._pass("context_window_error", halvings=halvings)
             status = report.get("status") if report else None
@@ -223,7 +238,7 @@ class Engine:
             self._report(report)
         return True
 
-    def _drop_to_checkpoint(self) -> Steps:
+    def _drop_to_checkpoint(self, *, share: int = 2) -> Steps:
         """Nothing of the window could be compacted: begin again from what can be read."""
         assert self.given is not None
         given, input_is, params = self.given
@@ -232,11 +247,10 @@ class Engine:
         new = pending.increment if pending is not None else []
         known, positions = state.match, state.positions
         state.reset("semantic_rebuild")
-        yield from self._seed(new)
+        yield from self._seed(new, share=share)
         if input_is == "history":
             state.match, state.positions = known, positions
         _, found = state.plan(new if input_is == "items" else given, input_is=input_is, **params)
-        found["checkpoint_ref"] = yield from self._save_resets()
         self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
 
     # an answer
@@ -266,7 +280,11 @@ class Engine:
             self.state = yield Keep(lambda: self.keeper.save_turn(state, turn))
         except ReverieError as fault:  # the caller still gets its answer; the next turn keeps both
             self.diagnostics["store_error"] = fault.reason
+            self._kept = None
             return False
+        self._kept = None
+        if turn.checkpoint_ref is not None:
+            self.diagnostics["continuation"]["checkpoint_ref"] = turn.checkpoint_ref
         if turn.server_items:
             self._overdue_told = False
         return turn.completed
@@ -276,7 +294,7 @@ class Engine:
     def compact(self) -> Steps:
         """A pass because the caller asks for one. Returns its diagnostics."""
         self.diagnostics = Diagnostics()
-        self.state = yield Keep(lambda: self.keeper.refresh(self.state))
+        yield Keep(self.current)
         self.state.begin_round()
         self.state.pending = None
         return (yield from self._pass("manual"))
@@ -307,9 +325,9 @@ class Engine:
 
     def _pass(self, reason: str | None, *, halvings: int = 0, overdue: bool = False) -> Steps:
         """One pass, or why there is none. Whatever happens in it, the turn goes on."""
-        if reason is None:
-            return None
         state = self.state
+        if reason is None or (state.resets and state.items):  # what a pass takes is kept first
+            return None
         body = state.compaction_request(reason, now=self.clock(), overdue=overdue, halvings=halvings)
         if body is None:
             report = state.remote_compaction

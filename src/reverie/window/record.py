@@ -114,5 +114,4 @@ def carry(newest: WindowState, held: WindowState) -> WindowState:
     newest.redact, newest.negative, newest.policy = held.redact, held.negative, held.policy
     if newest.remote_compaction is None:
         newest.remote_compaction = held.remote_compaction
-    newest.resets = [*newest.resets, *held.resets] if newest is not held else newest.resets
     return newest

@@ -75,7 +75,7 @@ class WindowState:
     pending: Pending | None = None
     attempt: Attempt | None = None
     resets: list[Reset] = field(default_factory=list)
-    """Drops that nobody has recorded yet."""
+    """Drops that are not kept yet: they are kept with the next answered turn."""
     redact: Callable[[str], str] = field(default=lambda _: "", repr=False)
     """Takes secrets out of previews; without one there are none."""
     round: int = 0

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from reverie.window.items import Item, Json
 from reverie.window.state import WindowState
-from reverie.window.turn import Reset, Turn
+from reverie.window.turn import Turn
 
 Steps = Generator["Send | Keep", Any, Any]
 
@@ -76,7 +76,7 @@ class Keeper(Protocol):
         """The window as it is now."""
 
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
-        """Keep an answered turn."""
+        """Keep an answered turn, with the drops that it began with."""
 
     def begin_pass(self, state: WindowState) -> Ticket | None:
         """Record a pass before it begins."""
@@ -91,9 +91,6 @@ class Keeper(Protocol):
         self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
     ) -> tuple[WindowState, dict[str, Any]]:
         """Keep what a pass made."""
-
-    def save_reset(self, state: WindowState, reset: Reset) -> str | None:
-        """Keep a drop."""
 
     def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
         """A window from the readable layer."""

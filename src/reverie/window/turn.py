@@ -62,5 +62,7 @@ class Turn:
     follows: int | None = None
     """The position after which this goes on; -1: it begins anew. None: right after what was there."""
     server_items: int = 0
+    checkpoint_ref: str | None = None
+    """The checkpoint of the window that was dropped for this turn, once it is kept."""
     usage: Mapping[str, Any] | None = None
     cache: dict[str, Any] | None = None

@@ -39,7 +39,7 @@ class Caller:
 
         async def go() -> httpx2.Response:
             transport = httpx2.ASGITransport(app=self.app)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://reverie.test") as client:
+            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, url, headers=headers, **options)
 
         return asyncio.run(go())

@@ -51,7 +51,7 @@ class TestKeys:
 
         async def go() -> Any:
             transport = httpx2.ASGITransport(app=server.app)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://reverie.test") as client:
+            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.get("/v1/host/reverie/stats", headers=header)
 
         assert is_problem(asyncio.run(go()), 401, "unauthenticated")

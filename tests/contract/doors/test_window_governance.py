@@ -108,7 +108,7 @@ def test_a_checkpoint_is_an_ordinary_memory(server: Server) -> None:
     state = a_window(server.host, actor)
     keeper = server.host.windows.keeper(actor, "agent-1/task-7")
     keeper.work["constraints"] = ["Never sail at night."]
-    keeper.save_reset(state, state.reset("cleared"))
+    keeper.clear(state, "cleared")
     found = caller.post("memory/agent-1%2Ftask-7/search", {"query": "sail at night"}).json()["hits"]
     hit = next(hit for hit in found if hit["entry"]["kind"] == "checkpoint")
     record = hit["entry"]["attributes"]["checkpoint"]

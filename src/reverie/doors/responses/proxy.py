@@ -7,7 +7,7 @@ A request to `/v1/responses` belongs to a window when it names a scope: the head
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,14 +28,17 @@ from reverie.doors.responses.relay import (
     error_body,
     forwarded,
     header,
+    normal_path,
     pass_through,
-    raw_path,
+    start,
 )
-from reverie.doors.responses.status import METRICS, PATH, Counts, local, show, show_metrics
+from reverie.doors.responses.status import METRICS, PATH, Counts, show, show_metrics
+from reverie.serve.origin import OriginPolicy, preflight, readable_by
 
 MOST_BYTES = 64 * 2**20
 """Longer requests are not looked into: they pass through."""
 STATUS = b"x-reverie-window-status"
+_JSON_ROUTES = (b"/responses", b"/responses/compact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,6 @@ class Asked:
     body: dict[str, Any]
     headers: Sequence[Header]
     """As they go upstream, without those that describe the body."""
-    path: bytes
     query: bytes
 
 
@@ -64,10 +66,17 @@ class Proxy:
     """An ASGI application."""
 
     def __init__(
-        self, upstream: Upstream, windows: Windows | None, *, counts: Counts | None = None, clock: Clock | None = None
+        self,
+        upstream: Upstream,
+        windows: Windows | None,
+        *,
+        counts: Counts | None = None,
+        clock: Clock | None = None,
+        pages: OriginPolicy | None = None,
     ) -> None:
         self.upstream = upstream
         self.windows = windows
+        self._pages = pages or OriginPolicy(own_port=True, own_pages=False)
         self.counts = counts or Counts((clock or SystemClock()).now())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,18 +86,44 @@ class Proxy:
         elif scope["type"] == "http":
             caller = Caller(receive)
             try:
-                await self._http(scope, caller, send)
+                await self._checked(scope, caller, send)
             except CallerLeft:
                 self.counts.requests["caller_left"] += 1
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _http(self, scope: Scope, caller: Caller, send: Send) -> None:
-        path, headers = raw_path(scope), list(scope["headers"])
-        if path in (PATH, PATH + b".json", METRICS) and scope["method"] in ("GET", "HEAD"):
-            if not local(headers):
-                await answer(send, 403, error_body("The status is for this machine only.", "forbidden"))
+    async def _checked(self, scope: Scope, caller: Caller, send: Send) -> None:
+        """Refuse what does not come from a program on this machine, from the head of the request alone."""
+        refused = self._pages.refused(scope)
+        if refused is not None:
+            self.counts.requests[refused.code] += 1
+            await answer(send, refused.status, error_body(refused.message, refused.code))
+            return
+        page = self._pages.shared_with(scope)
+        if page is not None:
+            granted = preflight(scope, page)
+            if granted is not None:
+                await send(start(204, granted))
+                await send({"type": "http.response.body", "body": b""})
                 return
+            send = _readable(send, page)
+        path = normal_path(scope)
+        if path is None:
+            self.counts.requests["invalid_path"] += 1
+            said = "The path is sent upstream as it is: it begins with a slash and has no segment that leads upwards."
+            await answer(send, 400, error_body(said, "invalid_path"))
+            return
+        if scope["method"] == "POST" and self.upstream.inside(path) in _JSON_ROUTES and not _is_json(scope["headers"]):
+            self.counts.requests["unsupported_media_type"] += 1
+            said = "Send JSON: Content-Type: application/json."
+            await answer(send, 415, error_body(said, "unsupported_media_type"))
+            return
+        scope["raw_path"] = path
+        await self._http(scope, path, caller, send)
+
+    async def _http(self, scope: Scope, path: bytes, caller: Caller, send: Send) -> None:
+        headers = list(scope["headers"])
+        if path in (PATH, PATH + b".json", METRICS) and scope["method"] in ("GET", "HEAD"):
             if path == METRICS:
                 await show_metrics(send, self.counts)
                 return
@@ -144,7 +179,7 @@ class Proxy:
             return None, "background"
         left = (b"content-length", b"accept-encoding")
         sent = [(name, value) for name, value in forwarded(headers) if name.lower() not in left]
-        return Asked(scope_id, body, sent, raw_path(scope), scope["query_string"]), None
+        return Asked(scope_id, body, sent, scope["query_string"]), None
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -155,3 +190,20 @@ class Proxy:
                 await self.upstream.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _is_json(headers: Sequence[Header]) -> bool:
+    """Whether the body is declared as JSON. A page may send other kinds to any site without asking it first."""
+    kind = (header(headers, b"content-type") or b"").partition(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+
+
+def _readable(send: Send, page: bytes) -> Send:
+    """`send` with the headers that let a listed page read the answer."""
+
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *readable_by(page)]
+        await send(message)
+
+    return sending

@@ -1,17 +1,19 @@
 """Bytes from a caller to the upstream and back, unchanged: the transport of the proxy.
 
-Method, path, query, headers and bodies go through as they came, both ways, piece by piece and without decoding. Only
-what belongs to one connection stays behind: hop-by-hop headers, `Host`, and our own `x-reverie-scope`.
+Method, query, headers and bodies go through as they came, both ways, piece by piece and without decoding; the path in
+its normal form (`normal_path`). Only what belongs to one connection stays behind: hop-by-hop headers, `Host`, and our
+own `x-reverie-scope`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpcore2
 import orjson
@@ -157,8 +159,8 @@ def forwarded(headers: Sequence[Header]) -> list[Header]:
 
 
 def returned(headers: Sequence[Header]) -> list[Header]:
-    """Response headers without those of the connection."""
-    return _end_to_end(headers)
+    """Response headers without those of the connection. Which pages may read an answer is for the proxy to say."""
+    return [(name, value) for name, value in _end_to_end(headers) if not name.lower().startswith(b"access-control-")]
 
 
 def _end_to_end(headers: Sequence[Header]) -> list[Header]:
@@ -188,7 +190,7 @@ async def pass_through(upstream: Upstream, scope: Scope, caller: Caller, send: S
             headers.append((b"Transfer-Encoding", b"chunked"))
     else:
         caller.read.set()
-    target = upstream.target(raw_path(scope), scope["query_string"])
+    target = upstream.target(scope["raw_path"], scope["query_string"])
     status = 0
     async with caller.present():
         try:
@@ -280,9 +282,37 @@ def start(status: int, headers: Sequence[Header]) -> dict[str, Any]:
     return {"type": "http.response.start", "status": status, "headers": list(headers)}
 
 
-def raw_path(scope: Scope) -> bytes:
-    """The path as it was sent."""
-    return bytes(scope.get("raw_path") or scope["path"].encode())
+def normal_path(scope: Scope) -> bytes | None:
+    """The path as it goes upstream: one slash between segments, nothing encoded that need not be.
+
+    None when it is no path, holds control characters, or leads upwards however often a server on the way decodes it:
+    a gateway would resolve that to a place outside the base.
+    """
+    path = bytes(scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+    if not path.startswith(b"/"):
+        return None
+    read = path
+    for _ in range(_DECODINGS):
+        if _CONTROL.search(read) or any(segment.partition(b";")[0] in _UPWARDS for segment in _SLASH.split(read)):
+            return None
+        decoded = unquote_to_bytes(read)
+        if decoded == read:
+            return _ENCODED.sub(_plain, re.sub(rb"//+", b"/", path))
+        read = decoded
+    return None
+
+
+_DECODINGS = 5
+_UPWARDS = (b".", b"..")
+_SLASH = re.compile(rb"[/\\]")
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(rb"[A-Za-z0-9._~-]")
+
+
+def _plain(encoded: re.Match[bytes]) -> bytes:
+    byte = bytes.fromhex(encoded[1].decode())
+    return byte if _UNRESERVED.fullmatch(byte) else encoded[0]
 
 
 NEXT_STEP = {

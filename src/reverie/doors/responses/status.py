@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import ipaddress
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,16 +60,6 @@ class Counts:
             "tokens": dict(self.tokens),
             "windows": list(windows),
         }
-
-
-def local(headers: Sequence[Header]) -> bool:
-    """Whether a request names a loopback host. A page of another site that reaches us by a name of its own does not."""
-    named = (header(headers, b"host") or b"").decode("latin-1")
-    name = named.rsplit(":", 1)[0].strip("[]") if not named.endswith("]") else named.strip("[]")
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 async def show(send: Send, headers: Sequence[Header], document: Mapping[str, Any], *, as_json: bool) -> int:
