@@ -342,7 +342,7 @@ class Keeper:
     def _record_drops(
         self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: Prepared | None
     ) -> tuple[str | None, int]:
-        """Record the drops of a window inside the transaction that replaces it: (id of the checkpoint, log position)."""
+        """Record the drops of a window in the transaction that replaces it: (id of the checkpoint, log position)."""
         if checkpoint is None:
             return None, 0
         ref = insert(tx, self._actor, checkpoint, operation="CHECKPOINT").id
