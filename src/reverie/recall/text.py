@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reverie.recall.lexical import STOP_WORDS
+from reverie.recall.languages import FUNCTION_WORDS, detect, fold
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -28,10 +28,7 @@ def searchable(
 
 
 def comparable(query: str) -> str:
-    """The text whose vector stands for a question: its content words; all of it if it has none."""
-    kept = [word for word in _WORD.findall(query) if _bare(word) not in STOP_WORDS]
+    """The text whose vector represents a question: its content words; all of it if it has none."""
+    common = FUNCTION_WORDS[detect(query)]
+    kept = [word for word in _WORD.findall(query) if fold(word).replace("’", "").replace("'", "") not in common]
     return " ".join(kept) or query
-
-
-def _bare(word: str) -> str:
-    return word.lower().replace("’", "").replace("'", "")
