@@ -80,6 +80,21 @@ class Settings:
     max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body")
     rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
     rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
+    max_request_values: int = _setting(
+        250_000, "REVERIE_MAX_REQUEST_VALUES", "JSON values in one request body, counted before it is parsed"
+    )
+    bytes_per_second: int = _setting(
+        8 * 2**20, "REVERIE_BYTES_PER_SECOND", "request bytes per second and key, ten times that at once; 0: no limit"
+    )
+    entries_per_second: int = _setting(
+        5000, "REVERIE_ENTRIES_PER_SECOND", "entries stored per second and key, ten times that at once; 0: no limit"
+    )
+    streams_per_key: int = _setting(
+        64, "REVERIE_STREAMS_PER_KEY", "open event streams and sockets of one key; 0: no limit"
+    )
+    heavy_per_key: int = _setting(
+        16, "REVERIE_HEAVY_PER_KEY", "dreams, exports, imports, scans and proofs of one key at once; 0: no limit"
+    )
     schedule_seconds: int = _setting(
         5, "REVERIE_SCHEDULE_SECONDS", "pause between looks at what is due; 0: no scheduler"
     )

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -137,6 +137,16 @@ class Keys:
             door=door,
             key_id=key.id,
         )
+
+    def valid(self, key_ids: Collection[str]) -> set[str]:
+        """Those of the keys that are neither revoked nor expired."""
+        now = self._clock.now()
+
+        def body(tx: ControlTx) -> set[str]:
+            found = map(tx.key, key_ids)
+            return {key.id for key in found if key is not None and _usable(key, now)}
+
+        return self._store.control(body) if key_ids else set()
 
 
 def describe(key: Key) -> dict[str, object]:

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 import orjson
-from anyio import to_thread
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Invalid, ReverieError
+from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.ops.health import Health
 from reverie.ops.metrics import CONTENT_TYPE, Metrics
@@ -25,11 +24,13 @@ from reverie.serve.admission import Admission
 from reverie.serve.call import StrictRoute
 from reverie.serve.door import Door, door_of
 from reverie.serve.edge import Edge
-from reverie.serve.limits import BodyLimit, RateLimit
+from reverie.serve.faults import refusal
+from reverie.serve.limits import BodyLimit, Limits
 from reverie.serve.origin import OriginCheck, OriginPolicy
 from reverie.serve.paths import RawPaths
 from reverie.serve.problems import answer, problem
 from reverie.serve.tail import Tail
+from reverie.serve.threads import Lane, Threads
 from reverie.settings import Settings
 
 OPENAPI_PATH = "/v1/openapi.json"
@@ -57,9 +58,12 @@ def make_application(
 ) -> FastAPI:
     """Every door that speaks HTTP, with health and metrics beside them.
 
-    `app.state` holds what the process around it needs: `tail` and `health` to stop, `metrics` to count into.
+    `app.state` holds what the process around it needs: `tail` and `health` to stop, `metrics` to count into; and what
+    handlers need: `host`, `settings`, `threads` and `limits`.
     """
-    metrics, tail, health = Metrics(version), Tail(), Health(settings, host)
+    metrics, health = Metrics(version), Health(settings, host)
+    threads, limits = Threads(), Limits.of(settings)
+    tail = Tail(host, threads)
     traces = traces or Traces()
     pool = getattr(host.parts.store, "pool", None)
     if pool is not None:
@@ -80,17 +84,18 @@ def make_application(
     app.router.route_class = StrictRoute
     app.state.settings, app.state.host = settings, observed(host, metrics, traces)
     app.state.metrics, app.state.tail, app.state.health = metrics, tail, health
+    app.state.threads, app.state.limits = threads, limits
     _operations(app)
     for door in doors:
         app.router.routes.extend(door.routes)
-    refusal = Refusal(settings, host, doors)
-    app.add_exception_handler(ReverieError, refusal.error)  # type: ignore[arg-type]
-    app.add_exception_handler(RequestValidationError, refusal.validation)  # type: ignore[arg-type]
-    app.add_exception_handler(HTTPException, refusal.http)  # type: ignore[arg-type]
-    rate = RateLimit(settings.rate_per_second, settings.rate_burst)
+    refuse = Refusal(settings, host, doors, threads)
+    app.add_exception_handler(ReverieError, refuse.error)  # type: ignore[arg-type]
+    app.add_exception_handler(RequestValidationError, refuse.validation)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, refuse.http)  # type: ignore[arg-type]
+    admission = partial(Admission, host=host, doors=doors, refuse=refuse.error, metrics=metrics)
     # added innermost first
-    app.add_middleware(BodyLimit, most=settings.max_request_bytes, doors=doors)
-    app.add_middleware(Admission, host=host, doors=doors, rate=rate, refuse=refusal.error, metrics=metrics)
+    app.add_middleware(BodyLimit, most=settings.max_request_bytes, limits=limits, doors=doors)
+    app.add_middleware(admission, limits=limits, threads=threads)
     app.add_middleware(RawPaths)
     pages = OriginPolicy.of(settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
     app.add_middleware(OriginCheck, policy=pages, doors=doors, metrics=metrics)
@@ -101,34 +106,36 @@ def make_application(
 class Refusal:
     """Every way to say no, in the one error body."""
 
-    def __init__(self, settings: Settings, host: Host, doors: Sequence[Door]) -> None:
+    def __init__(self, settings: Settings, host: Host, doors: Sequence[Door], threads: Threads) -> None:
         self._settings = settings
+        self._threads = threads
         self._host = host
         self._doors = doors
 
     async def error(self, request: Request, error: ReverieError) -> Response:
         """What the core refused."""
         door = door_of(self._doors, request.scope["path"])
+        actor: Actor | None = request.scope["state"].get("actor")
         render = partial(
-            answer,
+            self._answer,
+            actor,
             error,
             door.status_of(error) if door else 500,
             code=door.code_of(error) if door and door.code_of else error.reason,
             redactor=self._host.parts.redactor,
-            known=await self._known(request),
             correlation=request.scope["state"].get("request_id"),
             quota_seconds=max(self._settings.sweep_seconds, 1),
             shape=door.shape(request.scope["path"]) if door else None,
         )
-        return await to_thread.run_sync(render)
+        return await self._threads.run(Lane.LOOK, actor.tenant if actor else "", render)
+
+    def _answer(self, actor: Actor | None, error: ReverieError, status: int, **options: Any) -> Response:
+        return answer(error, status, known=self._known(actor), **options)
 
     async def validation(self, request: Request, fault: RequestValidationError) -> Response:
-        """What does not fit the documented shape: the first fault, with a pointer to the field."""
-        first: dict[str, Any] = dict(fault.errors()[0])
-        steps = [str(step) for step in first["loc"][1:] if step not in ("one", "many")]
-        pointer = "".join("/" + step[:64].replace("~", "~0").replace("/", "~1") for step in steps)
-        said = str(first["msg"]).removeprefix("Value error, ")
-        return await self.error(request, Invalid(f"{pointer or 'The body'}: {said}.", pointer=pointer))
+        """Parameters that do not fit the documented shape."""
+        found = fault.errors()
+        return await self.error(request, refusal(found, total=len(found)))
 
     async def http(self, request: Request, fault: HTTPException) -> Response:
         """What no route answers."""
@@ -145,15 +152,13 @@ class Refusal:
         said = "The request cannot be read."
         return problem(fault.status_code, "validation_error", said, headers=fault.headers, shape=shape)
 
-    async def _known(self, request: Request) -> KnownSecrets:
-        actor: Actor | None = request.scope["state"].get("actor")
+    def _known(self, actor: Actor | None) -> KnownSecrets:
         if actor is None:
             return KnownSecrets.EMPTY
         try:
-            rules = await to_thread.run_sync(self._host.rules.current, actor.tenant)
+            return self._host.rules.current(actor.tenant).known
         except ReverieError:
             return KnownSecrets.EMPTY
-        return rules.known
 
 
 def _operations(app: FastAPI) -> None:
@@ -170,13 +175,14 @@ def _operations(app: FastAPI) -> None:
         return _json({"status": "ok"})
 
     @app.api_route("/readyz", methods=["GET", "HEAD"], include_in_schema=False)
-    def ready() -> Response:
-        readiness = app.state.health.ready()
+    async def ready() -> Response:
+        readiness = await app.state.threads.run(Lane.LOOK, "", app.state.health.ready)
         return _json(readiness.document(), 503 if readiness.status == "unavailable" else 200)
 
     @app.get("/metrics", include_in_schema=False)
-    def metrics() -> Response:
-        return Response(app.state.metrics.render(), headers={"content-type": CONTENT_TYPE})
+    async def metrics() -> Response:
+        rendered = await app.state.threads.run(Lane.LOOK, "", app.state.metrics.render)
+        return Response(rendered, headers={"content-type": CONTENT_TYPE})
 
     @app.get(OPENAPI_PATH, include_in_schema=False)
     async def openapi() -> Response:

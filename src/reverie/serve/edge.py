@@ -79,9 +79,9 @@ class Edge:
     def _done(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
         route, method = route_of(scope), scope["method"]
         self._metrics.request(route, method, status, seconds)
-        if method not in _SAFE and status < 400:
-            self._tail.ring()
         actor: Any = scope["state"].get("actor")
+        if actor is not None and method not in _SAFE and status < 400:
+            self._tail.ring(actor.tenant)
         log(
             Action.REQUEST,
             level=logging.DEBUG if route in _QUIET else logging.INFO,

@@ -9,9 +9,13 @@ from typing import Any
 
 import orjson
 
-from reverie.core.errors import Invalid, ReverieError
+from reverie.core.errors import Invalid, ReverieError, TooLarge
 
 MAX_DEPTH = 64
+MAX_VALUES = 250_000
+MAX_MEMBERS = 10_000
+_PIECE = 65_536
+_BACKSLASH = ord("\\")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -21,8 +25,13 @@ class UnsupportedMedia(ReverieError):
     code = "unsupported_media_type"
 
 
-def parse(body: bytes) -> Any:
-    """A JSON document. Refuses duplicate keys, NaN, numbers out of range, NUL, lone surrogates and deep nesting."""
+def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
+    """A JSON document. Refuses duplicate keys, NaN, numbers out of range, NUL, lone surrogates and deep nesting.
+
+    `most` values are counted before the first one is built.
+    """
+    if len(body) > most and more_values(body, most):
+        raise TooLarge(f"A body has at most {most} values. Send less at a time.", details={"max_values": most})
     try:
         text = body.decode()
     except UnicodeDecodeError as fault:
@@ -49,8 +58,34 @@ def parse(body: bytes) -> Any:
     return document
 
 
+def more_values(body: bytes, most: int) -> bool:
+    """Whether a JSON text has more than `most` values: each begins at a bracket, a brace or after a comma.
+
+    Works piece by piece, so that other threads get their turn; strings are passed over only where it matters.
+    """
+    pieces = range(0, len(body), _PIECE)
+    if sum(_marks(body[at : at + _PIECE]) for at in pieces) <= most:
+        return False
+    found, at, inside = 0, 0, 0
+    while at < len(body) and found <= most:
+        end = at + _PIECE
+        while end < len(body) and body[end - 1] == _BACKSLASH:  # an escape is not cut in two
+            end += 1
+        parts = body[at:end].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        found += _marks(b"".join(parts[inside::2]))
+        inside = (inside + len(parts) - 1) % 2
+        at = end
+    return found > most
+
+
+def _marks(text: bytes) -> int:
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
+    if len(pairs) > MAX_MEMBERS:
+        raise TooLarge(f"An object has at most {MAX_MEMBERS} members.", details={"max_members": MAX_MEMBERS})
     if len(document) != len(pairs):
         raise Invalid("An object in the body has the same key twice.", pointer="")
     return document

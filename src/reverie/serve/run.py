@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
 
-import anyio
 import uvicorn
 from fastapi import FastAPI
 
@@ -21,7 +20,6 @@ from reverie.ops import logs, traces
 from reverie.ops.logs import Action, log
 from reverie.serve.banner import banner, first_key
 from reverie.serve.paths import OwnPort
-from reverie.serve.threads import THREADS
 from reverie.settings import Settings
 from reverie.worker.local import Runner
 
@@ -175,7 +173,6 @@ class Server(Drained):
 def _lifespan(worker: Runner, *, start: bool) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> Any:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         if start:
             worker.start()
         yield

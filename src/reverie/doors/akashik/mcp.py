@@ -84,6 +84,7 @@ TOOLS = tuple(
         required=("agent_id", "payload"),
         reads=operation in _READS,
         destroys=operation == "COMPACT",
+        heavy=operation == "COMPACT",
     )
     for operation, text in _SAYS.items()
 )

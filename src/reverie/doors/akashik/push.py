@@ -5,27 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
-from anyio import to_thread
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from reverie.core.errors import ReverieError
+from reverie.core.errors import RateLimited, ReverieError
 from reverie.doors.akashik.errors import status_of
 from reverie.doors.akashik.wire import PREFIX
 from reverie.host import Host
-from reverie.host.field.errors import FieldError, translated
+from reverie.host.field.errors import translated
 from reverie.host.field.notify import LOGGED, Feed
-from reverie.host.field.subscriptions import find, redeem
+from reverie.host.field.subscriptions import Subscription, find, redeem
 from reverie.ops.logs import Action, log, where
 from reverie.serve.admission import bearer
+from reverie.serve.limits import key_of
+from reverie.serve.sse import ALIVE, event_stream, message, open_stream
+from reverie.serve.threads import Lane, Threads
 
 SSE_PATH = f"{PREFIX}/v1/subscriptions/stream"
 SOCKET_PATH = f"{PREFIX}/v1/subscriptions/socket"
@@ -53,44 +57,46 @@ def addresses(connection: HTTPConnection, answer: dict[str, Any]) -> dict[str, A
 
 async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
     """The subscription behind a one-time ticket, or behind a key and the names of agent and subscription."""
-    host: Host = connection.app.state.host
+    state = connection.app.state
+    threads: Threads = state.threads
+    host: Host = state.host
     services = host.field.services
     asked = connection.query_params
     if "ticket" in asked:
-        tenant, subscription, key = await to_thread.run_sync(redeem, services, asked["ticket"])
+        ticket = asked["ticket"]
+        work = partial(redeem, services, ticket)
+        tenant, subscription, key = await threads.run(Lane.WRITE, ticket.partition("~")[0][:16], work)
         return Feed(services, tenant, subscription, key), subscription.seq
-    check = partial(host.keys.authenticate, bearer(connection.scope), door="akashik")
-    actor = await to_thread.run_sync(check)
-    look = partial(find, services, actor, asked.get("agent_id", ""), asked.get("subscription_id", ""))
-    subscription = await to_thread.run_sync(look)
+    token = bearer(connection.scope)
+    check = partial(host.keys.authenticate, token, door="akashik")
+    actor = await threads.run(Lane.LOOK, (token or "")[:16], check)
+    state.limits.requests.take(key_of(actor))
     last = connection.headers.get("last-event-id") or asked.get("after_seq") or ""
-    if last.isascii() and last.isdigit() and len(last) < 17:
-        after = int(last)
-    else:
-        after = await to_thread.run_sync(host.reading.snapshot, actor)
+
+    def look() -> tuple[Subscription, int]:
+        found = find(services, actor, asked.get("agent_id", ""), asked.get("subscription_id", ""))
+        known = last.isascii() and last.isdigit() and len(last) < 17
+        return found, int(last) if known else host.reading.snapshot(actor)
+
+    subscription, after = await threads.run(Lane.READ, actor.tenant, look)
     return Feed(services, actor.tenant, subscription, actor.key_id), max(after, subscription.seq)
 
 
-async def _notifications(connection: HTTPConnection, feed: Feed, after: int) -> AsyncIterator[dict[str, Any] | None]:
+async def _notifications(
+    connection: HTTPConnection, feed: Feed, after: int
+) -> AsyncGenerator[dict[str, Any] | None, None]:
     """What the subscription is told of, in order and once; None when a sign of life is due."""
     state = connection.app.state
     host: Host = state.host
-    actor = host.system_actor(feed.tenant)
-
-    async def still_allowed() -> bool:
-        return (await to_thread.run_sync(feed.tell, ()))[1]
-
-    pages = state.tail.follow(host, actor, after=after, types=_TYPES, still_allowed=still_allowed)
-    with state.metrics.streams.track_inprogress():
-        async for page in pages:
-            if page is None:
-                yield None
-                continue
-            told, goes_on = await to_thread.run_sync(feed.tell, page)
-            for notification in told:
-                yield notification
-            if not goes_on:
-                return
+    actor = replace(host.system_actor(feed.tenant), key_id=feed.key_id)
+    async for page in state.tail.follow(actor, after=after, types=_TYPES):
+        told, goes_on = await state.threads.run(Lane.READ, feed.tenant, partial(feed.tell, page or ()))
+        for notification in told:
+            yield notification
+        if not goes_on:
+            return
+        if page is None:
+            yield None
 
 
 async def _stream(request: Request) -> Response:
@@ -98,29 +104,38 @@ async def _stream(request: Request) -> Response:
     try:
         feed, after = await _opened(request)
     except ReverieError as error:
-        made = translated(error, "SUBSCRIBE")
-        return Response(orjson.dumps(made.body()), status_of(made), media_type="application/json")
+        return _refusal(error)
 
-    async def lines() -> AsyncIterator[bytes]:
+    async def messages() -> AsyncGenerator[bytes, None]:
         yield b": open\n\n"
-        async for notification in _notifications(request, feed, after):
-            yield b": alive\n\n" if notification is None else _event(notification)
+        async for item in _notifications(request, feed, after):
+            yield ALIVE if item is None else message(item["event"], orjson.dumps(item), number=item["seq"])
 
-    return StreamingResponse(lines(), media_type="text/event-stream")
+    return event_stream(request, feed.key_id or feed.tenant, messages())
 
 
-def _event(notification: Mapping[str, Any]) -> bytes:
-    head = f"id: {notification['seq']}\nevent: {notification['event']}\ndata: ".encode()
-    return head + orjson.dumps(notification) + b"\n\n"
+def _refusal(error: ReverieError) -> Response:
+    made = translated(error, "SUBSCRIBE")
+    status = status_of(made)
+    wait = error.details.get("retry_after_seconds", 1)
+    headers = {"Retry-After": str(wait)} if status == 429 else {}
+    return Response(orjson.dumps(made.body()), status, headers, "application/json")
 
 
 async def _socket(socket: WebSocket) -> None:
-    try:
-        feed, after = await _opened(socket)
-    except ReverieError as error:
-        made: FieldError = translated(error, "SUBSCRIBE")
-        await socket.close(_REFUSED, made.reason)
-        return
+    with ExitStack() as stack:
+        try:
+            feed, after = await _opened(socket)
+            stack.enter_context(open_stream(socket, feed.key_id or feed.tenant))
+        except ReverieError as error:
+            if isinstance(error, RateLimited):
+                return await socket.send_denial_response(_refusal(error))
+            return await socket.close(_REFUSED, translated(error, "SUBSCRIBE").reason)
+        await _talk(socket, feed, after)
+
+
+async def _talk(socket: WebSocket, feed: Feed, after: int) -> None:
+    """Send notifications until one side leaves."""
     await socket.accept()
     sending = asyncio.ensure_future(_send(socket, feed, after))
     listening = asyncio.ensure_future(_until_closed(socket))

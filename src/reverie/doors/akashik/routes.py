@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import orjson
-from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Invalid
+from reverie.core.errors import Invalid, TooLarge
 from reverie.doors.akashik import push
 from reverie.doors.akashik.errors import status_of
 from reverie.doors.akashik.wire import ADDRESSES, PREFIX
 from reverie.host.field.errors import FieldError
 from reverie.host.field.field import Field
 from reverie.ops.logs import Action, log, where
+from reverie.serve.call import SMALL_BODY
+from reverie.serve.limits import key_of
 from reverie.serve.parsing import parse
 from reverie.serve.paths import decoded
+from reverie.serve.threads import Lane
 from reverie.settings import Settings
 
 Answer = Callable[[Field, Actor, Request], dict[str, Any]]
@@ -51,17 +54,26 @@ def routes(settings: Settings) -> list[BaseRoute]:
 def _message(path: str, operation: str) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         request.state.route = PREFIX + path
-        try:
-            document = await body(request)
-        except Invalid as fault:
-            raise FieldError("INVALID_ENVELOPE", fault.message, operation=operation) from None
+        actor: Actor = request.state.actor
         field: Field = request.app.state.host.field
+        field.check_right(actor, operation)
+        try:
+            read = await body(request)
+        except Invalid as fault:
+            raise _unreadable(fault, operation) from None
 
         def work() -> dict[str, Any]:
-            answer = field.perform(request.state.actor, document, operation=operation)
+            try:
+                document = read()
+            except Invalid as fault:
+                raise _unreadable(fault, operation) from None
+            answer = field.perform(actor, document, operation=operation)
             return push.addresses(request, answer) if operation == "SUBSCRIBE" else answer
 
-        return await answered(request, work, operation)
+        if operation != "COMPACT":
+            return await answered(request, work, operation)
+        with request.app.state.limits.heavy.one(key_of(actor)):
+            return await answered(request, work, operation, lane=Lane.HEAVY)
 
     return handle
 
@@ -70,27 +82,39 @@ def _question(path: str, answer: Answer) -> Callable[[Request], Awaitable[Respon
     async def handle(request: Request) -> Response:
         request.state.route = PREFIX + path
         field: Field = request.app.state.host.field
-        return await answered(request, lambda: answer(field, request.state.actor, request))
+        return await answered(request, lambda: answer(field, request.state.actor, request), lane=Lane.READ)
 
     return handle
 
 
-async def body(request: Request) -> Any:
-    """The JSON of a request, read strictly."""
+def _unreadable(fault: Invalid, operation: str) -> FieldError:
+    code = "INVALID_REQUEST" if isinstance(fault, TooLarge) else "INVALID_ENVELOPE"
+    return FieldError(code, fault.message, operation=operation)
+
+
+async def body(request: Request) -> Callable[[], Any]:
+    """Reads the JSON of a request strictly; to be called in a thread. A large body has been read there already."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json":
         raise Invalid("Send JSON: Content-Type: application/json.")
     sent = await request.body()
     if not sent:
         raise Invalid("The body is empty. Send a JSON object.")
-    return parse(sent)
+    state = request.app.state
+    read = partial(parse, sent, most=state.settings.max_request_values)
+    if len(sent) <= SMALL_BODY:
+        return read
+    document = await state.threads.run(Lane.PARSE, request.state.actor.tenant, read)
+    return lambda: document
 
 
-async def answered(request: Request, work: Callable[[], dict[str, Any]], operation: str | None = None) -> Response:
+async def answered(
+    request: Request, work: Callable[[], dict[str, Any]], operation: str | None = None, *, lane: Lane = Lane.WRITE
+) -> Response:
     """Run host work in a thread; the answer, or the protocol's error object."""
     request_id = request.scope["state"].get("request_id")
     try:
-        return _json(await to_thread.run_sync(work))
+        return _json(await request.app.state.threads.run(lane, request.state.actor.tenant, work))
     except FieldError as error:
         return _json(error.body(), status_of(error))
     except Exception as fault:
@@ -127,7 +151,7 @@ async def _faults(request: Request) -> Response:
     request.state.route = f"{PREFIX}/v1/test/faults"
     field: Field = request.app.state.host.field
     try:
-        asked = await body(request)
+        asked = (await body(request))()
     except Invalid as fault:
         raise FieldError("INVALID_REQUEST", fault.message) from None
 

@@ -173,6 +173,7 @@ TOOLS = (
             "preview": {"type": "boolean", "description": "Only say what would happen."},
         },
         _dream,
+        heavy=True,
     ),
     HostTool("memories", "The memories there are, with the number of their entries.", {}, _memories, reads=True),
 )

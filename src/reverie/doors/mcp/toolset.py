@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import orjson
-from anyio import to_thread
 from mcp.server import Server, ServerRequestContext
 from mcp_types import (
     CallToolRequestParams,
@@ -22,12 +21,14 @@ from mcp_types import (
 )
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Invalid, ReverieError
+from reverie.core.errors import Invalid, RateLimited, ReverieError
 from reverie.host import Host
 from reverie.ops.logs import Action, log, where
 
 Arguments = Mapping[str, Any]
 Call = Callable[[Host, Actor, Arguments], Mapping[str, Any]]
+Run = Callable[["HostTool", Callable[[], CallToolResult]], Awaitable[CallToolResult]]
+"""Runs the work of a tool."""
 
 
 class Refused(Exception):
@@ -50,6 +51,8 @@ class HostTool:
     reads: bool = False
     """It changes nothing."""
     destroys: bool = False
+    heavy: bool = False
+    """It may take long and much: few of them run at once."""
 
     def described(self) -> Tool:
         """The tool as MCP lists it."""
@@ -68,8 +71,8 @@ class HostTool:
         )
 
 
-def make_server(host: Host, actor: Actor, tools: Sequence[HostTool], *, version: str) -> Server[Any]:
-    """An MCP server that acts for one caller."""
+def make_server(host: Host, actor: Actor, tools: Sequence[HostTool], *, version: str, run: Run) -> Server[Any]:
+    """An MCP server that acts for one caller. `run` decides where a tool works."""
     named = {tool.name: tool for tool in tools}
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -79,7 +82,10 @@ def make_server(host: Host, actor: Actor, tools: Sequence[HostTool], *, version:
         tool = named.get(params.name)
         if tool is None:
             return _refused({"code": "not_found", "message": f"There is no tool '{params.name[:64]}'."})
-        return await to_thread.run_sync(partial(_called, tool, host, actor, params.arguments or {}))
+        try:
+            return await run(tool, partial(_called, tool, host, actor, params.arguments or {}))
+        except RateLimited as error:
+            return _refused({"code": error.reason, "message": error.message, **error.details})
 
     return Server(
         "reverie", version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool

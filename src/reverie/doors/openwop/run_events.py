@@ -15,6 +15,7 @@ from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.run import END_EVENTS
 from reverie.doors.openwop.payloads import PAYLOADS, payload_of
+from reverie.serve.sse import message
 
 MODES = ("updates", "values", "messages", "debug")
 _WITH_MEMORY = frozenset({"updates", "debug"})
@@ -40,8 +41,7 @@ def run_event(run_id: str, sequence: int, event: Event) -> dict[str, Any]:
 
 def sse(document: dict[str, Any]) -> bytes:
     """The same as a server-sent event; its id is the sequence."""
-    head = f"id: {document['sequence']}\nevent: {document['type']}\ndata: ".encode()
-    return head + orjson.dumps(document) + b"\n\n"
+    return message(document["type"], orjson.dumps(document), number=document["sequence"])
 
 
 def ends(documents: Iterable[dict[str, Any]]) -> bool:

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import Any
 
-from anyio import to_thread
 from fastapi import Response
-from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
-from reverie.core.errors import ReverieError
 from reverie.core.run import Run
 from reverie.doors.openwop.call import PREFIX, api, reply
 from reverie.doors.openwop.run_events import Asked, asked, ends, run_event, sse
 from reverie.doors.openwop.wire import Open, Segment, memory_entry
 from reverie.host import Host
-from reverie.serve.admission import bearer
-from reverie.serve.call import Call
+from reverie.serve.call import Call, needs
+from reverie.serve.limits import key_of
+from reverie.serve.sse import ALIVE, RETRY, event_stream, open_stream, wanted
+from reverie.serve.threads import Lane
 
 router = api()
-STREAM = "text/event-stream"
 HEARTBEAT_SECONDS = 10.0
 _POLL_SECONDS = 0.25
 _PAGE = 1000
@@ -48,6 +46,7 @@ class ForkIn(Open):
 
 
 @router.post("/runs")
+@needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
 def start(call: Call, body: RunIn) -> Response:
     run = call.host.runs.start(
         call.actor,
@@ -71,27 +70,37 @@ def get(call: Call, run_id: Segment) -> Response:
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
     run = call.host.runs.get(call.actor, run_id)
-    if STREAM not in call.headers.get("accept", ""):
+    if not wanted(call):
         return reply(page(call.host, call.actor, run, want))
     call.actor.require(Right.READ)
-    return StreamingResponse(_stream(call, run.id, want), media_type=STREAM)
+    return event_stream(call, key_of(call.actor), _stream(call, run.id, want))
 
 
 @router.get("/runs/{run_id}/events/poll")
 async def poll(call: Call, run_id: Segment) -> Response:
-    want = asked(call)
+    want, key = asked(call), call.actor.key_id
     loop = asyncio.get_running_loop()
     until = loop.time() + want.wait_seconds
-    while True:
-        run = await to_thread.run_sync(call.host.runs.get, call.actor, run_id)
-        found = await to_thread.run_sync(page, call.host, call.actor, run, want)
-        left = until - loop.time()
-        if found["events"] or found["isTerminal"] or left <= 0 or call.app.state.tail.stopping:
-            return reply(found)
-        await call.app.state.tail.wait(min(left, _POLL_SECONDS))
+
+    def look() -> dict[str, Any]:
+        return page(call.host, call.actor, call.host.runs.get(call.actor, run_id), want)
+
+    found = await call.run(Lane.READ, look)
+    if want.wait_seconds <= 0:
+        return reply(found)
+    with open_stream(call, key_of(call.actor)):
+        async with call.app.state.tail.watch(call.actor.tenant, key) as watch:
+            while not (found["events"] or found["isTerminal"] or watch.over(key)):
+                left = until - loop.time()
+                if left <= 0:
+                    break
+                await watch.wait(min(left, _POLL_SECONDS))
+                found = await call.run(Lane.READ, look)
+    return reply(found)
 
 
 @router.post("/runs/{run_id}/cancel")
+@needs(Right.WRITE)
 def cancel(call: Call, run_id: Segment) -> Response:
     before = call.host.runs.get(call.actor, run_id)
     run = before if before.ended else call.host.runs.cancel(call.actor, run_id)
@@ -100,6 +109,7 @@ def cancel(call: Call, run_id: Segment) -> Response:
 
 
 @router.post("/runs/{run_id}:fork")
+@needs(Right.WRITE, lane=Lane.HEAVY)
 def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
     run = call.host.forks.fork(
         call.actor,
@@ -164,40 +174,32 @@ def read(host: Host, actor: Actor, run: Run, after: int) -> list[dict[str, Any]]
     return [run_event(run.id, sequence, event) for sequence, event in found]
 
 
-async def _stream(call: Call, run_id: str, want: Asked) -> AsyncIterator[bytes]:
-    state, loop, after = call.app.state, asyncio.get_running_loop(), want.after
-    alive_at = checked_at = loop.time()
-    yield b"retry: 1000\n\n"
-    while not state.tail.stopping:
-        # the record first: a run that has ended has all its events
-        run = await to_thread.run_sync(call.host.runs.get, call.actor, run_id)
-        found = await to_thread.run_sync(read, call.host, call.actor, run, after)
-        if found and want.buffer_seconds and not ends(found):
-            await asyncio.sleep(want.buffer_seconds)
-            found = await to_thread.run_sync(read, call.host, call.actor, run, after)
-        if found:
-            after, alive_at = found[-1]["sequence"], loop.time()
-            yield b"".join(sse(event) for event in found if want.wants(event))
-        if ends(found) or (run.ended and not found):
-            return
-        if loop.time() - checked_at >= HEARTBEAT_SECONDS:
-            if not await _still_allowed(call):
+async def _stream(call: Call, run_id: str, want: Asked) -> AsyncGenerator[bytes, None]:
+    loop, after, key = asyncio.get_running_loop(), want.after, call.actor.key_id
+    alive_at = loop.time()
+    yield RETRY
+    async with call.app.state.tail.watch(call.actor.tenant, key) as watch:
+        while not watch.over(key):
+            run, found = await call.run(Lane.READ, partial(_look, call, run_id, after))
+            if found and want.buffer_seconds and not ends(found):
+                await asyncio.sleep(want.buffer_seconds)
+                found = await call.run(Lane.READ, partial(read, call.host, call.actor, run, after))
+            if found:
+                after, alive_at = found[-1]["sequence"], loop.time()
+                yield b"".join(sse(event) for event in found if want.wants(event))
+            if ends(found) or (run.ended and not found):
                 return
-            checked_at = loop.time()
-        if loop.time() - alive_at >= HEARTBEAT_SECONDS:
-            yield b": alive\n\n"
-            alive_at = loop.time()
-        if len(found) < _PAGE:
-            await state.tail.wait(_POLL_SECONDS)
+            if loop.time() - alive_at >= HEARTBEAT_SECONDS:
+                yield ALIVE
+                alive_at = loop.time()
+            if len(found) < _PAGE:
+                await watch.wait(_POLL_SECONDS)
 
 
-async def _still_allowed(call: Call) -> bool:
-    check = partial(call.host.keys.authenticate, bearer(call.scope), door="openwop")
-    try:
-        await to_thread.run_sync(check)
-    except ReverieError:
-        return False
-    return True
+def _look(call: Call, run_id: str, after: int) -> tuple[Run, list[dict[str, Any]]]:
+    """The record first: a run that has ended has all its events."""
+    run = call.host.runs.get(call.actor, run_id)
+    return run, read(call.host, call.actor, run, after)
 
 
 def _wire(value: Any) -> Any:

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from fastapi import Header, Query, Response
 from pydantic import Field
 
+from reverie.core.actor import Right
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.doors.openwop.call import api, reply
 from reverie.doors.openwop.wire import Closed, Segment
 from reverie.host.workspace import File
-from reverie.serve.call import Call
+from reverie.serve.call import Call, needs
 
 router = api("/v1/host/workspace")
 off = api("/v1/host/workspace")
@@ -42,12 +43,14 @@ def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = Non
 
 
 @router.put("/files/{path:path}")
+@needs(Right.WRITE)
 def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
     file = call.host.workspace.put(call.actor, path, body.content, content_type=body.content_type, if_match=if_match)
     return answer(file)
 
 
 @router.delete("/files/{path:path}")
+@needs(Right.WRITE)
 def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
     call.host.workspace.delete(call.actor, path, if_match=if_match)
     return Response(None, 204)

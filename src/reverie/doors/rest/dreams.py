@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Iterator
-from contextvars import copy_context
+import asyncio
+from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 import orjson
 from fastapi import Query, Response
-from fastapi.responses import StreamingResponse
 
+from reverie.core.actor import Right
 from reverie.core.clock import parse_duration
 from reverie.core.dream import After, DreamPlan, DreamReport, Selector
 from reverie.core.errors import ReverieError
@@ -20,13 +19,17 @@ from reverie.doors.rest import dream_wire, wire
 from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented, status_of
 from reverie.host.shown import estimate_document, report_document, why_document
-from reverie.serve.call import Call
+from reverie.serve.call import Call, needs
+from reverie.serve.limits import key_of
 from reverie.serve.problems import answer, problem
+from reverie.serve.sse import MEDIA_TYPE, event_stream, message, wanted
+from reverie.serve.threads import Lane
 
 router = api()
-STREAM = "text/event-stream"
 MARKDOWN = "text/markdown"
 _END = object()
+_UNDER_WAY: set[asyncio.Task[None]] = set()
+"""Dreams that are streamed. A task that is referred to nowhere may vanish."""
 
 
 @router.post(
@@ -43,19 +46,20 @@ _END = object()
         200: {
             "model": dream_wire.EstimateOut,
             "description": "The plan; or a stream of steps.",
-            "content": {STREAM: {"schema": {"type": "string"}}},
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
         },
         201: {"model": dream_wire.DreamOut, "description": "All of it happened."},
         204: {"description": "There was nothing to do."},
         **documented(body=True, writes=True),
     },
 )
+@needs(Right.DREAM, Right.READ, lane=Lane.HEAVY)
 def dream(call: Call, ref: wire.Segment, body: dream_wire.DreamIn) -> Response:
     plan = _plan(ref, body)
     if body.plan:
         return reply(estimate_document(call.host.dreaming.plan(call.actor, plan)))
-    if STREAM in call.headers.get("accept", ""):
-        return StreamingResponse(_stream(call, plan), media_type=STREAM)
+    if wanted(call):
+        return event_stream(call, key_of(call.actor), _stream(call, plan))
     report = call.host.dreaming.run(call.actor, plan)
     return Response(None, 204) if report is None else reply(report_document(report), 201)
 
@@ -90,6 +94,7 @@ def get(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A
     summary="Put the sources back exactly as they were, within the undo window",
     responses={200: {"model": dream_wire.DreamOut}, **documented(writes=True)},
 )
+@needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
     return reply(report_document(call.host.lineage.undo(call.actor, id, ref=ref)))
 
@@ -112,6 +117,7 @@ def diff(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: 
     summary="Dream again from the same sources and compare bytes",
     responses={200: {"model": dream_wire.VerifiedOut}, **documented()},
 )
+@needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
     return reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id, ref=ref)))
 
@@ -172,6 +178,7 @@ def derived(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noq
     summary="Merge duplicates and supersede outdated statements",
     responses={200: {"model": dream_wire.ConsolidatedOut}, **documented(writes=True)},
 )
+@needs(Right.DREAM, lane=Lane.HEAVY)
 def consolidate(call: Call, ref: wire.Segment) -> Response:
     return reply(msgspec.to_builtins(call.host.consolidating.run(call.actor, ref)))
 
@@ -192,46 +199,43 @@ def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
     )
 
 
-def _stream(call: Call, plan: DreamPlan) -> Iterator[bytes]:
-    """The messages of a dream under way. What is refused before its first step is raised here, with its status."""
-    said: queue.Queue[Any] = queue.Queue()
+async def _stream(call: Call, plan: DreamPlan) -> AsyncGenerator[bytes, None]:
+    """The messages of a dream under way. What is refused before its first step is raised, with its status."""
+    loop, said = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
-    def run() -> None:
+    def say(item: Any) -> None:
+        loop.call_soon_threadsafe(said.put_nowait, item)
+
+    async def run() -> None:
+        work = partial(call.host.dreaming.run, call.actor, plan, progress=lambda *step: say(step))
         try:
-            said.put(call.host.dreaming.run(call.actor, plan, progress=lambda *step: said.put(step)))
+            said.put_nowait(await call.run(Lane.HEAVY, work))
         except Exception as fault:
-            said.put(fault)
-        said.put(_END)
+            said.put_nowait(fault)
+        said.put_nowait(_END)
 
-    threading.Thread(target=copy_context().run, args=(run,), name="reverie-dream", daemon=True).start()
-    first = said.get()
-    if isinstance(first, Exception):
-        raise first
-
-    def messages() -> Iterator[bytes]:
-        item: Any = first
-        while item is not _END:
-            yield _message(call, item)
-            item = said.get()
-
-    return messages()
+    task = asyncio.ensure_future(run())  # goes on when the caller leaves
+    _UNDER_WAY.add(task)
+    task.add_done_callback(_UNDER_WAY.discard)
+    item = await said.get()
+    if isinstance(item, Exception):
+        raise item
+    while item is not _END:
+        yield await call.run(Lane.READ, partial(_message, call, item))
+        item = await said.get()
 
 
 def _message(call: Call, item: Any) -> bytes:
     if isinstance(item, tuple):
         step, done, total = item
-        return _sse("step", orjson.dumps({"step": step, "done": done, "total": total}))
+        return message("step", orjson.dumps({"step": step, "done": done, "total": total}))
     if isinstance(item, DreamReport):
-        return _sse("report", orjson.dumps(report_document(item)))
+        return message("report", orjson.dumps(report_document(item)))
     if item is None:
-        return _sse("nothing", b"null")
+        return message("nothing", b"null")
     correlation = call.scope["state"].get("request_id")
     if isinstance(item, ReverieError):
         refusal = answer(item, status_of(item), redactor=call.host.parts.redactor, correlation=correlation)
     else:
         refusal = problem(500, "internal_error", "Something went wrong here.", details={"correlationId": correlation})
-    return _sse("error", bytes(refusal.body))
-
-
-def _sse(event: str, data: bytes) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (event.encode(), data)
+    return message("error", bytes(refusal.body))

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from fastapi import Header, Query, Response
 
+from reverie.core.actor import Right
 from reverie.doors.rest import wire
 from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
@@ -21,7 +22,7 @@ from reverie.doors.rest.mapping import (
     unchanged,
 )
 from reverie.host.export import entry_document
-from reverie.serve.call import Call
+from reverie.serve.call import Call, needs
 
 router = api()
 IfMatch = Annotated[str | None, Header(description="The ETag last read; a newer version is a 409.")]
@@ -38,6 +39,7 @@ IfMatch = Annotated[str | None, Header(description="The ETag last read; a newer 
         **documented(body=True, writes=True),
     },
 )
+@needs(Right.WRITE)
 def put(
     call: Call,
     ref: wire.Segment,
@@ -47,7 +49,9 @@ def put(
         Header(min_length=1, max_length=255, description="Makes a retry safe: the same key does nothing twice."),
     ] = None,
 ) -> Response:
-    receipts = call.host.writing.put(call.actor, ref, to_drafts(body), idempotency_key=idempotency_key)
+    drafts = to_drafts(body)
+    call.charge(len(drafts))
+    receipts = call.host.writing.put(call.actor, ref, drafts, idempotency_key=idempotency_key)
     headers = {"Idempotent-Replayed": "true"} if receipts[0].replayed else {}
     if isinstance(body, wire.EntriesIn):
         return reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, headers)
@@ -106,6 +110,7 @@ def get(
     summary="Pin, archive, hold or retract an entry, or take it back",
     responses={200: {"model": wire.EntryOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.WRITE, Right.ADMIN)
 def change(
     call: Call,
     ref: wire.Segment,
@@ -135,6 +140,7 @@ def change(
     summary="Take an entry out of every read, or destroy it now",
     responses={200: {"model": wire.EntryOut | wire.ErasedOut}, **documented(writes=True)},
 )
+@needs(Right.WRITE)
 def delete(
     call: Call,
     ref: wire.Segment,
@@ -156,6 +162,7 @@ def delete(
     summary="Make an archived, retracted or deleted entry readable again",
     responses={200: {"model": wire.EntryOut}, **documented(writes=True)},
 )
+@needs(Right.WRITE)
 def restore(
     call: Call,
     ref: wire.Segment,

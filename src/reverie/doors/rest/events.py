@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
-from anyio import to_thread
 from fastapi import Header, Query, Response
-from fastapi.responses import StreamingResponse
 
 from reverie.core.actor import Right
 from reverie.core.clock import from_iso
-from reverie.core.errors import Invalid, ReverieError
+from reverie.core.errors import Invalid
 from reverie.doors.rest import wire
 from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import sse
-from reverie.serve.admission import bearer
 from reverie.serve.call import Call
+from reverie.serve.limits import key_of
+from reverie.serve.sse import ALIVE, MEDIA_TYPE, RETRY, event_stream, wanted
 
 router = api()
-STREAM = "text/event-stream"
 _LARGEST = 2**53 - 1
 
 
@@ -33,7 +31,7 @@ _LARGEST = 2**53 - 1
         200: {
             "model": wire.EventsOut,
             "description": "A page; or a stream with the log position as id, which never repeats or skips an event.",
-            "content": {STREAM: {"schema": {"type": "string"}}},
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
         },
         **documented(),
     },
@@ -45,9 +43,9 @@ def events(
 ) -> Response:
     after = _start(call, asked, last_event_id)
     types = tuple(name for name in asked.type if name) or None
-    if STREAM in call.headers.get("accept", ""):
+    if wanted(call):
         call.actor.require(Right.READ)
-        return StreamingResponse(_stream(call, after, types), media_type=STREAM)
+        return event_stream(call, key_of(call.actor), _stream(call, after, types))
     found = call.host.reading.events(call.actor, after=after, limit=asked.limit, types=types)
     return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
 
@@ -64,23 +62,12 @@ def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> in
     return call.host.instants.position(call.actor, from_iso(asked.since, pointer="/since"))
 
 
-async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncIterator[bytes]:
+async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncGenerator[bytes, None]:
     state = call.app.state
-    token = bearer(call.scope)
-
-    async def still_allowed() -> bool:
-        try:
-            await to_thread.run_sync(lambda: call.host.keys.authenticate(token, door="rest"))
-        except ReverieError:
-            return False
-        return True
-
-    with state.metrics.streams.track_inprogress():
-        yield b"retry: 1000\n\n"
-        pages = state.tail.follow(call.host, call.actor, after=after, types=types, still_allowed=still_allowed)
-        async for page in pages:
-            if page is None:
-                yield b": alive\n\n"
-            else:
-                state.metrics.events.inc(len(page))
-                yield b"".join(map(sse, page))
+    yield RETRY
+    async for page in state.tail.follow(call.actor, after=after, types=types):
+        if page is None:
+            yield ALIVE
+        else:
+            state.metrics.events.inc(len(page))
+            yield b"".join(map(sse, page))

@@ -17,6 +17,7 @@ from reverie.core.query import Filter
 from reverie.doors.rest.wire import ChangeIn, EntriesIn, EntryIn, FilterIn, ListAsked
 from reverie.host.export import entry_document
 from reverie.host.recall import SearchResult
+from reverie.serve.sse import message
 
 _ETAG = re.compile(r'"(\d{1,15})"')
 _CHUNK = 65_536
@@ -144,7 +145,7 @@ def search_document(result: SearchResult) -> dict[str, Any]:
 
 def sse(event: Event) -> bytes:
     """An event as one message of a stream; its position is the id to resume after."""
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.encode(), orjson.dumps(event.document()))
+    return message(event.type, orjson.dumps(event.document()), number=event.seq)
 
 
 def chunks(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 from fastapi import Response
 
+from reverie.core.actor import Right
 from reverie.doors.rest import wire
 from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import search_document, to_filter
-from reverie.serve.call import Call
+from reverie.serve.call import Call, needs
+from reverie.serve.threads import Lane
 
 router = api()
 
@@ -21,6 +23,7 @@ router = api()
     summary="The entries that best answer a query",
     responses={200: {"model": wire.SearchOut}, **documented(body=True)},
 )
+@needs(Right.READ, lane=Lane.READ)
 def search(call: Call, ref: wire.Segment, body: wire.SearchIn) -> Response:
     result = call.host.recall.search(
         call.actor,
@@ -41,6 +44,7 @@ def search(call: Call, ref: wire.Segment, body: wire.SearchIn) -> Response:
     summary="The best memory for a purpose, packed under a token budget",
     responses={200: {"model": wire.ContextOut}, **documented(body=True)},
 )
+@needs(Right.READ, lane=Lane.READ)
 def context(call: Call, ref: wire.Segment, body: wire.ContextIn) -> Response:
     packed = call.host.recall.context(
         call.actor, ref, body.purpose, budget=body.budget, where=to_filter(body.filter), limit=body.limit

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fastapi import Response
 
+from reverie.core.actor import Right
 from reverie.doors.rest import dream_wire, wire
 from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.host.shown import due_document, outcome_document
-from reverie.serve.call import Call
+from reverie.serve.call import Call, needs
+from reverie.serve.threads import Lane
 
 router = api()
 
@@ -32,6 +34,7 @@ def page(call: Call) -> Response:
     status_code=201,
     responses={201: {"model": dream_wire.ScheduleOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.DREAM)
 def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
     saved = call.host.schedules.save(call.actor, body.model_dump(exclude_unset=True))
     return reply(due_document(call.host.schedules.due(saved)), 201)
@@ -44,6 +47,7 @@ def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
     summary="Change a schedule: pause it, resume it, or anything else",
     responses={200: {"model": dream_wire.ScheduleOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.DREAM)
 def change(call: Call, id: wire.Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
     fields = {**body.model_dump(exclude_unset=True), "id": id}
     return reply(due_document(call.host.schedules.due(call.host.schedules.save(call.actor, fields, existing=True))))
@@ -56,6 +60,7 @@ def change(call: Call, id: wire.Segment, body: dream_wire.ScheduleChangeIn) -> R
     summary="Remove a schedule",
     responses={200: {"model": dream_wire.RemovedOut}, **documented(writes=True)},
 )
+@needs(Right.DREAM)
 def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
     call.host.schedules.drop(call.actor, id)
     return reply({"id": id})
@@ -68,5 +73,6 @@ def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
     summary="Run a schedule now; its next tick stays as it is",
     responses={200: {"model": dream_wire.OutcomeOut}, **documented(writes=True)},
 )
+@needs(Right.DREAM, lane=Lane.HEAVY)
 def run(call: Call, id: wire.Segment) -> Response:  # noqa: A002
     return reply(outcome_document(call.host.schedules.run_now(call.actor, id)))

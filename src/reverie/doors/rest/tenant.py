@@ -6,16 +6,20 @@ from itertools import chain
 from typing import Annotated
 
 import msgspec
-from anyio import to_thread
 from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
+from reverie.core.actor import Right
 from reverie.doors.rest import wire
 from reverie.doors.rest.call import api, reply
 from reverie.doors.rest.errors import documented
 from reverie.doors.rest.mapping import chunks
-from reverie.serve.call import Call
+from reverie.host.export import Imported
+from reverie.serve.call import Call, needs
+from reverie.serve.limits import key_of
 from reverie.serve.parsing import UnsupportedMedia
+from reverie.serve.sse import Stream
+from reverie.serve.threads import Lane
 
 router = api()
 BUNDLE = "application/x-ndjson"
@@ -39,6 +43,7 @@ def refs(call: Call) -> Response:
     tags=["tenant"],
     responses={200: {"model": wire.ForgottenOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
     done = call.host.forgetting.forget(call.actor, body.subject, ref=body.memoryRef, preview=body.preview)
     return reply(msgspec.to_builtins(done))
@@ -73,6 +78,7 @@ def policy(call: Call) -> Response:
     tags=["tenant"],
     responses={200: {"model": wire.PolicyOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.ADMIN)
 def change_policy(call: Call, body: wire.PolicyIn) -> Response:
     return reply(call.host.rules.set_policy(call.actor, body.model_dump(exclude_unset=True)).document())
 
@@ -96,6 +102,7 @@ def secrets(call: Call) -> Response:
     status_code=201,
     responses={201: {"model": wire.SecretOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.ADMIN)
 def register(call: Call, body: wire.SecretIn) -> Response:
     return reply({"id": body.id, "seq": call.host.rules.register(call.actor, body.id, body.value)}, 201)
 
@@ -107,6 +114,7 @@ def register(call: Call, body: wire.SecretIn) -> Response:
     tags=["secrets"],
     responses={200: {"model": wire.SecretOut}, **documented(writes=True)},
 )
+@needs(Right.ADMIN)
 def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
     return reply({"id": id, "seq": call.host.rules.remove(call.actor, id)})
 
@@ -118,6 +126,7 @@ def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
     tags=["log"],
     responses={200: {"model": wire.VerdictOut}, **documented()},
 )
+@needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call) -> Response:
     return reply(msgspec.to_builtins(call.host.audit.verify(call.actor)))
 
@@ -130,10 +139,12 @@ def verify(call: Call) -> Response:
     response_class=StreamingResponse,
     responses={200: {"content": {BUNDLE: {"schema": {"type": "string"}}}}, **documented()},
 )
+@needs(Right.READ, lane=Lane.HEAVY)
 def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     lines = call.host.bundles.export(call.actor, ref=asked.ref, events=asked.events)
     first = next(lines)  # what can be refused is refused here, before the answer begins
-    return StreamingResponse(chunks(chain([first], lines)), media_type=BUNDLE)
+    pieces = call.app.state.threads.each(Lane.HEAVY, call.actor.tenant, chunks(chain([first], lines)))
+    return Stream(pieces, slot=call.limits.heavy.one(key_of(call.actor)), media_type=BUNDLE)
 
 
 @router.post(
@@ -145,12 +156,18 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     responses={200: {"model": wire.ImportedOut}, **documented(body=True, writes=True)},
     openapi_extra={"requestBody": {"required": True, "content": {BUNDLE: {"schema": {"type": "string"}}}}},
 )
+@needs(Right.WRITE, lane=Lane.HEAVY)
 async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Response:
     if call.headers.get("content-type", "").partition(";")[0].strip().lower() != BUNDLE:
         raise UnsupportedMedia(f"Send a bundle: `Content-Type: {BUNDLE}`.")
-    lines = (await call.body()).splitlines(keepends=True)
-    done = await to_thread.run_sync(lambda: call.host.bundles.take(call.actor, lines, ref=asked.ref))
-    return reply(msgspec.to_builtins(done))
+    body = await call.body()
+
+    def work() -> Imported:
+        lines = body.splitlines(keepends=True)
+        call.charge(len(lines))
+        return call.host.bundles.take(call.actor, lines, ref=asked.ref)
+
+    return reply(msgspec.to_builtins(await call.run(Lane.HEAVY, work)))
 
 
 @router.post(
@@ -160,5 +177,6 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
     tags=["secrets"],
     responses={200: {"model": wire.ScanOut}, **documented(body=True, writes=True)},
 )
+@needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:
     return reply(msgspec.to_builtins(call.host.scanning.scan(call.actor, dry_run=body.dry_run)))

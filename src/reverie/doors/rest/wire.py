@@ -8,9 +8,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+)
 
+from reverie.core.errors import TooLarge
 from reverie.core.policy import TenantPolicy
+from reverie.host.write import MAX_BATCH
+from reverie.serve.faults import in_slices
 from reverie.serve.paths import decoded
 
 LARGEST = 2**53 - 1
@@ -31,6 +44,7 @@ When = Annotated[
     ),
 ]
 Label = Annotated[str, Field(max_length=256)]
+Labels = Annotated[list[Label], Field(fail_fast=True)]
 Segment = Annotated[str, BeforeValidator(decoded)]
 
 
@@ -60,7 +74,7 @@ class EntryIn(Inward):
 
     content: str = Field(min_length=1, description="What to remember. Secrets in it are replaced before it is stored.")
     kind: str = Field(default="note", min_length=1, max_length=64)
-    tags: list[Label] = Field(default_factory=list)
+    tags: Labels = Field(default_factory=list)
     subject: Label | None = Field(default=None, description="Whom it is about; forget goes by it.")
     attributes: dict[str, Any] = Field(default_factory=dict, description="Plain JSON that belongs to it.")
     id: Annotated[str, Field(min_length=1, max_length=1500)] | None = Field(
@@ -72,10 +86,19 @@ class EntryIn(Inward):
     pinned: bool = False
 
 
+def _batch(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Counted before the first entry is looked at."""
+    if isinstance(value, list) and len(value) > MAX_BATCH:
+        raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
+    return in_slices(value, check, "entries")
+
+
 class EntriesIn(Inward):
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"entries": [_AN_ENTRY]}]})
 
-    entries: list[EntryIn] = Field(min_length=1, description="Stored in one transaction: all of them, or none.")
+    entries: Annotated[list[EntryIn], WrapValidator(_batch)] = Field(
+        min_length=1, description="Stored in one transaction: all of them, or none."
+    )
 
 
 def _one_or_many(value: Any) -> str:
@@ -106,9 +129,9 @@ class ChangeIn(Inward):
 class FilterIn(Inward):
     """Every part given must hold."""
 
-    tags: list[Label] = Field(default_factory=list, description="Every one of these tags.")
-    any_tags: list[Label] | None = Field(default=None, description="At least one of these tags.")
-    kinds: list[Label] | None = None
+    tags: Labels = Field(default_factory=list, description="Every one of these tags.")
+    any_tags: Labels | None = Field(default=None, description="At least one of these tags.")
+    kinds: Labels | None = None
     subject: Label | None = None
     actor: Label | None = None
     session: Label | None = None

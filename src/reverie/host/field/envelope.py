@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reverie.core.policy import TenantPolicy
 from reverie.host.field.errors import FieldError
 
 PROTOCOL = "akashik"
@@ -28,6 +29,8 @@ OPERATIONS = (
 MEMBERS = ("protocol", "version", "id", "operation", "agent_id", "session_id", "epoch", "payload")
 LIMIT_EPOCH = 2**53
 MAX_NAME = 256
+TEXTS_OF_A_MESSAGE = 8
+"""Entries' worth of text in one message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +97,21 @@ def read_envelope(document: Any, operation: str | None = None) -> Envelope:
     if operation is not None and named != operation:
         raise no(f"This address is for {operation}; the envelope says {named}.")
     return Envelope(document["id"], named, document["agent_id"], session, epoch, document["payload"])
+
+
+def check_texts(payload: Mapping[str, Any], policy: TenantPolicy) -> None:
+    """Refuse texts that no operation could store, before the redactor reads them. Raises INVALID_REQUEST."""
+    longest, most = policy.max_entry_bytes, policy.max_entry_bytes * TEXTS_OF_A_MESSAGE
+    total, stack = 0, [payload]
+    while stack:
+        value: Any = stack.pop()
+        if isinstance(value, str):
+            total += len(value)
+            if len(value) > longest or total > most:
+                raise FieldError(
+                    "INVALID_REQUEST", f"A text is at most {longest} bytes, and those of a message {most} together."
+                )
+        elif isinstance(value, Mapping):
+            stack += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            stack += value

@@ -20,7 +20,7 @@ from reverie.core.event import keyed_hash
 from reverie.host.field import conflicts
 from reverie.host.field.agents import Agent, each_agent, load_agent
 from reverie.host.field.call import Again, Call, Operation, Ready, Services
-from reverie.host.field.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, read_envelope
+from reverie.host.field.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, check_texts, read_envelope
 from reverie.host.field.errors import FieldError, translated
 from reverie.host.field.faults import Faults
 from reverie.host.field.names import name_of, named, with_names
@@ -77,6 +77,15 @@ class Field:
             level=parts.field.level,
         )
 
+    def check_right(self, actor: Actor, operation: str) -> None:
+        """Refuse a caller who may not ask for the operation, before the message is read. Raises FieldError."""
+        row = TABLE[operation]
+        try:
+            if row.level <= self.services.level:
+                actor.require(row.right)
+        except ReverieError as error:
+            raise translated(error, operation) from error
+
     def perform(self, actor: Actor, document: Any, *, operation: str | None = None) -> dict[str, Any]:
         """Carry out one message. `operation` is what the address is for. Raises FieldError, and nothing else.
 
@@ -127,6 +136,7 @@ class Field:
         """The message without secrets: whatever an operation stores was redacted here."""
         services, known = self.services, rules.known
         redactor = services.parts.redactor
+        check_texts(envelope.payload, rules.policy)
         payload, findings = redactor.value(dict(envelope.payload), known)
         session = envelope.session_id
         return Ready(

@@ -43,7 +43,7 @@ class Feed:
         self._services = services
         self._scope = Scope(tenant, services.ref)
         self.tenant = tenant
-        self._key_id = key_id
+        self.key_id = key_id
         self.subscription = subscription
         self._told: dict[str, int] = {}
         """Per entity, when it was last spoken of."""
@@ -51,7 +51,7 @@ class Feed:
     def tell(self, events: Sequence[Event]) -> tuple[list[dict[str, Any]], bool]:
         """Notifications for a page of the log, and whether the subscription goes on."""
         key = self._key()
-        if self._key_id is not None and key is None:
+        if self.key_id is not None and key is None:
             return [], False
         known = self._services.rulebook.current(self.tenant).known
 
@@ -73,7 +73,7 @@ class Feed:
 
     def _key(self) -> Key | None:
         store, clock = self._services.parts.store, self._services.parts.clock
-        key = store.control(lambda tx: tx.key(self._key_id or "")) if self._key_id else None
+        key = store.control(lambda tx: tx.key(self.key_id or "")) if self.key_id else None
         now = clock.now()
         if key is None or (key.revoked_at is not None and key.revoked_at <= now):
             return None

@@ -1,0 +1,62 @@
+"""Answers that come piece by piece: the one message format of server-sent events, and the one way to stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import AbstractContextManager, aclosing, contextmanager
+from typing import Any
+
+from starlette.requests import HTTPConnection
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+MEDIA_TYPE = "text/event-stream"
+RETRY = b"retry: 1000\n\n"
+ALIVE = b": alive\n\n"
+
+
+def message(event: str, data: bytes, *, number: int | None = None) -> bytes:
+    """One event. `number` is the id after which a client resumes."""
+    head = b"" if number is None else b"id: %d\n" % number
+    return b"%sevent: %s\ndata: %s\n\n" % (head, event.encode(), data)
+
+
+def wanted(request: HTTPConnection) -> bool:
+    """Whether the caller asks for a stream."""
+    return MEDIA_TYPE in request.headers.get("accept", "")
+
+
+class Stream(StreamingResponse):
+    """Pieces as they come, while `slot` is held. An error before the first piece is answered with its own status."""
+
+    def __init__(
+        self, pieces: AsyncGenerator[bytes, None], *, slot: AbstractContextManager[Any], media_type: str
+    ) -> None:
+        super().__init__(self._all(), media_type=media_type)
+        self._pieces = pieces
+        self._slot = slot
+        self._first = b""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._slot:
+            async with aclosing(self._pieces):
+                self._first = await anext(self._pieces, b"")
+                await super().__call__(scope, receive, send)
+
+    async def _all(self) -> AsyncIterator[bytes]:
+        yield self._first
+        async for piece in self._pieces:
+            yield piece
+
+
+def event_stream(request: HTTPConnection, key_id: str, messages: AsyncGenerator[bytes, None]) -> Stream:
+    """Server-sent events, counted among the open streams of the key from the first byte to the last."""
+    return Stream(messages, slot=open_stream(request, key_id), media_type=MEDIA_TYPE)
+
+
+@contextmanager
+def open_stream(connection: HTTPConnection, key_id: str) -> Iterator[None]:
+    """One stream or socket of a key, as long as it is open. Raises RateLimited when the key has as many as it may."""
+    state = connection.app.state
+    with state.limits.streams.one(key_id), state.metrics.streams.track_inprogress():
+        yield
