@@ -14,6 +14,8 @@ from tests.acceptance.test_server import PATIENCE, Child
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+import reverie
+
 _NUMBERS = count(1)
 
 
@@ -133,3 +135,50 @@ def test_a_server_with_open_streams_stops_when_told(team: Team) -> None:
     with connect(made["websocket_url"], proxy=None):
         assert team.child.stop() == 0
     assert not [line for line in team.child.errors if "Traceback" in line]
+
+
+def test_a_revoked_keys_streams_and_sockets_end_at_once(team: Team, tmp_path: Path) -> None:
+    """The key is revoked by another process; the streams of another key go on."""
+    with reverie.open(tmp_path / "data") as memory:
+        keys = memory.host.keys
+        gone, kept = keys.create("default"), keys.create("default")
+        mine, theirs = Team(team.child), Team(team.child)
+        mine.http.headers["Authorization"] = f"Bearer {gone.key}"
+        theirs.http.headers["Authorization"] = f"Bearer {kept.key}"
+        mine("m", "REGISTER", id="m", role="r")
+        made = mine.subscribe("m", "memory.recorded")
+        events = "/v1/host/reverie/events"
+        accept = {"Accept": "text/event-stream"}
+        with (
+            connect(made["websocket_url"], proxy=None) as socket,
+            mine.http.stream("GET", mine.subscribe("m", "memory.recorded")["sse_url"]) as notifications,
+            mine.http.stream("GET", events, headers=accept) as stream,
+            theirs.http.stream("GET", events, headers=accept) as other,
+        ):
+            keys.revoke(gone.id)
+            # each of these ends only because the server ends it: nothing happens in the log, and no heartbeat is due
+            assert list(socket) == []
+            assert not [line for line in notifications.iter_lines() if line.startswith("data:")]
+            assert "event: " in stream.read().decode()
+            assert socket.protocol.close_code == 1000
+            stored = theirs.http.post("/v1/host/reverie/memory/notes/entries", json={"content": "Still here."})
+            assert stored.status_code == 201
+            assert any(line == "event: memory.written" for line in other.iter_lines())
+        assert mine.http.get(events).status_code == 401
+
+
+def test_sockets_of_one_key_are_limited(tmp_path: Path) -> None:
+    child = Child(tmp_path / "data", REVERIE_STREAMS_PER_KEY="2")
+    try:
+        team = Team(child)
+        team("b", "REGISTER", id="b", role="r")
+        urls = [team.subscribe("b", "memory.recorded")["websocket_url"] for _ in range(3)]
+        with connect(urls[0], proxy=None), connect(urls[1], proxy=None):
+            with pytest.raises(InvalidStatus) as refused:
+                connect(urls[2], proxy=None)
+            answer = refused.value.response
+            assert answer.status_code == 429
+            assert int(answer.headers["Retry-After"]) >= 1
+            assert json.loads(answer.body)["code"] == "RATE_LIMITED"
+    finally:
+        child.kill()

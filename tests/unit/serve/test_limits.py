@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reverie.core.errors import RateLimited
-from reverie.serve.limits import RateLimit
+from reverie.serve.limits import AtOnce, RateLimit
 
 
 class Hands:
@@ -60,3 +60,30 @@ def test_a_refused_call_costs_nothing() -> None:
             limit.take("k")
     clock.at += 1
     limit.take("k")
+
+
+def test_more_than_a_burst_is_paid_for_by_a_longer_wait() -> None:
+    clock = Hands()
+    limit = RateLimit(10, 100, clock=clock)
+    limit.take("k", 250)
+    with pytest.raises(RateLimited) as refused:
+        limit.take("k", 100)
+    assert refused.value.details["retry_after_seconds"] == 25
+    clock.at += 25
+    limit.take("k", 100)
+
+
+def test_so_many_at_once_and_no_more() -> None:
+    limit = AtOnce(2, of="open streams", retry_after=7)
+    with limit.one("k"), limit.one("k"), limit.one("other"):
+        with pytest.raises(RateLimited) as refused, limit.one("k"):
+            pass
+        assert refused.value.details["retry_after_seconds"] == 7
+    with limit.one("k"), limit.one("k"):
+        pass
+
+
+def test_no_number_no_limit_at_once() -> None:
+    limit = AtOnce(0, of="open streams", retry_after=7)
+    with limit.one("k"), limit.one("k"), limit.one("k"):
+        pass

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.core.errors import Invalid
-from reverie.serve.parsing import MAX_DEPTH, parse
+from reverie.core.errors import Invalid, TooLarge
+from reverie.serve import parsing
+from reverie.serve.parsing import MAX_DEPTH, more_values, parse
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
@@ -66,3 +67,41 @@ def test_what_only_looks_alarming_is_fine() -> None:
     deep = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
     assert parse(deep) == json.loads(deep)
     assert len(parse(b"[" + b",".join([b"{}"] * 1000) + b"]")) == 1000
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [1] * 500,
+        {"a": ['x,[{"\\' * 40] * 500},
+        [{"a": "b"}] * 500,
+        ["\\", "\\\\", '"', '\\"', ",[{"] * 100,
+        {"text": '"[{,' * 50_000, "after": [1, 2, 3]},
+    ],
+)
+def test_values_are_counted_without_building_them(document: Any) -> None:
+    def values(value: Any) -> int:
+        """Brackets, braces and commas outside texts."""
+        if isinstance(value, dict | list):
+            inner = list(value.values() if isinstance(value, dict) else value)
+            return 1 + max(len(inner) - 1, 0) + sum(map(values, inner))
+        return 0
+
+    body, exact = json.dumps(document).encode(), values(document)
+    assert not more_values(body, exact)
+    assert more_values(body, exact - 1)
+
+
+def test_an_escape_at_the_edge_of_a_piece_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = json.dumps(['a\\",[{', "\\\\", 'b"', "c"] * 20).encode()
+    for size in range(1, 40):
+        monkeypatch.setattr(parsing, "_PIECE", size)
+        assert not more_values(body, 80)
+        assert more_values(body, 79)
+
+
+def test_a_body_of_too_many_values_is_refused() -> None:
+    with pytest.raises(TooLarge):
+        parse(b"[" + b"1," * 1000 + b"1]", most=1000)
+    with pytest.raises(TooLarge):
+        parse(json.dumps(dict.fromkeys(map(str, range(10_001)), 1)).encode())

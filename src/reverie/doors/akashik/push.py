@@ -129,8 +129,10 @@ async def _socket(socket: WebSocket) -> None:
             stack.enter_context(open_stream(socket, feed.key_id or feed.tenant))
         except ReverieError as error:
             if isinstance(error, RateLimited):
-                return await socket.send_denial_response(_refusal(error))
-            return await socket.close(_REFUSED, translated(error, "SUBSCRIBE").reason)
+                await socket.send_denial_response(_refusal(error))
+            else:
+                await socket.close(_REFUSED, translated(error, "SUBSCRIBE").reason)
+            return
         await _talk(socket, feed, after)
 
 
