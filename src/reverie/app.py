@@ -74,7 +74,7 @@ def build_store(settings: Settings, *, create: bool = True) -> Store:
         except ImportError:
             raise Invalid("PostgreSQL needs its driver: pip install 'reverie[postgres]'") from None
         return PostgresStore(settings.postgres, create=create, pool_size=settings.database_pool)
-    return SqliteStore(settings.database, create=create)
+    return SqliteStore(settings.database, create=create, read_only=settings.read_only, reserve=True)
 
 
 def upgrade_store(settings: Settings, *, finish: bool) -> tuple[int, list[int]]:

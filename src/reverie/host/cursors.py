@@ -14,9 +14,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Invalid
+from reverie.core.errors import Invalid, StoreFull
 from reverie.host.parts import Parts
-from reverie.store.contract import ControlTx
+from reverie.store.contract import ControlTx, Store
 
 _SETTING = "cursor-key"
 _LONGEST = 1024
@@ -55,9 +55,18 @@ class Cursors:
                 store = self._parts.store
                 key = store.control(lambda tx: tx.setting(_SETTING))
                 if key is None:
-                    key = os.urandom(32) if self._parts.read_only else store.control(_make_key, write=True)
+                    key = self._made(store)
                 self._cipher = AESGCM(key)
             return self._cipher
+
+    def _made(self, store: Store) -> bytes:
+        """A new key. Where it cannot be stored, lists are still read: their cursors then end with this process."""
+        if self._parts.read_only:
+            return os.urandom(32)
+        try:
+            return store.control(_make_key, write=True)
+        except StoreFull:
+            return os.urandom(32)
 
 
 def _make_key(tx: ControlTx) -> bytes:

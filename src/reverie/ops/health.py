@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import shutil
 import threading
 import time
@@ -16,11 +17,12 @@ from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.ops.logs import Action, log
 from reverie.settings import Settings
+from reverie.store.contract import ControlTx
 
 Status = Literal["ok", "degraded", "unavailable"]
 LOW_BYTES = 512 * 2**20
 """Below this much free disk the host is degraded."""
-NO_BYTES = 32 * 2**20
+NO_BYTES = 4 * 2**20
 """Below this much it is not ready: the next write may not fit."""
 _PATIENCE_SECONDS = 2.0
 _FRESH_SECONDS = 1.0
@@ -68,11 +70,15 @@ class Health:
             return self._last[1]
 
     def _look(self) -> Readiness:
-        checks = {"read": _attempt(self._read), "disk": self._disk()}
+        disk = self._disk()
+        checks = {"read": _attempt(self._read), "disk": disk}
         if self._settings.read_only:
             checks["write"] = Check("degraded", "read-only")
         else:
-            checks["write"] = _attempt(self._write)
+            # a change that is stored, when it is doubtful whether one can be: since the last look, or for little room
+            before = self._last[1].checks.get("write") if self._last else None
+            really = disk.status != "ok" or (before is not None and before.status != "ok")
+            checks["write"] = _attempt(lambda: self._write(really=really))
         if self._host.parts.embedder is None:
             checks["meaning"] = Check("degraded", "no embedder: search by words only")
         if self.stopping:
@@ -84,15 +90,22 @@ class Health:
     def _read(self) -> None:
         self._host.parts.store.control(lambda tx: tx.setting("health"))
 
-    def _write(self) -> None:
-        # an empty transaction: through the queue and the writing thread, without waiting for the disk
-        self._host.parts.store.control(lambda tx: tx.setting("health"), write=True)
+    def _write(self, *, really: bool) -> None:
+        """Through the queue and the writing thread. While the disk has room, without waiting for it."""
+
+        def body(tx: ControlTx) -> None:
+            if really:
+                tx.set_setting("health", secrets.token_bytes(8))  # SQLite does not store the same again
+
+        self._host.parts.store.control(body, write=True)
 
     def _disk(self) -> Check:
         if not self._host.parts.store.durable:
             return Check("degraded", "in memory: nothing survives this process")
         if self._settings.postgres:
             return Check("ok", "the database server's")
+        if self._settings.read_only:
+            return Check("ok", "not written to")
         try:
             free = shutil.disk_usage(Path(self._settings.database).expanduser().resolve().parent).free
         except OSError:

@@ -13,6 +13,7 @@ from reverie.core.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from reverie.store.sqlite.reserve import is_full
 
 MOVED = "this memory was moved"
 """What the trigger of a store that was moved away says."""
@@ -24,6 +25,8 @@ def translate(fault: BaseException) -> BaseException:
         case apsw.ConstraintError() if MOVED in str(fault):
             error: Exception = ReadOnly("This memory was moved to another store. Start with the URL of that one.")
         case apsw.FullError():
+            error = StoreFull()
+        case OSError() if is_full(fault):
             error = StoreFull()
         case apsw.IOError() if _is_no_space(fault):
             error = StoreFull()

@@ -10,24 +10,27 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 import apsw
 
 from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
-from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
+from reverie.core.errors import ReadOnly, StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import make_file, make_folder, narrow, others_may
 from reverie.core.ports import Clock
 from reverie.core.query import Key
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.index import IndexCache
 from reverie.store.rows import encode, to_key
+from reverie.store.sql import load_migrations
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.migrate import APPLICATION_ID, migrate, schema_version
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
+from reverie.store.sqlite.reserve import Reserve, is_full
 from reverie.store.sqlite.transfer import SqliteTransfer
 from reverie.store.sqlite.wipe import RawFile
-from reverie.store.sqlite.writer import BUSY_MS, Writer
+from reverie.store.sqlite.writer import BUSY_MS, ControlPart, Writer
 
 T = TypeVar("T")
 MOST_IDLE_READERS = 32
@@ -39,60 +42,136 @@ class SqliteStore:
     """Memory in one SQLite file, safe for many threads and several processes at once.
 
     `path` may be `:memory:` for a store that dies with the process; there readers and the writer take turns.
+    `read_only`: the file is not written, so a medium that cannot be written will do. Where the folder can be, SQLite
+    makes its shared memory there, by which a reader sees what a writer commits.
+    `reserve`: keep room back on the disk, so that erasing works when it is full (see reserve.py).
     After a fork the child has to open its own store.
     """
 
     name = "sqlite"
 
-    def __init__(self, path: str | Path, *, clock: Clock | None = None, create: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        clock: Clock | None = None,
+        create: bool = True,
+        read_only: bool = False,
+        reserve: bool = False,
+        vfs: str | None = None,
+    ) -> None:
         self.path = str(path)
         self.durable = self.path != ":memory:"
+        self.read_only = read_only and self.durable
         self._clock = clock or SystemClock()
         self._cache = IndexCache()
+        self._vfs = vfs
         # a memory store lives under a name of its own, which every connection of this process can open
         self._target = self.path if self.durable else f"file:/reverie-{secrets.token_hex(16)}?vfs=memdb"
-        if self.durable and create:
-            try:
-                make_folder(Path(self.path).parent)
-            except OSError as fault:
-                raise StoreUnavailable(f"Cannot make the folder {Path(self.path).parent}.") from fault
-            with suppress(OSError):  # SQLite says what is wrong with the file
-                make_file(Path(self.path))  # its log and shared memory get the mode of the file
-        if self.durable and not create and not Path(self.path).is_file():
-            raise StoreUnavailable(f"There is no database at {self.path}.")
+        if self.durable:
+            self._find(create=create and not read_only)
         self._readers: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
         self._process = os.getpid()
+        self._reserve = Reserve(Path(self.path)) if reserve and self.durable and not read_only else None
         try:
-            db = self._connect()
-            try:
-                self._prepare(db)
-            except BaseException:
-                db.close()
-                raise
+            db = self._open()
         except apsw.Error as fault:
             error = translate(fault)
             raise error from fault
-        if self.durable:
-            _close_to_others(Path(self.path))
-        self._file = RawFile(self.path) if self.durable else None
-        self._writer = Writer(db, self._clock, self._file)
         self._db = db
+        self._file = RawFile(self.path) if self.durable and not self.read_only else None
+        self._writer = None if self.read_only else Writer(db, self._clock, self._file, self._reserve)
+        if self._file is not None:
+            _close_to_others(Path(self.path))
+        if self._reserve is not None:
+            self._reserve.make()
+
+    def _find(self, *, create: bool) -> None:
+        """Make the file and its folder, or refuse when there is none."""
+        path = Path(self.path)
+        if not create:
+            if not path.is_file():
+                raise StoreUnavailable(f"There is no database at {self.path}.")
+            return
+        try:
+            make_folder(path.parent)
+        except OSError as fault:
+            raise StoreUnavailable(f"Cannot make the folder {path.parent}.") from fault
+        with suppress(OSError):  # SQLite says what is wrong with the file
+            make_file(path)  # its log and shared memory get the mode of the file
+
+    def _open(self) -> apsw.Connection:
+        if self.read_only:
+            return self._open_to_read()
+        try:
+            return self._open_to_write()
+        except apsw.Error as fault:
+            if self._reserve is None or not is_full(translate(fault)):
+                raise
+            self._reserve.release()  # the shared memory of the log takes 32 KiB
+            return self._open_to_write()
+
+    def _open_to_write(self) -> apsw.Connection:
+        db = self._connect()
+        try:
+            self._prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _open_to_read(self) -> apsw.Connection:
+        """Open without writing anything. Next to a writer, its log is read too; on a medium that cannot be written,
+        the file alone, which must then be whole."""
+        name = quote(str(Path(self.path).absolute()))
+        self._target = f"file:{name}?mode=ro"
+        try:
+            return self._look()
+        except (apsw.CantOpenError, apsw.ReadOnlyError) as fault:
+            log = Path(self.path + "-wal")
+            if log.exists() and log.stat().st_size:
+                raise StoreUnavailable(
+                    f"{log} holds writes that are not in the database yet, and nothing can be written there. "
+                    "Open the memory once where it can be written (`reverie doctor`), then serve a copy of that."
+                ) from fault
+        self._target = f"file:{name}?mode=ro&immutable=1"
+        return self._look()
+
+    def _look(self) -> apsw.Connection:
+        db = self._connect()
+        try:
+            self._refuse_strangers(db)
+            have, known = schema_version(db), len(load_migrations("reverie.store.sqlite"))
+            if have != known:
+                raise StoreUnavailable(
+                    f"This file has schema {have}, this Reverie reads {known}, and read-only it cannot be upgraded. "
+                    "Open it once where it can be written."
+                )
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _connect(self) -> apsw.Connection:
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-        db = apsw.Connection(self._target, flags=flags, statementcachesize=256)
-        if db.readonly("main"):  # before anything is read: that would leave files beside it nobody can write either
+        flags = apsw.SQLITE_OPEN_URI
+        flags |= apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        db = apsw.Connection(self._target, flags=flags, vfs=self._vfs, statementcachesize=256)
+        if db.readonly("main") and not self.read_only:
+            # before anything is read: that would leave files next to it that cannot be written either
             db.close()
-            raise StoreUnavailable("The database is not writable. Check the permissions of the file and its folder.")
+            raise StoreUnavailable(
+                "The database is not writable. Check the permissions of the file and its folder, or set "
+                "REVERIE_READ_ONLY=1 to serve it as it is."
+            )
         db.set_busy_timeout(BUSY_MS)
         db.execute("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
         # FULL: a commit is on the disk before it is acknowledged
         db.execute("PRAGMA synchronous = FULL")
         return db
 
-    def _prepare(self, db: apsw.Connection) -> None:
+    def _refuse_strangers(self, db: apsw.Connection) -> None:
         db.execute("BEGIN")  # one look: another process may be making the tables
         try:
             application = db.execute("PRAGMA application_id").get
@@ -102,6 +181,9 @@ class SqliteStore:
                 db.execute("ROLLBACK")
         if application != APPLICATION_ID and tables:
             raise StoreCorrupt(f"{self.path} is a database of another program.")
+
+    def _prepare(self, db: apsw.Connection) -> None:
+        self._refuse_strangers(db)
         if self.durable and _journal_mode(db) != "wal":
             raise StoreUnavailable(f"{self.path} is on a file system without shared memory. Use a local disk.")
         migrate(db, self._clock.now())
@@ -112,18 +194,28 @@ class SqliteStore:
             raise StoreUnavailable("This store was opened before a fork. Open it again in the new process.")
 
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
-        self._at_home()
-        return cast(T, self._writer.submit(scope, body))
+        return cast(T, self._writing().submit(scope, body))
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
         return self._reading(lambda db: body(SqliteReadTx(db, scope, self._clock.now(), self._cache)))
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
-        def run(db: apsw.Connection) -> T:
-            return body(SqliteControlTx(db, self._clock.now()))
+        if not write:
+            return self._reading(lambda db: body(SqliteControlTx(db, self._clock.now())))
 
+        def run(part: ControlPart) -> T:
+            tx = SqliteControlTx(part.db, self._clock.now())
+            result = body(tx)
+            part.frees = tx.revoked
+            return result
+
+        return cast(T, self._writing().submit(None, run))
+
+    def _writing(self) -> Writer:
         self._at_home()
-        return cast(T, self._writer.submit(None, run)) if write else self._reading(run)
+        if self._writer is None:
+            raise ReadOnly()
+        return self._writer
 
     def _reading(self, body: Callable[[apsw.Connection], T]) -> T:
         self._at_home()
@@ -213,7 +305,8 @@ class SqliteStore:
                 return
             self._closed = True
             idle, self._readers = self._readers, []
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
         for db in idle:
             db.close()
         self._db.close()
@@ -227,6 +320,8 @@ class SqliteControlTx:
     def __init__(self, db: apsw.Connection, now: int) -> None:
         self._db = db
         self.now = now
+        self.revoked = False
+        """Whether a key was revoked: that is done on a full disk too."""
 
     def tenants(self) -> list[str]:
         return [row[0] for row in self._db.execute(QUERIES["tenants"])]
@@ -257,6 +352,7 @@ class SqliteControlTx:
         self._db.execute(QUERIES["add_key"], bound)
 
     def revoke_key(self, key_id: str, *, at: int) -> bool:
+        self.revoked = True
         return self._db.execute(QUERIES["revoke_key"], (at, key_id)).fetchone() is not None
 
     def setting(self, name: str) -> bytes | None:
@@ -269,7 +365,7 @@ class SqliteControlTx:
 
 def _close_to_others(path: Path) -> None:
     """Take other users' rights on the database and the files that belong to it; on the folder when it has no others."""
-    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-reserve"))):
         narrow(name)
     folder = path.resolve().parent
     with suppress(OSError):  # a folder of somebody else

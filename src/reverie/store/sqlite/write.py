@@ -51,6 +51,13 @@ class SqliteWriteTx(SqliteReadTx):
         self._answers: list[tuple[tuple[int, str], tuple[str, bytes] | None]] = []
         self._saved = self._made
         self._arrows = 0
+        self._destroyed = self._left = self._grew = False
+
+    @property
+    def frees(self) -> bool:
+        """Whether it destroyed text, or only took something out (an entry, a lease): then a full disk is no reason
+        to refuse it."""
+        return self._destroyed or (self._left and not self._grew)
 
     @property
     def argument(self) -> SqliteWriteTx:
@@ -156,6 +163,7 @@ class SqliteWriteTx(SqliteReadTx):
 
     def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
         self._logged(seq)
+        self._grew = True
         batch, held = self._batch, self._held
         if self.scope.ref is not None and entry.ref != self.scope.ref:
             raise ValueError("the entry is outside the transaction's scope")
@@ -218,6 +226,7 @@ class SqliteWriteTx(SqliteReadTx):
         if made.returns:
             self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
         if made.leaves:
+            self._left = True
             self._drop_recall(before)
         bound = (
             after.state.value,
@@ -282,7 +291,7 @@ class SqliteWriteTx(SqliteReadTx):
         self._drop_recall(before)
         if before.gone_seq is None:
             self._set_recall(before, seq, terms, vector)
-        self._batch.scrub = True
+        self._batch.scrub = self._destroyed = True
 
     def purge(self, entry_id: str, *, seq: int) -> int:
         self._logged(seq)
@@ -298,7 +307,7 @@ class SqliteWriteTx(SqliteReadTx):
         db.execute(QUERIES["purge"], (seq, self.now, entry.position, self._tenant))
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
-        self._batch.scrub = True
+        self._batch.scrub = self._destroyed = True
         return entry.byte_size
 
     def _drop_about(self, entry: Entry) -> None:
@@ -323,6 +332,7 @@ class SqliteWriteTx(SqliteReadTx):
         meta: Mapping[str, Any] | None = None,
         keep: int = 1,
     ) -> Document:
+        self._grew = True
         return self._put_document(space, key, body, seq=seq, expected=expected, meta=meta or {}, keep=keep)
 
     def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
@@ -332,7 +342,7 @@ class SqliteWriteTx(SqliteReadTx):
                 raise Conflict(details={"expected": expected, "current": 0})
             return False
         self._put_document(space, key, None, seq=seq, expected=expected, meta={}, keep=keep)
-        self._batch.scrub = True
+        self._batch.scrub = self._left = True
         return True
 
     def _put_document(
@@ -380,10 +390,12 @@ class SqliteWriteTx(SqliteReadTx):
         self._changing().execute(QUERIES["trim_answers"], (self._tenant, self.now))
 
     def claim(self, name: str, holder: str, *, until: int) -> bool:
+        self._left = True  # who sweeps claims a lease first
         bound = {"tenant": self._tenant, "name": name, "holder": holder, "until": until, "now": self.now}
         return self._changing().execute(QUERIES["claim"], bound).fetchone() is not None
 
     def release(self, name: str, holder: str) -> None:
+        self._left = True
         self._changing().execute(QUERIES["release"], (self._tenant, name, holder))
 
     def wake(self, at: int | None, *, anew: bool = False) -> None:

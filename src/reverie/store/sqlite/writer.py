@@ -16,11 +16,12 @@ from typing import Any, Protocol
 import apsw
 
 from reverie.core.entry import Scope
-from reverie.core.errors import StoreUnavailable
+from reverie.core.errors import StoreFull, StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.store.sqlite.batch import Batch
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES
+from reverie.store.sqlite.reserve import Reserve, is_full
 from reverie.store.sqlite.wipe import RawFile
 from reverie.store.sqlite.write import SqliteWriteTx
 
@@ -34,13 +35,15 @@ WIPE_PAGES = 4096
 class _Job:
     """A body, and the caller that waits for it."""
 
-    __slots__ = ("_done", "body", "error", "result", "scope")
+    __slots__ = ("_done", "body", "error", "frees", "result", "scope")
 
     def __init__(self, scope: Scope | None, body: Callable[[Any], Any]) -> None:
         self.scope = scope
         self.body = body
         self.result: Any = None
         self.error: BaseException | None = None
+        self.frees: bool | None = None
+        """Whether the body erased and may use the reserve; None while it has not run to its end."""
         self._done = threading.Lock()
         self._done.acquire()
 
@@ -79,9 +82,10 @@ class _Bell:
 class Writer:
     """Owns the writing connection. Every write of this process goes through it."""
 
-    def __init__(self, db: apsw.Connection, clock: Clock, file: RawFile | None) -> None:
+    def __init__(self, db: apsw.Connection, clock: Clock, file: RawFile | None, reserve: Reserve | None = None) -> None:
         self._db = db
         self._file = file
+        self._reserve = reserve
         self._clock = clock
         self._turn = threading.Lock()
         """Held by whoever uses the connection."""
@@ -104,7 +108,7 @@ class Writer:
     def submit(self, scope: Scope | None, body: Callable[[Any], Any]) -> Any:
         """Run `body` in the next commit and return its result once that commit is durable.
 
-        `scope` None: the body gets the bare connection, for what stands above tenants.
+        `scope` None: the body gets a ControlPart with the bare connection, for what stands above tenants.
         """
         if threading.get_ident() == self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
@@ -172,6 +176,38 @@ class Writer:
             self._inside = None
 
     def _commit_all(self, jobs: list[_Job]) -> None:
+        """Commit jobs. When the disk is full, those that erase get the reserve, and the others are refused."""
+        if self._reserve is None:
+            self._commit_together(jobs)
+            return
+        if self._reserve.ready():
+            self._commit_together(jobs)
+        else:
+            for job in jobs:
+                job.error = StoreFull()
+        starved = [job for job in jobs if is_full(job.error) and job.frees is not False]
+        if not starved:
+            return
+        self._reserve.release()
+        self._fold_log()
+        for job in starved:
+            fault = self._commit([job], erasing=True)
+            if fault is not None:
+                job.result, job.error = None, translate(fault)
+        self._fold_log()
+        self._reserve.make()
+
+    def _fold_log(self) -> None:
+        """Empty the write-ahead log, which gives its room back, unless a reader is in the way."""
+        self._db.set_busy_timeout(0)
+        try:
+            self._empty_log()
+        except apsw.Error:
+            pass  # no room even for that
+        finally:
+            self._db.set_busy_timeout(BUSY_MS)
+
+    def _commit_together(self, jobs: list[_Job]) -> None:
         """Commit jobs together; when that fails, each alone, so that no caller suffers for what another one sent."""
         fault = self._commit(jobs)
         if fault is None:
@@ -184,15 +220,18 @@ class Writer:
             if alone is not None:
                 job.result, job.error = None, translate(alone)
 
-    def _commit(self, jobs: list[_Job]) -> BaseException | None:
-        """One transaction for all jobs. Returns why it failed, if it did; then nothing of it remains."""
+    def _commit(self, jobs: list[_Job], *, erasing: bool = False) -> BaseException | None:
+        """One transaction for all jobs. Returns why it failed, if it did; then nothing of it remains.
+
+        `erasing`: a job that does not erase is refused, because the disk is full.
+        """
         try:
             if self._db.in_transaction:  # a rollback that failed
                 self._db.execute("ROLLBACK")
             self._db.execute("BEGIN IMMEDIATE")
             batch = Batch(self._db, self._clock.now(), self._models)
             for job in jobs:
-                self._run_body(batch, job)
+                self._run_body(batch, job, erasing=erasing)
             batch.flush()
             if batch.scrub:  # before the commit, after which an interrupt may come
                 self._scrub_owed, self._wipe_next = True, 0
@@ -207,12 +246,15 @@ class Writer:
         self._models = batch.models
         return None
 
-    def _run_body(self, batch: Batch, job: _Job) -> None:
+    def _run_body(self, batch: Batch, job: _Job, *, erasing: bool) -> None:
         """Run one body; what it raises is its caller's alone, unless the transaction itself is lost."""
-        job.result = job.error = None
+        job.result = job.error = job.frees = None
         part: _Part = ControlPart(batch) if job.scope is None else SqliteWriteTx(batch, job.scope)
         try:
             job.result = job.body(part.argument)
+            job.frees = part.frees
+            if erasing and not part.frees:
+                raise StoreFull()
             part.done()
         except BaseException as fault:
             if batch.lost or (isinstance(fault, apsw.Error) and not isinstance(fault, apsw.ConstraintError)):
@@ -273,6 +315,10 @@ class _Part(Protocol):
     def argument(self) -> Any:
         """What its body is given."""
 
+    @property
+    def frees(self) -> bool:
+        """Whether the body erased: then it is done even when the disk is full."""
+
     def done(self) -> None:
         """The body is through; its work stays."""
 
@@ -285,12 +331,18 @@ class ControlPart:
 
     def __init__(self, batch: Batch) -> None:
         batch.flush()
-        self.argument = batch.db
+        self.db = batch.db
+        self.frees = False
         batch.db.execute("SAVEPOINT body")
 
+    @property
+    def argument(self) -> ControlPart:
+        """What the body is given."""
+        return self
+
     def done(self) -> None:
-        self.argument.execute("RELEASE body")
+        self.db.execute("RELEASE body")
 
     def undo(self) -> None:
-        self.argument.execute("ROLLBACK TO body")
-        self.argument.execute("RELEASE body")
+        self.db.execute("ROLLBACK TO body")
+        self.db.execute("RELEASE body")

@@ -1,0 +1,92 @@
+"""Disk space kept back for erasing.
+
+A full disk must not keep anybody from deleting: that is a promise, and the way out. So a file of a few megabytes lies
+next to the database. While it is there, everybody writes. When the disk is full, it is removed for transactions that
+erase; the others are refused until it could be made again, so that they do not take the room. It is larger than the
+write-ahead log usually is: with that much room the log can be folded into the database and emptied, which frees more
+than it takes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+from reverie.core.errors import StoreFull
+from reverie.core.files import open_new
+
+MOST_BYTES = 8 * 2**20
+LEAST_BYTES = 2**20
+_SHARE = 8
+"""On a small file system, one part in so many of it."""
+_TRY_AGAIN_SECONDS = 0.5
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class Reserve:
+    """The reserve of a database file. Several processes share it by its name."""
+
+    def __init__(self, database: Path, *, size: int | None = None) -> None:
+        self._path = database.with_name(database.name + "-reserve")
+        if size is None:
+            size = min(MOST_BYTES, max(LEAST_BYTES, shutil.disk_usage(database.parent).total // _SHARE))
+        self._size = size
+        self._tried = float("-inf")
+
+    @property
+    def held(self) -> bool:
+        """Whether the room is kept back now."""
+        try:
+            return os.stat(self._path).st_size > 0  # noqa: PTH116  # once a commit
+        except OSError:
+            return False
+
+    def ready(self) -> bool:
+        """Whether the room is kept back; when not, it is tried again, twice a second at most."""
+        if self.held:
+            return True
+        if time.monotonic() - self._tried < _TRY_AGAIN_SECONDS:
+            return False
+        return self.make()
+
+    def make(self) -> bool:
+        """Take the room, all of it or none. False when there is not so much."""
+        self._tried = time.monotonic()
+        if self.held:
+            return True
+        fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        try:
+            descriptor = open_new(fresh)
+            try:
+                _allocate(descriptor, self._size)
+            finally:
+                os.close(descriptor)
+            fresh.rename(self._path)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            return False
+        return True
+
+    def release(self) -> None:
+        """Give the room to whoever erases."""
+        self._tried = time.monotonic()
+        self._path.unlink(missing_ok=True)
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    block = bytes(2**20)
+    while size > 0:
+        size -= os.write(descriptor, block[:size])
+    os.fsync(descriptor)
+
+
+def is_full(fault: BaseException | None) -> bool:
+    """Whether a fault says that there is no room on the disk."""
+    return isinstance(fault, StoreFull) or (isinstance(fault, OSError) and fault.errno in _NO_SPACE)
