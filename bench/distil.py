@@ -28,10 +28,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.survival import Question, control, function_word_share, share, survived, words
-from reverie.dream.dates import day_of, spell
-from reverie.dream.distil import ExtractiveDistiller
-from reverie.dream.source import Source
-from reverie.models.tokens import TokenCounter
+from reverie.distil.dates import day_of, spell
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.distil.source import Source
+from reverie.providers.tokenizer import TokenCounter
 
 DATA = Path(__file__).parent / "data" / "distil"
 BUDGETS = (10, 20, 30)

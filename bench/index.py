@@ -33,8 +33,8 @@ def measure(sizes: Sequence[int]) -> dict[str, Any]:
     """Milliseconds by size and way of indexing."""
     from tests.postgres import start_server
 
-    from reverie.models.static import StaticEmbedder
-    from reverie.recall.lexical import query_terms, terms
+    from reverie.providers.static import StaticEmbedder
+    from reverie.search.analysis import query_terms, terms
 
     embedder = StaticEmbedder()
     asked = questions(120, seed=5)
@@ -90,8 +90,8 @@ def _fts5(entries: list[list[str]], words: list[list[str]]) -> dict[str, float]:
 def _held(
     entries: list[list[str]], dense: list[bytes], words: list[list[str]], vectors: list[bytes]
 ) -> dict[str, float]:
-    from reverie.store.vectors import Vectors
-    from reverie.store.words import Words, ask, pack
+    from reverie.index.postings import Words, ask, pack
+    from reverie.index.vectors import Vectors
 
     packed = [(n, pack(terms, KEY)) for n, terms in enumerate(entries, 1)]
     cold = []
@@ -171,7 +171,7 @@ def _floor_with_tags(texts: list[str], tags: list[list[str]]) -> Callable[[str, 
     """A search by FTS5 that joins a table of tags."""
     import apsw
 
-    from reverie.recall.lexical import query_terms, terms
+    from reverie.search.analysis import query_terms, terms
 
     db = apsw.Connection(":memory:")
     db.execute("CREATE TABLE e (n INTEGER PRIMARY KEY, body TEXT)")

@@ -38,11 +38,12 @@ def measure(*, tenants: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _measure(engine: str, tenants: int) -> dict[str, float]:
-    from reverie.host import Host, Parts
+    from reverie.host import Host
+    from reverie.services import Services
 
     clock = _Clock()
     with _opened(engine, clock) as (store, queue, make_worker):
-        host = Host(Parts(store=store, clock=clock, jobs=queue))
+        host = Host(Services(store=store, clock=clock, jobs=queue))
         for number in range(tenants):
             # ten are due in half an hour, ninety half an hour later, the others a day from now
             delay = HOUR // 2 if number < 10 else HOUR if number < 100 else 24 * HOUR
@@ -71,8 +72,8 @@ def _opened(engine: str, clock: _Clock) -> Iterator[tuple[Any, Any, Callable[...
     with tempfile.TemporaryDirectory(prefix="reverie-bench-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         if engine == "sqlite":
+            from reverie.jobs.worker import Worker
             from reverie.store.sqlite import SqliteStore
-            from reverie.worker.local import Worker
 
             store: Any = SqliteStore(Path(folder) / "reverie.db", clock=clock)
 
@@ -86,8 +87,8 @@ def _opened(engine: str, clock: _Clock) -> Iterator[tuple[Any, Any, Callable[...
             return
         from tests.postgres import start_server
 
+        from reverie.jobs.procrastinate import EngineQueue, EngineWorker
         from reverie.store.postgres import PostgresStore
-        from reverie.worker.engine import EngineQueue, EngineWorker
 
         server = start_server(Path(folder))
         url = server.make_database()

@@ -68,7 +68,7 @@ def dreams_per_second(server: Any, workers: int, *, entries: int, quick: bool) -
     """How many dreams of so many entries so many worker processes make in a second, for several tenants."""
     import reverie
     from reverie.core.job import Job
-    from reverie.worker.engine import EngineQueue
+    from reverie.jobs.procrastinate import EngineQueue
 
     url = server.make_database()
     count = 6 if quick else 25
@@ -81,7 +81,7 @@ def dreams_per_second(server: Any, workers: int, *, entries: int, quick: bool) -
                     for n in range(entries)
                 ])  # fmt: skip
     queue = EngineQueue(url, per_tenant=4)
-    command = [sys.executable, "-m", "reverie.doors.cli.main", "worker", "--concurrency", "2", "--database-url", url]
+    command = [sys.executable, "-m", "reverie.api.cli.main", "worker", "--concurrency", "2", "--database-url", url]
     environment = {**os.environ, "REVERIE_SWEEP_SECONDS": "3600", "REVERIE_LOG_LEVEL": "error"}
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) for _ in range(workers)]
     try:

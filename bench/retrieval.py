@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import reverie
-from reverie.recall import query_terms, searchable, terms
+from reverie.search import query_terms, searchable, terms
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial"}
 SMALL = Path(__file__).parent / "data" / "small.json"

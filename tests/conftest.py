@@ -14,8 +14,9 @@ from tests.postgres import PostgresServer, shared_server
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
-from reverie.host import Host, Parts
+from reverie.host import Host
 from reverie.redact import Redactor
+from reverie.services import Services
 from reverie.store.conformance import HandClock, make_entry
 from reverie.store.contract import Store
 from reverie.store.postgres import PostgresStore
@@ -134,7 +135,7 @@ def make_host(make_store: Callable[..., Store], clock: HandClock) -> Callable[..
 
     def make(**parts: Any) -> Host:
         store = parts.pop("store", None) or make_store()
-        return Host(Parts(store=store, **({"clock": clock, "redactor": REDACTOR} | parts)))
+        return Host(Services(store=store, **({"clock": clock, "redactor": REDACTOR} | parts)))
 
     return make
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from reverie.models.tokens import TokenCounter
+from reverie.providers.tokenizer import TokenCounter
 
 KEY = "sk-proj-Zq81vNc4mW0tYh77PlkD2sRbXe93"
 MODEL = "small-1"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from reverie.doors.responses.listen import server
-from reverie.doors.responses.proxy import Proxy
-from reverie.serve.run import bind
+from reverie.http.run import bind
+from reverie.protocols.responses.proxy.application import Proxy
+from reverie.protocols.responses.proxy.listen import server
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest  # noqa: F401
 
 import reverie
 import reverie.akashik
-import reverie.doors.cli.main
+import reverie.api.cli.main
 import reverie.responses
 import reverie.store.postgres
 from reverie.core.dream import DreamPlan

@@ -70,7 +70,7 @@ def quantise(vectors: Any) -> Any:
 def main() -> None:
     """Write table.npy, vocabulary.txt and MANIFEST.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    default = Path(__file__).parent.parent / "src" / "reverie" / "models" / "static"
+    default = Path(__file__).parent.parent / "src" / "reverie" / "providers" / "static"
     parser.add_argument("--out", type=Path, default=default)
     out: Path = parser.parse_args().out
     tokens, vectors = distil()

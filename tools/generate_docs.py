@@ -27,7 +27,7 @@ def cli() -> str:
     os.environ["COLUMNS"] = "100"
     from typer.main import get_command
 
-    from reverie.doors.cli.main import make_app
+    from reverie.api.cli.main import make_app
 
     return "\n".join(_command(get_command(make_app()), "reverie", None))
 

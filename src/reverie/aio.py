@@ -32,14 +32,14 @@ from reverie.core.entry import Entry, Link, Receipt, Source
 from reverie.core.event import Event
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, Page
-from reverie.host.audit import Verdict
-from reverie.host.consolidate import Consolidated
-from reverie.host.dream import Progress
-from reverie.host.erase import Forgotten
-from reverie.host.lineage import Diff, Verified, Why
-from reverie.host.recall import Context, SearchResult
-from reverie.host.schedule import Due, Schedule
+from reverie.dreams.consolidate import Consolidated
+from reverie.dreams.engine import Progress
+from reverie.dreams.lineage import Diff, Verified, Why
+from reverie.jobs.schedule import Due, Schedule
 from reverie.library import Age
+from reverie.memory.audit import Verdict
+from reverie.memory.search import Context, SearchResult
+from reverie.privacy.forget import Forgotten
 
 T = TypeVar("T")
 

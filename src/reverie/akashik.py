@@ -22,10 +22,10 @@ from reverie.core.entry import valid_tenant
 from reverie.core.errors import Invalid
 from reverie.core.ids import TimeIds
 from reverie.host import Host
-from reverie.host.field.envelope import PROTOCOL, VERSION
-from reverie.host.field.errors import FieldError
-from reverie.host.field.notify import LOGGED, Feed
-from reverie.host.field.subscriptions import find
+from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
+from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.notify import LOGGED, Feed
+from reverie.protocols.akashik.operations.subscriptions import find
 from reverie.settings import Settings
 
 _POLL_SECONDS = 0.05

@@ -7,13 +7,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reverie.core.errors import Invalid
-from reverie.host import Host, Parts
-from reverie.host.parts import FieldOptions
-from reverie.models.cipher import FileCipher
-from reverie.models.ledger import FileLedger
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
+from reverie.privacy.ledger import FileLedger
+from reverie.providers.tokenizer import TokenCounter
 from reverie.redact import Redactor
+from reverie.services import FieldOptions, Services
 from reverie.settings import Settings
+from reverie.store.cipher import FileCipher
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite import SqliteStore
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
     from reverie.core.actor import Actor
     from reverie.core.job import JobQueue
-    from reverie.dream.request import Distiller
-    from reverie.models.chat import ChatModel
-    from reverie.models.static import StaticEmbedder
+    from reverie.distil.request import Distiller
+    from reverie.jobs.worker import Runner
     from reverie.ops.metrics import Metrics
     from reverie.ops.traces import Traces
+    from reverie.providers.chat import ChatModel
+    from reverie.providers.static import StaticEmbedder
     from reverie.store.contract import Store
     from reverie.window import WindowPolicy
-    from reverie.worker.local import Runner
 
 
 def build_host(settings: Settings, *, create: bool = True) -> Host:
     """A host over the configured store. `create=False` refuses to make a new database."""
     return Host(
-        Parts(
+        Services(
             store=build_store(settings, create=create),
             redactor=_redactor(),
             embedder=_embedder() if settings.embedder == "static" else None,
@@ -61,7 +61,7 @@ def _redactor() -> Redactor:
 @cache
 def _embedder() -> StaticEmbedder:
     """One for all hosts of a process: its table never changes, and is 16 MB."""
-    from reverie.models.static import StaticEmbedder
+    from reverie.providers.static import StaticEmbedder
 
     return StaticEmbedder()
 
@@ -97,9 +97,9 @@ def build_distiller(settings: Settings) -> Distiller | None:
     """The distiller `llm`, when a model is configured. Raises Invalid when the provider's client is not installed."""
     if settings.model_provider == "none":
         return None
-    from reverie.models.anthropic import AnthropicModel
-    from reverie.models.llm import LlmDistiller
-    from reverie.models.openai import OpenAiModel
+    from reverie.providers.anthropic import AnthropicModel
+    from reverie.providers.llm import LlmDistiller
+    from reverie.providers.openai import OpenAiModel
 
     key, url = settings.model_api_key.reveal(), settings.model_base_url
     model: ChatModel = (
@@ -124,7 +124,7 @@ def _queue(settings: Settings) -> JobQueue | None:
     """The job engine of PostgreSQL; on SQLite jobs wait in the store itself."""
     if not settings.postgres:
         return None
-    from reverie.worker.engine import EngineQueue
+    from reverie.jobs.procrastinate import EngineQueue
 
     return EngineQueue(settings.postgres, per_tenant=settings.jobs_per_tenant)
 
@@ -132,7 +132,7 @@ def _queue(settings: Settings) -> JobQueue | None:
 def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = None) -> Runner:
     """Who runs the jobs of this host, in this process."""
     if settings.postgres:
-        from reverie.worker.engine import EngineQueue, EngineWorker
+        from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 
         queue = host.parts.jobs
         return EngineWorker(
@@ -144,7 +144,7 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
             poll_seconds=settings.schedule_seconds,
             metrics=metrics,
         )
-    from reverie.worker.local import Worker
+    from reverie.jobs.worker import Worker
 
     return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
 
@@ -152,8 +152,10 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:
     """The HTTP application: every door that speaks HTTP, on one host."""
     from reverie import __version__
-    from reverie.doors import akashik, mcp, openwop, rest
-    from reverie.serve.application import make_application
+    from reverie.api import mcp, rest
+    from reverie.http.application import make_application
+    from reverie.protocols.akashik import http as akashik
+    from reverie.protocols.openwop import http as openwop
 
     doors = [rest.door(), openwop.door(settings), akashik.door(settings), mcp.door(), akashik.mcp_door()]
     return make_application(settings, host, doors=doors, version=__version__, traces=traces)
@@ -162,9 +164,9 @@ def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -
 def serve_tools(host: Host, actor: Actor, *, akashik: bool) -> None:
     """Serve MCP tools over standard input and output, until the other side leaves."""
     from reverie import __version__
-    from reverie.doors.akashik import mcp_tools
-    from reverie.doors.mcp import memory_tools
-    from reverie.doors.mcp.stdio import serve
+    from reverie.api.mcp import memory_tools
+    from reverie.api.mcp.stdio import serve
+    from reverie.protocols.akashik.http import mcp_tools
 
     serve(host, actor, mcp_tools() if akashik else memory_tools(), version=__version__)
 
@@ -174,13 +176,13 @@ def run_proxy(
 ) -> None:
     """Serve the proxy of the Responses door until SIGTERM or SIGINT."""
     from reverie.core.actor import Actor
-    from reverie.doors.responses.listen import address, run
-    from reverie.doors.responses.proxy import Proxy
-    from reverie.doors.responses.relay import Upstream
-    from reverie.doors.responses.status import Counts
-    from reverie.doors.responses.turns import WindowTurns
+    from reverie.http.origin import OriginPolicy
     from reverie.ops import logs
-    from reverie.serve.origin import OriginPolicy
+    from reverie.protocols.responses.proxy.application import Proxy
+    from reverie.protocols.responses.proxy.listen import address, run
+    from reverie.protocols.responses.proxy.relay import Upstream
+    from reverie.protocols.responses.proxy.status import Counts
+    from reverie.protocols.responses.proxy.turns import WindowTurns
     from reverie.window import Base
 
     if kind not in (None, "api", "codex"):

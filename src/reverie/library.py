@@ -27,14 +27,14 @@ from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, Page
+from reverie.dreams.consolidate import Consolidated
+from reverie.dreams.engine import Progress
+from reverie.dreams.lineage import Diff, Verified, Why
 from reverie.host import Host
-from reverie.host.audit import Verdict
-from reverie.host.consolidate import Consolidated
-from reverie.host.dream import Progress
-from reverie.host.erase import Forgotten
-from reverie.host.lineage import Diff, Verified, Why
-from reverie.host.recall import Context, SearchResult
-from reverie.host.schedule import Due, Schedule
+from reverie.jobs.schedule import Due, Schedule
+from reverie.memory.audit import Verdict
+from reverie.memory.search import Context, SearchResult
+from reverie.privacy.forget import Forgotten
 from reverie.settings import Settings
 
 if TYPE_CHECKING:

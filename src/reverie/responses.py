@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from reverie.core.errors import Invalid
-from reverie.doors.responses.agents import WindowSession
-from reverie.doors.responses.window import AsyncWindow, SyncWindow, window_keeper
+from reverie.protocols.responses.agents_sdk import WindowSession
+from reverie.protocols.responses.sdk import AsyncWindow, SyncWindow, window_keeper
 from reverie.window import (
     WindowPolicy,
     WindowState,

@@ -26,7 +26,7 @@ class Child:
     def __init__(self, data: Path, **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "reverie.serve", "--port", "0", "--data", str(data)],
+            [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(data)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

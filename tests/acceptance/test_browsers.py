@@ -19,11 +19,11 @@ from websockets.sync.client import connect
 import reverie
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock
-from reverie.doors.responses.proxy import Proxy
-from reverie.doors.responses.relay import Upstream
-from reverie.doors.responses.status import Counts
-from reverie.doors.responses.turns import WindowTurns
-from reverie.serve.origin import OriginPolicy
+from reverie.http.origin import OriginPolicy
+from reverie.protocols.responses.proxy.application import Proxy
+from reverie.protocols.responses.proxy.relay import Upstream
+from reverie.protocols.responses.proxy.status import Counts
+from reverie.protocols.responses.proxy.turns import WindowTurns
 from reverie.window import Base, WindowPolicy
 
 SCOPE = "agent-1"

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
-COMMAND = [sys.executable, "-m", "reverie.doors.cli.main"]
+COMMAND = [sys.executable, "-m", "reverie.api.cli.main"]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_keys_work_and_stop_working_in_a_running_server(server: str, reverie: Ru
 def test_help_loads_no_database_and_no_numbers() -> None:
     probe = (
         "import sys\n"
-        "from reverie.doors.cli.main import run\n"
+        "from reverie.api.cli.main import run\n"
         "code = run(['--help'])\n"
         "heavy = {'apsw', 'numpy', 'fastapi', 'rich', 'msgspec'} & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else code)\n"

@@ -15,7 +15,7 @@ from reverie.demo.corpus import entries, fakes
 
 def run(*arguments: str, seed: str = "0") -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
-    command = [sys.executable, "-m", "reverie.doors.cli.main", *arguments]
+    command = [sys.executable, "-m", "reverie.api.cli.main", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, env={**kept, "PYTHONHASHSEED": seed}, check=False
     )

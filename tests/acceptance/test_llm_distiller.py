@@ -19,9 +19,9 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, ModelFailed, RedactionFailed, SpendExceeded
 from reverie.core.entry import Draft, Source
 from reverie.core.errors import Invalid, ReverieError
-from reverie.dream.plan import to_source
+from reverie.distil.plan import to_source
 from reverie.host import Host
-from reverie.models.tokens import TokenCounter
+from reverie.providers.tokenizer import TokenCounter
 from reverie.settings import Settings
 
 DAY = 86_400_000
@@ -268,7 +268,7 @@ FAULTS: dict[str, Any] = {
 def test_what_may_pass_is_retried(
     open_host: OpenHost, endpoint: Endpoint, ada: Actor, provider: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reverie.models.llm._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reverie.providers.llm._PAUSE_SECONDS", 0.01)
     host = open_host(provider)
     host.writing.put(ada, "bot", corpus(20))
     endpoint.script = [FAULTS[kind], FAULTS[kind]]
@@ -281,7 +281,7 @@ def test_what_may_pass_is_retried(
 def test_an_outage_falls_back_visibly_or_refuses(
     open_host: OpenHost, endpoint: Endpoint, ada: Actor, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reverie.models.llm._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reverie.providers.llm._PAUSE_SECONDS", 0.01)
     host = open_host(provider)
     host.rules.set_policy(ada, {"model_fallback": "refuse"})
     host.writing.put(ada, "bot", corpus(20))
@@ -417,7 +417,7 @@ def test_limits_stop_calls_exactly(open_host: OpenHost, endpoint: Endpoint, ada:
 def test_retries_count_against_the_limit(
     open_host: OpenHost, endpoint: Endpoint, ada: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reverie.models.llm._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reverie.providers.llm._PAUSE_SECONDS", 0.01)
     host = open_host()
     host.rules.set_policy(ada, {"model_calls_per_day": 2})
     host.writing.put(ada, "bot", corpus(20))
@@ -476,7 +476,7 @@ def test_the_key_is_nowhere(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("reverie.models.llm._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reverie.providers.llm._PAUSE_SECONDS", 0.01)
     caplog.set_level(logging.DEBUG)
     host = open_host(provider)
     host.writing.put(ada, "bot", [*corpus(20), Draft(content=f"Somebody pasted {KEY} here.", created_at=START)])
@@ -506,7 +506,7 @@ def test_a_model_must_be_configured_wholly(tmp_path: Path, monkeypatch: pytest.M
     ):
         with pytest.raises(Invalid, match="REVERIE_MODEL"):
             Settings.load(environment)
-    monkeypatch.setattr("reverie.models.chat.find_spec", lambda name: None)
+    monkeypatch.setattr("reverie.providers.chat.find_spec", lambda name: None)
     for provider in ("openai", "anthropic"):
         loaded = Settings.load(
             {

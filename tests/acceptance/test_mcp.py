@@ -19,7 +19,7 @@ from tests.acceptance.test_server import PATIENCE, Child
 
 def child_of(data: Path, *arguments: str) -> StdioServerParameters:
     env = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
-    command = ["-m", "reverie.doors.cli.main", "mcp", "--data", str(data), *arguments]
+    command = ["-m", "reverie.api.cli.main", "mcp", "--data", str(data), *arguments]
     return StdioServerParameters(command=sys.executable, args=command, env=env)
 
 

@@ -14,10 +14,11 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import Conflict, ReadOnly
-from reverie.host import Host, Parts
-from reverie.models.static import StaticEmbedder
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
 from reverie.ops.move import move
+from reverie.providers.static import StaticEmbedder
+from reverie.providers.tokenizer import TokenCounter
+from reverie.services import Services
 from reverie.store.contract import Store
 from reverie.store.postgres import PostgresStore
 from reverie.store.sqlite import SqliteStore
@@ -58,7 +59,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
 
 
 def host_on(store: Store) -> Host:
-    return Host(Parts(store=store, embedder=EMBEDDER, tokens=TOKENS))
+    return Host(Services(store=store, embedder=EMBEDDER, tokens=TOKENS))
 
 
 def fill(store: Store) -> None:

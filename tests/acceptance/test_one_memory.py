@@ -69,7 +69,7 @@ class Story:
     def command(self, *arguments: str) -> Any:
         """What a command prints as JSON, on the same data."""
         where = ["--database-url", self.target] if self.target.startswith("postgresql:") else []
-        line = [sys.executable, "-m", "reverie.doors.cli.main", *arguments, "--json", *where]
+        line = [sys.executable, "-m", "reverie.api.cli.main", *arguments, "--json", *where]
         env = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
         folder = self.data if where else Path(self.target)
         done = subprocess.run(

@@ -23,14 +23,14 @@ DYING = """
 import os, sys, signal
 from reverie.app import build_host
 from reverie.host import runs
-from reverie.host.dream import Dreaming
+from reverie.dreams.engine import DreamEngine
 from reverie.settings import Settings
 
 runs.LEASE_MS = 300  # so that nobody waits long for the dead
 host = build_host(Settings.load({}, data=sys.argv[1]))
 actor = host.system_actor("default")
 if sys.argv[2] == "working":
-    Dreaming._commit = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+    DreamEngine._commit = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
 else:  # the pass has committed, the run has not ended
     host.runs._finish = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
 host.runs.start(actor, "reverie.memory.distill", inputs={"memoryRef": "night"})

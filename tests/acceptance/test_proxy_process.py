@@ -22,7 +22,7 @@ class Child:
 
     def __init__(self, data: Path, upstream: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
-        command = [sys.executable, "-m", "reverie.doors.cli.main", "proxy", "--upstream", upstream, "--data", str(data)]
+        command = [sys.executable, "-m", "reverie.api.cli.main", "proxy", "--upstream", upstream, "--data", str(data)]
         self.process = subprocess.Popen(
             [*command, "--listen", "127.0.0.1:0", "--trigger-tokens", "1500"],
             stdout=subprocess.PIPE,

@@ -29,7 +29,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def make() -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "reverie.serve", "--port", "0", "--data", str(tmp_path)],
+            [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(tmp_path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

@@ -30,7 +30,7 @@ class Child:
     def __init__(self, data: Path, *arguments: str, **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "reverie.serve", "--port", "0", "--data", str(data), *arguments],
+            [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(data), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -267,7 +267,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
 def test_an_address_in_use_is_one_clear_line(shared: Child, tmp_path: Path) -> None:
     port = shared.url.rsplit(":", 1)[1]
     found = subprocess.run(
-        [sys.executable, "-m", "reverie.serve", "--port", port, "--data", str(tmp_path)],
+        [sys.executable, "-m", "reverie.http", "--port", port, "--data", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=PATIENCE,

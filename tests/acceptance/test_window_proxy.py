@@ -36,11 +36,11 @@ import reverie
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock
 from reverie.core.errors import Invalid
-from reverie.doors.responses.listen import address
-from reverie.doors.responses.proxy import Proxy
-from reverie.doors.responses.relay import Upstream
-from reverie.doors.responses.status import Counts
-from reverie.doors.responses.turns import WindowTurns
+from reverie.protocols.responses.proxy.application import Proxy
+from reverie.protocols.responses.proxy.listen import address
+from reverie.protocols.responses.proxy.relay import Upstream
+from reverie.protocols.responses.proxy.status import Counts
+from reverie.protocols.responses.proxy.turns import WindowTurns
 from reverie.window import Base, WindowPolicy
 
 TOOLS: list[Any] = [{"type": "function", "name": "step", "parameters": {"type": "object", "properties": {}}}]

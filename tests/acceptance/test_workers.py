@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import reverie
-from reverie.host.jobs import LEASE_MS
-from reverie.worker.engine import EngineQueue, EngineWorker
-from reverie.worker.local import Runner, Worker
+from reverie.jobs.procrastinate import EngineQueue, EngineWorker
+from reverie.jobs.queue import LEASE_MS
+from reverie.jobs.worker import Runner, Worker
 
 PATIENCE = 60.0
-COMMAND = [sys.executable, "-m", "reverie.doors.cli.main", "worker", "--concurrency", "1"]
+COMMAND = [sys.executable, "-m", "reverie.api.cli.main", "worker", "--concurrency", "1"]
 
 
 @pytest.fixture

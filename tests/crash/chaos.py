@@ -15,11 +15,14 @@ from pathlib import Path
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.core.errors import ReverieError
-from reverie.host import Host, Parts, runs, schedule, sweep
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
+from reverie.jobs import schedule, sweep
+from reverie.jobs.procrastinate import EngineQueue, EngineWorker
+from reverie.protocols.openwop import runs
+from reverie.providers.tokenizer import TokenCounter
 from reverie.redact import Redactor
+from reverie.services import Services
 from reverie.store.postgres import PostgresStore
-from reverie.worker.engine import EngineQueue, EngineWorker
 
 schedule.TAKEN_MS = sweep.LEASE_MS = 3000
 runs.LEASE_MS = 2000  # a dead worker is noticed within seconds, as the test is short
@@ -34,7 +37,7 @@ def opened(url: str) -> Host:
         except ReverieError:
             time.sleep(0.2)
     queue = EngineQueue(url, per_tenant=2)
-    return Host(Parts(store=store, redactor=Redactor(), tokens=TokenCounter("o200k_base"), jobs=queue))
+    return Host(Services(store=store, redactor=Redactor(), tokens=TokenCounter("o200k_base"), jobs=queue))
 
 
 def write(url: str, tenant: str, name: str, file: Path) -> None:

@@ -16,7 +16,8 @@ from tests.stores import open_store
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
-from reverie.host import Host, Parts
+from reverie.host import Host
+from reverie.services import Services
 
 ADA = Actor(tenant="acme", id="ada")
 
@@ -90,7 +91,7 @@ def main(path: str, seed: str, threads: int = 4, point: str = "") -> None:
     store = open_store(path)
     if point:
         arm(store, point, 5)
-    host = Host(Parts(store=store))
+    host = Host(Services(store=store))
     told = threading.Lock()
 
     def work(number: int) -> None:

@@ -8,8 +8,8 @@ from tests.crash.dreamer import after, arm_sent, inside
 from tests.processes import die_after
 
 from reverie.akashik import Agent, Field
-from reverie.host.condense import Condensing
-from reverie.host.field import compact
+from reverie.dreams.condense import Condenser
+from reverie.protocols.akashik.operations import compact
 
 STEPS = {
     "archive": ("event", "half", "before-commit", "sent", "after-commit"),
@@ -34,7 +34,7 @@ def arm_compaction(store: Any, strategy: str, step: str) -> None:
     """Make `step` deadly."""
     transaction, writer = inside(store)
     if step == "composed":
-        after(Condensing, "compose")
+        after(Condenser, "compose")
     elif step == "event":
         after(transaction, "append", times=2)
     elif step == "inserted":
@@ -44,7 +44,7 @@ def arm_compaction(store: Any, strategy: str, step: str) -> None:
     elif step == "half":
         after(transaction, "purge" if strategy == "purge" else "change", times=4)
     elif step == "reported":
-        after(Condensing, "keep")
+        after(Condenser, "keep")
     elif step == "before-commit":
         after(transaction, "done", times=1 + _LEASES[strategy])
     elif step == "sent":

@@ -15,10 +15,10 @@ from tests.crash.dreamer import arm_sent, inside
 from tests.processes import die
 
 import reverie
-from reverie.doors.responses.window import SyncWindow
-from reverie.host.keeper import Keeper
-from reverie.host.sealed import WINDOW_SPACE
+from reverie.protocols.responses.sdk import SyncWindow
 from reverie.responses import ResponsesWindow, WindowPolicy
+from reverie.window.sealed import WINDOW_SPACE
+from reverie.window.storage import WindowStore
 
 STEPS = (
     "begun",
@@ -56,17 +56,17 @@ def arm(step: str, store: Any) -> None:
     committing: list[int] = []
 
     def within_commit(name: str, when: Any) -> None:
-        inner = Keeper.commit_pass
+        inner = WindowStore.commit_pass
 
         def commit(*args: Any, **kwargs: Any) -> Any:
             committing.append(1)
             return inner(*args, **kwargs)
 
-        Keeper.commit_pass = commit  # type: ignore[method-assign]
+        WindowStore.commit_pass = commit  # type: ignore[method-assign]
         after(transaction, name, lambda *args: bool(committing) and when(*args))
 
     if step == "begun":
-        after(Keeper, "begin_pass")
+        after(WindowStore, "begin_pass")
     elif step == "calling":
         inner = SyncWindow._send
 
@@ -87,15 +87,15 @@ def arm(step: str, store: Any) -> None:
     elif step == "commit-end":
         within_commit("release", lambda *_: True)
     elif step == "commit-sent":
-        inner_commit = Keeper.commit_pass
+        inner_commit = WindowStore.commit_pass
 
         def commit_and_die(*args: Any, **kwargs: Any) -> Any:
             arm_sent(store, 1)
             return inner_commit(*args, **kwargs)
 
-        Keeper.commit_pass = commit_and_die  # type: ignore[method-assign]
+        WindowStore.commit_pass = commit_and_die  # type: ignore[method-assign]
     elif step == "committed":
-        after(Keeper, "commit_pass")
+        after(WindowStore, "commit_pass")
     elif step == "model-answered":
         turns: list[int] = []
         after(SyncWindow, "_send", lambda _self, asked, _options: not asked.is_pass and len(turns) > 4)

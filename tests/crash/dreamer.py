@@ -13,10 +13,10 @@ from tests.processes import die, die_after
 
 import reverie
 from reverie.core.dream import DreamPlan
-from reverie.host.archives import Archives
-from reverie.host.dream import Dreaming
-from reverie.host.gating import Gating
-from reverie.host.snapshot import Snapshots
+from reverie.dreams.archive import Archives
+from reverie.dreams.engine import DreamEngine
+from reverie.dreams.gates import Gates
+from reverie.dreams.snapshot import Snapshots
 
 STEPS = (
     "claimed",
@@ -70,9 +70,9 @@ def arm(step: str, store: Any) -> None:
     elif step == "snapshot":
         after(Snapshots, "take")
     elif step == "distilled":
-        after(Gating, "distil")
+        after(Gates, "distil")
     elif step == "event":
-        after(Dreaming, "_append")
+        after(DreamEngine, "_append")
     elif step == "inserted":
         after(transaction, "insert")
     elif step == "linked":
@@ -80,7 +80,7 @@ def arm(step: str, store: Any) -> None:
     elif step == "half-retired":
         after(transaction, "change", times=5)
     elif step == "retired":
-        after(Dreaming, "_retire")
+        after(DreamEngine, "_retire")
     elif step == "archived":
         after(transaction, "save")
     elif step == "indexed":

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.processes import die
 
-from reverie.doors.cli.main import run
+from reverie.api.cli.main import run
 from reverie.ops import move
 from reverie.settings import Settings
 from reverie.store.postgres import transfer as postgres

@@ -9,8 +9,9 @@ from tests.stores import open_store
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
-from reverie.host import Host, Parts
+from reverie.host import Host
 from reverie.redact import Redactor
+from reverie.services import Services
 
 REDACTOR = Redactor()
 
@@ -36,7 +37,7 @@ def meet(path: str, start: float) -> Host:
     """Open the file at an instant, together with the others."""
     while time.time() < start:
         time.sleep(0.0005)
-    return Host(Parts(store=open_store(path), redactor=REDACTOR))
+    return Host(Services(store=open_store(path), redactor=REDACTOR))
 
 
 def write(host: Host, ada: Actor, name: str, count: int) -> list[str]:

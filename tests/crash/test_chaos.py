@@ -27,10 +27,11 @@ from tests.postgres import DURABLE, PostgresServer, start_server
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
 from reverie.core.errors import ReverieError
-from reverie.host import Host, Parts
-from reverie.host.read import ANYTHING
-from reverie.host.schedule import tick_dream
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
+from reverie.jobs.schedule import tick_dream
+from reverie.memory.read import ANYTHING
+from reverie.providers.tokenizer import TokenCounter
+from reverie.services import Services
 from reverie.store.postgres import PostgresStore
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
@@ -160,7 +161,7 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: PostgresServer, tmp_p
     chance = random.Random(os.environ.get("REVERIE_CHAOS_SEED", "reverie"))
     url = server.make_database()
     store = PostgresStore(url, pool_size=4)
-    host = Host(Parts(store=store, tokens=TokenCounter("o200k_base")))
+    host = Host(Services(store=store, tokens=TokenCounter("o200k_base")))
     schedules: dict[str, list[tuple[str, str]]] = {}
     for tenant in TENANTS:
         actor = Actor(tenant=tenant, id="ada")

@@ -15,8 +15,9 @@ import reverie
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock
 from reverie.core.dream import DreamPlan
-from reverie.host import Host, Parts
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
+from reverie.providers.tokenizer import TokenCounter
+from reverie.services import Services
 from reverie.store.conformance import HandClock
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
@@ -69,7 +70,7 @@ def test_after_a_crash_the_lease_ends_and_the_next_run_starts_clean(make_target:
         memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
     later = HandClock(SystemClock().now() + 3_600_000)
     store = open_store(folder, clock=later)
-    host = Host(Parts(store=store, clock=later, tokens=TokenCounter()))
+    host = Host(Services(store=store, clock=later, tokens=TokenCounter()))
     assert host.dreaming.run(Actor(tenant="default", id="local:test"), DreamPlan("bot")) is not None
     host.close()
     assert check_whole_or_nothing(folder, ids)

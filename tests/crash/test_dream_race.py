@@ -10,7 +10,7 @@ from tests.processes import Child
 import reverie
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import EntryState, Scope
-from reverie.host.read import ANYTHING
+from reverie.memory.read import ANYTHING
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 ROUNDS = 40 if SOAK else 6

@@ -15,8 +15,9 @@ from tests.stores import open_store
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import NotFound
 from reverie.core.query import Filter
-from reverie.host import Host, Parts
+from reverie.host import Host
 from reverie.redact import Redactor
+from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
@@ -40,7 +41,7 @@ def acknowledged(process: Child) -> tuple[dict[str, list[str]], set[str]]:
 
 def check(path: str, stored: dict[str, list[str]], destroyed: set[str], *, retry: bool) -> Host:
     """Open what a killed process left, and look at everything."""
-    host = Host(Parts(store=open_store(path), redactor=REDACTOR))
+    host = Host(Services(store=open_store(path), redactor=REDACTOR))
     host.parts.store.check()
     verdict = host.audit.verify(ADA)
     assert verdict.ok, verdict

@@ -17,11 +17,11 @@ from tests.responses_emulator import Emulator, message, thought
 from tests.stores import open_store
 
 import reverie
+from reverie.api.cli import main
 from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReadOnly
-from reverie.doors.cli import main
-from reverie.models.ledger import FileLedger
 from reverie.ops.move import carry_files
+from reverie.privacy.ledger import FileLedger
 from reverie.settings import Settings
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))

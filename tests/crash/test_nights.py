@@ -11,7 +11,7 @@ from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft, Source
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.models.tokens import TokenCounter
+from reverie.providers.tokenizer import TokenCounter
 from reverie.store.conformance import HandClock
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))

@@ -17,8 +17,9 @@ import reverie
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock
 from reverie.core.run import COMPACT, DISTILL
-from reverie.host import Host, Parts
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
+from reverie.providers.tokenizer import TokenCounter
+from reverie.services import Services
 from reverie.store.conformance import HandClock
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
@@ -46,7 +47,7 @@ def look(folder: str, ids: list[str]) -> bool:
 def recovered(folder: str) -> None:
     """Another process, later: every run that was begun ends, and its last event is its end."""
     later = HandClock(SystemClock().now() + 600_000)
-    host = Host(Parts(store=open_store(folder, clock=later), clock=later, tokens=TokenCounter()))
+    host = Host(Services(store=open_store(folder, clock=later), clock=later, tokens=TokenCounter()))
     try:
         actor = Actor(tenant="default", id="local:test")
         host.runs.recover(actor)

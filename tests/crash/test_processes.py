@@ -16,7 +16,8 @@ from tests.stores import open_store
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.core.errors import TooLarge
-from reverie.host import Host, Parts
+from reverie.host import Host
+from reverie.services import Services
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 APART = 0.5 if SOAK else 0.3
@@ -37,7 +38,7 @@ def test_processes_that_open_a_new_database_at_one_instant_and_write(make_target
     for round_ in range(30 if SOAK else 1):
         path = make_target(f"memory-{round_}.db", empty=True)
         answers = together(neighbour.write_many, [path], 200 if SOAK else 40)
-        host = Host(Parts(store=open_store(path)))
+        host = Host(Services(store=open_store(path)))
         host.writing.put(ADA, "notes", [Draft("the last word")])
         ids = {entry_id for answer in answers for entry_id in answer}
         assert len(ids) == sum(len(answer) for answer in answers)
@@ -62,7 +63,7 @@ def test_processes_that_race_for_a_new_database_and_a_lease(make_target: Callabl
 def test_a_process_sees_what_another_changed(make_target: Callable[..., str]) -> None:
     """Two stores on one file, as two processes have them: rules, vectors and erasure are never stale."""
     path = make_target("memory.db")
-    one, two = (Host(Parts(store=open_store(path))) for _ in range(2))
+    one, two = (Host(Services(store=open_store(path))) for _ in range(2))
     first = one.writing.put(ADA, "notes", [Draft("the kettle is hot", subject="kettle")])[0]
     assert [h.entry.id for h in two.recall.search(ADA, "notes", "kettle").hits] == [first.id]
     two.rules.set_policy(ADA, {"max_entry_bytes": 40})

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from reverie.api.cli.main import make_app
 from reverie.core import errors
 from reverie.core.event import EVENT_TYPES
 from reverie.core.policy import TenantPolicy
-from reverie.doors.cli.main import make_app
 from reverie.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]

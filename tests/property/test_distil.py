@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.dream import mustkeep
-from reverie.dream.distil import ExtractiveDistiller, OutputTooSmallError
-from reverie.dream.source import Source
-from reverie.dream.verify import verify
+from reverie.distil import must_keep as mustkeep
+from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError
+from reverie.distil.gates import verify
+from reverie.distil.source import Source
 
 DAY = 86_400_000
 START = 1_700_000_000_000
@@ -156,8 +156,8 @@ def test_saying_it_twice_adds_no_statement(given_sources: list[Source]) -> None:
 
 PROGRAM = """
 import json, sys
-from reverie.dream.distil import ExtractiveDistiller
-from reverie.dream.source import Source
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.distil.source import Source
 rows = [Source(**r) for r in json.load(sys.stdin)]
 made = ExtractiveDistiller().distil(rows, output_tokens=120, count=lambda t: len(t.split()))
 sys.stdout.buffer.write(made.text.encode())

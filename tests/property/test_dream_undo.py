@@ -16,10 +16,11 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector, TokenBudgetExceeded
 from reverie.core.entry import Draft, Entry, Source
 from reverie.core.query import Filter
-from reverie.host import Host, Parts
-from reverie.models.static import StaticEmbedder
-from reverie.models.tokens import TokenCounter
+from reverie.host import Host
+from reverie.providers.static import StaticEmbedder
+from reverie.providers.tokenizer import TokenCounter
 from reverie.redact import Redactor
+from reverie.services import Services
 from reverie.store.conformance import HandClock
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
@@ -37,7 +38,7 @@ class World:
         self.clock = HandClock()
         store = open_store(target, clock=self.clock)
         self.host = Host(
-            Parts(store=store, redactor=redactor(), embedder=embedder(), tokens=tokens(), clock=self.clock)
+            Services(store=store, redactor=redactor(), embedder=embedder(), tokens=tokens(), clock=self.clock)
         )
 
     def fill(self, drafts: list[Draft]) -> None:

@@ -24,13 +24,14 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import ReverieError
-from reverie.dream.leaks import mend
-from reverie.dream.request import Answer, Request
-from reverie.dream.source import Statement
-from reverie.host import Host, Parts
-from reverie.models.cipher import FileCipher
-from reverie.models.tokens import TokenCounter
+from reverie.distil.leaks import mend
+from reverie.distil.request import Answer, Request
+from reverie.distil.source import Statement
+from reverie.host import Host
+from reverie.providers.tokenizer import TokenCounter
 from reverie.redact import KnownSecrets
+from reverie.services import Services
+from reverie.store.cipher import FileCipher
 
 EXAMPLES = 3000 if os.environ.get("REVERIE_SOAK") else 40
 ADA = Actor(tenant="acme", id="ada")
@@ -141,7 +142,7 @@ def lab(engine: str, request: pytest.FixtureRequest) -> Iterator[Lab]:
         path = Path(folder)
         server: PostgresServer | None = request.getfixturevalue("postgres") if engine == "postgres" else None
         target = server.make_database() if server else str(path / "memory.db")
-        host = Host(Parts(store=open_store(target), tokens=TokenCounter(), cipher=FileCipher(path / "key")))
+        host = Host(Services(store=open_store(target), tokens=TokenCounter(), cipher=FileCipher(path / "key")))
         for label, value in SECRETS.items():
             host.rules.register(ADA, label, value)
         host.rules.set_policy(ADA, {"dream_percent": 90})

@@ -7,8 +7,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.models.tokens import TokenCounter
-from reverie.recall.pack import CLOSE, OPEN, PackItem, pack
+from reverie.providers.tokenizer import TokenCounter
+from reverie.search.context import CLOSE, OPEN, PackItem, pack
 
 COUNTERS = {
     "tokens": TokenCounter().count,

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.relay import Answered, Wire, exchange, running
 
-from reverie.doors.responses.proxy import Proxy
-from reverie.doors.responses.relay import Upstream, normal_path
+from reverie.protocols.responses.proxy.application import Proxy
+from reverie.protocols.responses.proxy.relay import Upstream, normal_path
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=12).map(lambda t: f"x-{t}".encode())
 VALUE = st.binary(max_size=40).map(lambda raw: bytes(b for b in raw if 0x20 < b < 0x7F or b >= 0x80))

@@ -24,8 +24,9 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Entry, EntryState
 from reverie.core.errors import Conflict, Held, IdempotencyReused, NotFound, QuotaExceeded, ReverieError
 from reverie.core.query import Filter
-from reverie.host import Host, Parts
+from reverie.host import Host
 from reverie.redact import Redactor
+from reverie.services import Services
 from reverie.store.conformance import HandClock
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
@@ -106,7 +107,7 @@ class HostMachine(RuleBasedStateMachine):
 
     def open_host(self) -> None:
         store = open_store(self.path, clock=self.clock)
-        self.host = Host(Parts(store=store, clock=self.clock, redactor=redactor()))
+        self.host = Host(Services(store=store, clock=self.clock, redactor=redactor()))
 
     def teardown(self) -> None:
         if hasattr(self, "host"):

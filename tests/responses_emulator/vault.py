@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from reverie.models.tokens import TokenCounter
+from reverie.providers.tokenizer import TokenCounter
 
 _count = TokenCounter().count
 _counted: dict[str, int] = {}

@@ -13,8 +13,9 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft, EntryState, Link, Scope, Source
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
-from reverie.host import Host, Parts
-from reverie.models.static import StaticEmbedder
+from reverie.host import Host
+from reverie.providers.static import StaticEmbedder
+from reverie.services import Services
 from reverie.store.conformance import HandClock
 from reverie.store.contract import WriteTx
 from reverie.store.sqlite import SqliteStore
@@ -103,7 +104,7 @@ def describe(host: Host) -> dict[str, object]:
 
 
 def open_host(path: Path, clock: HandClock) -> Host:
-    return Host(Parts(store=SqliteStore(path, clock=clock), clock=clock, embedder=StaticEmbedder()))
+    return Host(Services(store=SqliteStore(path, clock=clock), clock=clock, embedder=StaticEmbedder()))
 
 
 def main(number: str) -> None:

@@ -12,11 +12,11 @@ from tests.postgres import PostgresServer, shared_server
 
 from reverie.core.entry import Scope
 from reverie.core.query import Filter
+from reverie.index.postings import ask
 from reverie.store import sql
 from reverie.store.conformance import make_event
 from reverie.store.postgres import PostgresStore, migrate
 from reverie.store.postgres.pool import connect
-from reverie.store.words import ask
 
 KEY = b"k" * 32
 HERE = Scope("acme", "notes")

@@ -16,8 +16,8 @@ from reverie.core.entry import Entry
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Filter
 from reverie.demo.corpus import entries, fakes
-from reverie.dream.dates import day_of, spell
-from reverie.dream.plan import line, to_source
+from reverie.distil.dates import day_of, spell
+from reverie.distil.plan import line, to_source
 
 TENANT = "demo"
 REF = "tidebook"

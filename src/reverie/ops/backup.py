@@ -22,7 +22,8 @@ from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock, to_iso
 from reverie.core.errors import Invalid, StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import make_file, make_folder, narrow, open_new
-from reverie.host import Host, Parts
+from reverie.host import Host
+from reverie.services import Services
 from reverie.store.contract import Store
 from reverie.store.dump import is_dump, load
 
@@ -190,7 +191,7 @@ def _prove(path: Path, open_store: OpenStore) -> dict[str, Any]:
     store = open_store(str(path))
     try:
         found = store.check()
-        host = Host(Parts(store=store, clock=SystemClock()))
+        host = Host(Services(store=store, clock=SystemClock()))
         tenants = []
         for name in host.tenants():
             verdict = host.audit.verify(Actor(tenant=name, id="host:reverie", door="host"))

@@ -15,10 +15,10 @@ from reverie.core.event import Event
 from reverie.core.files import others_may
 from reverie.core.query import Brief, Filter, Head
 from reverie.host import Host
-from reverie.host.read import ANYTHING
+from reverie.memory.read import ANYTHING
 from reverie.ops.backup import free_bytes
 from reverie.ops.checks import Check
-from reverie.recall.lexical import terms
+from reverie.search.analysis import terms
 from reverie.settings import Settings
 from reverie.store.contract import ReadTx
 

@@ -11,9 +11,9 @@ from prometheus_client.registry import Collector
 
 from reverie.core.entry import Receipt
 from reverie.core.errors import ReverieError
-from reverie.host.erase import Forgotten
-from reverie.host.export import Imported
-from reverie.host.recall import Context, SearchResult
+from reverie.memory.export import Imported
+from reverie.memory.search import Context, SearchResult
+from reverie.privacy.forget import Forgotten
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

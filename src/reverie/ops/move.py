@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from reverie.core.errors import Conflict, StoreCorrupt
 from reverie.core.files import make_folder, open_new
-from reverie.host import Host, Parts
-from reverie.models.ledger import FileLedger
+from reverie.host import Host
+from reverie.privacy.ledger import FileLedger
+from reverie.services import Services
 from reverie.settings import Settings
 from reverie.store.contract import Store
 from reverie.store.transfer import EVENT, TABLES, Row, Table, TenantRow, Transfer
@@ -223,13 +224,13 @@ class _Move:
 
         One that was written to meanwhile may not be: its rows are of different moments. The last pass decides.
         """
-        host = Host(Parts(store=self._target))
+        host = Host(Services(store=self._target))
         tenants = self._into.tenants()
         return {one.name: one.seq for one in tenants if host.audit.verify(host.system_actor(one.name)).ok}
 
     def _verify_end(self, verified: dict[str, int]) -> None:
         """The same heads, the same counts, and an unbroken log that fits the entries."""
-        host = Host(Parts(store=self._target))
+        host = Host(Services(store=self._target))
         mine, theirs = self._out.tenants(), self._into.tenants()
         if mine != theirs:
             raise StoreCorrupt("The copy is not the same as the source. The source is unchanged. Start the move again.")

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from reverie.core.errors import ReverieError
+from reverie.window.compaction import MOST_HALVINGS, pressure, trigger_tokens
 from reverie.window.errors import Refusal, classify_error
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, input_items
-from reverie.window.passes import MOST_HALVINGS, pressure, trigger_tokens
 from reverie.window.state import WindowState
 from reverie.window.steps import Answer, Keep, Keeper, Send, Steps, Ticket
 from reverie.window.turn import InputIs

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reverie.window import passes
+from reverie.window import compaction as passes
 from reverie.window.cache import LastTurn, attribute, provider_word, supports_comparison
+from reverie.window.compaction import Attempt, max_output
 from reverie.window.continuation import Match, align, at_end, matches, mismatch
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, compact, developer_note, input_items, output_items
 from reverie.window.pairing import boundaries
-from reverie.window.passes import Attempt, max_output
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.prune import adjusted_cut
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys

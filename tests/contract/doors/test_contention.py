@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from tests.contract.doors.conftest import API, Caller, Server
 
 from reverie.core.actor import Right
-from reverie.serve.call import StrictRoute
+from reverie.http.call import StrictRoute
 
 ENTRIES = f"{API}/memory/notes/entries"
 LONGEST_BLOCK = 0.25
@@ -193,7 +193,7 @@ def test_the_early_look_at_rights_refuses_nobody_the_host_would_serve(
     routes = {route.operation_id: route for route in _bodies(server.app)}
     assert VALID.keys() == {name for name, route in routes.items() if route.path.startswith(API)}
     early = {(name, right): right not in routes[name].needs.rights for name in VALID for right in Right}
-    monkeypatch.setattr("reverie.serve.call.Needs.check", lambda *_: None)
+    monkeypatch.setattr("reverie.http.call.Needs.check", lambda *_: None)
     for right in Right:
         caller = server.caller(rights=[right])
         for name, (method, path, body) in VALID.items():

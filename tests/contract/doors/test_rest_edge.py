@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from reverie.api.rest.errors import STATUS
 from reverie.core.clock import SystemClock
-from reverie.doors.rest.errors import STATUS
 
 
 def is_problem(answer: Any, status: int, code: str) -> bool:

@@ -157,7 +157,7 @@ def test_the_library_and_the_command_line_refuse_it(tmp_path: Path) -> None:
                 call()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
     done = subprocess.run(
-        [sys.executable, "-m", "reverie.doors.cli.main", "list", "--ref", "provider_window:x"],
+        [sys.executable, "-m", "reverie.api.cli.main", "list", "--ref", "provider_window:x"],
         env={**kept, "REVERIE_DATA": str(tmp_path / "data")},
         capture_output=True,
         timeout=60,
@@ -188,7 +188,7 @@ def test_a_window_that_was_tampered_with_is_not_used(tmp_path: Path) -> None:
         host, scope = memory.host, "agent-1/task-7"
         from reverie.core.entry import Scope
         from reverie.core.event import NewEvent
-        from reverie.host.sealed import WINDOW_SPACE, seal, unseal
+        from reverie.window.sealed import WINDOW_SPACE, seal, unseal
 
         def tamper(tx: Any) -> None:
             document = tx.load(WINDOW_SPACE, scope)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from reverie.host import Host
-from reverie.models.static import StaticEmbedder
 from reverie.ops import health
 from reverie.ops.health import Health
+from reverie.providers.static import StaticEmbedder
 from reverie.settings import Settings
 
 

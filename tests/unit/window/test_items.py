@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.window import (
-    Item,
-    classify_error,
-    default_trigger,
-    estimate,
-    strip_for_compact,
-    validate_replacement,
-)
+from reverie.window import Item, classify_error, default_trigger, estimate, strip_for_compact, validate_replacement
 from reverie.window.errors import refuses_trigger
 from reverie.window.items import output_items, payload_hash
 from reverie.window.replacement import retained_messages

@@ -10,7 +10,8 @@ from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
 from reverie.core.subject import index_key
-from reverie.store.index import Found, IndexCache
+from reverie.index.cache import Found, IndexCache
+from reverie.index.postings import ask
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import (
     READABLE,
@@ -34,7 +35,6 @@ from reverie.store.rows import (
     to_event,
     without_tags,
 )
-from reverie.store.words import ask
 
 Row = tuple[Any, ...]
 

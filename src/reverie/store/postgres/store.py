@@ -15,8 +15,8 @@ from reverie.core.entry import Scope
 from reverie.core.errors import StoreError, StoreUnavailable
 from reverie.core.files import open_new
 from reverie.core.ports import Clock
+from reverie.index.cache import IndexCache
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
-from reverie.store.index import IndexCache
 from reverie.store.postgres.control import PostgresControlTx
 from reverie.store.postgres.dump import dump
 from reverie.store.postgres.faults import AGAIN, lost, translate

@@ -12,13 +12,13 @@ from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Filter, Head
 from reverie.core.subject import index_keys
+from reverie.index.cache import IndexCache
+from reverie.index.postings import pack
 from reverie.store.change import change as decide
-from reverie.store.index import IndexCache
 from reverie.store.postgres.batch import Batch, Row, Work, merge
 from reverie.store.postgres.read import PostgresReadTx
 from reverie.store.postgres.rows import SQL, long_id, short_id
 from reverie.store.rows import encode, to_entry, to_row
-from reverie.store.words import pack
 
 Vector = tuple[str, bytes]
 

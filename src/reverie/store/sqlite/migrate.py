@@ -9,9 +9,9 @@ import orjson
 
 from reverie.core.errors import StoreError
 from reverie.core.subject import index_keys
+from reverie.index.postings import pack
 from reverie.store.rows import encode
 from reverie.store.sql import load_migrations
-from reverie.store.words import pack
 
 APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is
 

@@ -12,7 +12,8 @@ from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
 from reverie.core.query import Brief, Filter, Head, Match, Page
 from reverie.core.subject import index_key
-from reverie.store.index import Found, IndexCache
+from reverie.index.cache import Found, IndexCache
+from reverie.index.postings import ask
 from reverie.store.rows import (
     FIRST,
     LAST,
@@ -29,7 +30,6 @@ from reverie.store.rows import (
 )
 from reverie.store.sql import load_queries
 from reverie.store.sqlite.rows import filter_parameters
-from reverie.store.words import ask
 
 _RAW = load_queries("reverie.store.sqlite")
 _FRAGMENTS = ("columns", "brief", "filter", "readable")

@@ -20,8 +20,8 @@ from reverie.core.errors import ReadOnly, StoreCorrupt, StoreError, StoreUnavail
 from reverie.core.files import make_file, make_folder, narrow, others_may
 from reverie.core.ports import Clock
 from reverie.core.query import Key
+from reverie.index.cache import IndexCache
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
-from reverie.store.index import IndexCache
 from reverie.store.rows import encode, to_key
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite.faults import translate

@@ -17,12 +17,12 @@ from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Head
 from reverie.core.subject import index_keys
+from reverie.index.cache import IndexCache
+from reverie.index.postings import pack
 from reverie.store.change import change as decide
-from reverie.store.index import IndexCache
 from reverie.store.rows import encode, to_document, to_entry, to_row
 from reverie.store.sqlite.batch import Batch
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
-from reverie.store.words import pack
 
 Vector = tuple[str, bytes]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reverie.host.field import replay as replaying
+from reverie.protocols.akashik.operations import replay as replaying
 
 
 @pytest.fixture

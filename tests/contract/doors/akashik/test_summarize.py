@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reverie.dream.request import Answer, Request
-from reverie.host.field import compact as compacting
-from reverie.host.gating import Gating
+from reverie.distil.request import Answer, Request
+from reverie.dreams.gates import Gates
+from reverie.protocols.akashik.operations import compact as compacting
 
 from .test_compact import FACTS, affected, compact, log, syntheses
 
@@ -43,7 +43,7 @@ def modelled(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], Model]:
 
     def install(text: str | None) -> Model:
         model = Model(text)
-        monkeypatch.setattr(Gating, "choose", lambda *_: model)
+        monkeypatch.setattr(Gates, "choose", lambda *_: model)
         return model
 
     return install

@@ -12,8 +12,8 @@ from tests.contract.doors.openwop.test_compaction import fresh, run_events, seed
 
 from reverie.core.actor import Actor
 from reverie.core.clock import to_iso
-from reverie.host.commitments import key_of
-from reverie.worker.jobs import Definitions
+from reverie.jobs.tasks import Tasks
+from reverie.protocols.openwop.commitments import key_of
 
 CONSOLIDATE = "/v1/host/sample/memory/consolidate"
 FIRE = "/v1/host/sample/commitment/fire"
@@ -99,7 +99,7 @@ def test_what_memory_says_is_due_is_fired_by_the_worker_once(seamed: Any, ada: A
     asked = {"workflowId": "reverie.memory.consolidate", "inputs": {"memoryRef": "notes"}}
     assert ada.post("/v1/runs", asked).status_code == 201
     assert fired(ada) == 0
-    jobs = Definitions(seamed.host)
+    jobs = Tasks(seamed.host)
     for _ in range(3):
         for job in jobs.ticks(ada.tenant):
             jobs.run(job)

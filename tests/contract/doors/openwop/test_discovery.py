@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.contract.doors.openwop.schemas import CAPABILITIES, ERROR, FAMILIES, valid
 
-from reverie.host.capabilities import DIMENSIONS, dimensions
-from reverie.host.profiles import profiles
+from reverie.protocols.openwop.capabilities import DIMENSIONS, dimensions
+from reverie.protocols.openwop.profiles import profiles
 
 PATH = "/.well-known/openwop"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.doors.openwop.test_runs import events, fill, of_type
 
-from reverie.host.schedule import HORIZON_MS
+from reverie.jobs.schedule import HORIZON_MS
 
 MINUTE = 60_000
 
@@ -86,7 +86,7 @@ def test_beyond_the_horizon_is_refused_with_the_cap(server: Any, acme: Any) -> N
 
 
 def test_a_cron_beyond_the_horizon_is_refused_too(acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reverie.host.schedule.HORIZON_MS", 60 * MINUTE)
+    monkeypatch.setattr("reverie.jobs.schedule.HORIZON_MS", 60 * MINUTE)
     month = (datetime.now(UTC).month + 5) % 12 + 1
     answer = acme.post("schedules", {"config": {"cron": f"0 0 15 {month} *"}})
     assert (answer.status_code, answer.json()["error"]) == (422, "schedule_horizon_exceeded")

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.doors.openwop.schemas import ERROR, FILE, LISTED_FILE, UPDATED, valid
 from tests.contract.doors.openwop.test_runs import start
 
-from reverie.host.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
+from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
 
 FILES = "/v1/host/workspace/files"
 

@@ -12,10 +12,10 @@ from tests.postgres import PostgresServer
 
 from reverie.core.entry import Link, Scope
 from reverie.core.query import Filter
+from reverie.index.cache import IndexCache
 from reverie.store.conformance import make_entry, make_event
 from reverie.store.conformance.lab import put
 from reverie.store.contract import WriteTx
-from reverie.store.index import IndexCache
 from reverie.store.postgres import PostgresStore
 from reverie.store.postgres.dump import OWN
 from reverie.store.postgres.rows import SQL

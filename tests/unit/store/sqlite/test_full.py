@@ -14,10 +14,11 @@ import pytest
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, EntryState, Scope
 from reverie.core.errors import StoreFull
-from reverie.host import Host, Parts
-from reverie.models.ledger import FileLedger
+from reverie.host import Host
 from reverie.ops import health as health_module
 from reverie.ops.health import Health
+from reverie.privacy.ledger import FileLedger
+from reverie.services import Services
 from reverie.settings import Settings
 from reverie.store.conformance import HandClock
 from reverie.store.sqlite import SqliteStore
@@ -91,7 +92,7 @@ def open_host(disk: SmallDisk) -> Iterator[Callable[[], Host]]:
 
     def make() -> Host:
         store = SqliteStore(disk.folder / "reverie.db", clock=HandClock(), reserve=True, vfs="small-disk")
-        opened.append(Host(Parts(store=store, ledger=FileLedger(disk.folder / "forgotten.jsonl"))))
+        opened.append(Host(Services(store=store, ledger=FileLedger(disk.folder / "forgotten.jsonl"))))
         return opened[-1]
 
     yield make

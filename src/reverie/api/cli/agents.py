@@ -1,0 +1,151 @@
+"""reverie agents ...: which agents the host knows, for one tenant or for all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, Session, Tenant, session
+from reverie.api.cli.terminal import print_json, print_table, say
+
+app = typer.Typer(help="Agents: install, list, show, remove their manifests.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The agent's id.")]
+HostScope = Annotated[bool, typer.Option("--host-scope", help="For every tenant instead of one.")]
+
+
+@app.command("install")
+def install(
+    manifest: Annotated[Path, typer.Argument(metavar="FILE", help="A manifest: JSON of one agent or of a pack.")],
+    tenant: Tenant = DEFAULT_TENANT,
+    host_scope: HostScope = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Install agents from a manifest. Prompts in it are not kept.
+
+    \b
+    Example:
+      reverie agents install support-bot.json
+    """
+    document = _read(manifest)
+    with session(tenant, data, database_url, create=True, text=False) as opened:
+        agents = opened.host.agents
+        made = agents.install_for_all(document) if host_scope else agents.install(opened.actor, document)
+        shown = [_shown(opened, agent) for agent in made]
+    if json:
+        print_json({"items": shown})
+        return
+    for item in shown:
+        say(f"installed {item['agentId']}{_lacks(item)}")
+
+
+@app.command("list")
+def list_agents(
+    tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
+) -> None:
+    """List the agents a tenant sees: its own and the host's.
+
+    \b
+    Example:
+      reverie agents list
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        agents = opened.host.agents.all(opened.actor)
+        shown = [_shown(opened, agent) for agent in agents]
+    if json:
+        print_json({"items": shown})
+        return
+    rows = [
+        (item["agentId"], item["label"], item["modelClass"], agent.scope, ", ".join(_missing(item)))
+        for agent, item in zip(agents, shown, strict=True)
+    ]
+    print_table(["id", "label", "model", "scope", "memory lacks"], rows, empty="No agents are installed.")
+
+
+@app.command("show")
+def show(
+    agent_id: Id,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Show one agent as the inventory does.
+
+    \b
+    Example:
+      reverie agents show support-bot
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        shown = _shown(opened, opened.host.agents.get(opened.actor, agent_id))
+    if json:
+        print_json(shown)
+        return
+    print_table(["field", "value"], [(name, _value(value)) for name, value in shown.items()])
+
+
+@app.command("remove")
+def remove(
+    agent_id: Id,
+    tenant: Tenant = DEFAULT_TENANT,
+    host_scope: HostScope = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Remove an agent.
+
+    \b
+    Example:
+      reverie agents remove support-bot
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        if host_scope:
+            opened.host.agents.remove_for_all(agent_id)
+        else:
+            opened.host.agents.remove(opened.actor, agent_id)
+    if json:
+        print_json({"id": agent_id})
+        return
+    say(f"removed {agent_id}")
+
+
+def _read(path: Path) -> Any:
+    from reverie.core.errors import Invalid
+    from reverie.protocols.openwop.agents import MAX_MANIFEST_BYTES
+
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise Invalid(f"A manifest is at most {MAX_MANIFEST_BYTES} bytes.")
+    import orjson
+
+    try:
+        return orjson.loads(path.read_bytes())
+    except ValueError:
+        raise Invalid(f"{path.name} is not JSON.") from None
+
+
+def _shown(opened: Session, agent: Any) -> dict[str, Any]:
+    from reverie.protocols.openwop.agents import inventory_entry
+    from reverie.protocols.openwop.capabilities import families, wired
+
+    has = families(wired(opened.host.parts, scheduler=opened.settings.scheduler))
+    return inventory_entry(agent, has, durability=opened.settings.openwop_durability)
+
+
+def _missing(item: dict[str, Any]) -> list[str]:
+    return list(item.get("degradedMemoryDimensions", ()))
+
+
+def _lacks(item: dict[str, Any]) -> str:
+    missing = _missing(item)
+    return f"; this host lacks what its memory asks for: {', '.join(missing)}" if missing else ""
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {item}" for name, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,142 @@
+"""reverie audit ...: the log, proved and read."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reverie.api.cli.session import DEFAULT_TENANT, AllTenants, Data, DatabaseUrl, Json, Tenant, instant, session
+from reverie.api.cli.terminal import json_line, many, print_json, progress, say
+
+if TYPE_CHECKING:
+    from reverie.core.event import Event
+
+app = typer.Typer(help="The log of everything that happened: verify, export, tail.", no_args_is_help=True)
+
+Type = Annotated[list[str], typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated.")]
+Actor = Annotated[str | None, typer.Option("--actor", metavar="ID", help="Only what this actor did.")]
+_POLL_SECONDS = 0.3
+
+
+@app.command("verify")
+def verify(
+    all_tenants: AllTenants = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Prove the log: no gap, every hash fits, and every stored text is the one that was written.
+
+    Exits 1 and names the first broken link when something is wrong.
+
+    \b
+    Example:
+      reverie audit verify --all-tenants
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        names = opened.host.tenants() if all_tenants else [tenant]
+        verdicts = {}
+        for name in names:
+            with progress(f"verifying {name}") as report:
+                verdicts[name] = opened.host.audit.verify(opened.acting_for(name), progress=report)
+    if json:
+        shown = [{"tenant": name, **_fields(verdict)} for name, verdict in verdicts.items()]
+        print_json({"items": shown} if all_tenants else shown[0])
+    else:
+        for name, verdict in verdicts.items():
+            if verdict.ok:
+                checked = f"{many(verdict.events, 'event')}, {many(verdict.entries, 'entry', 'entries')}"
+                say(f"{name}: ok, {checked}, head {verdict.head[:16]}")
+            else:
+                say(f"{name}: BROKEN at {verdict.broken_at}: {verdict.reason}")
+    if not all(verdict.ok for verdict in verdicts.values()):
+        raise typer.Exit(1)
+
+
+@app.command("export")
+def export(
+    after: Annotated[int, typer.Option(metavar="SEQ", help="Only events after this position.")] = 0,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, or an age such as 7d.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, or an age such as 1h.")] = None,
+    actor: Actor = None,
+    type: Type = [],  # noqa: A002, B006  (typer copies it)
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines; export knows no other form.")] = True,  # noqa: ARG001
+) -> None:
+    """Write the log as JSON lines. `hash` is the SHA-256 of the rest of the line in canonical JSON (RFC 8785).
+
+    \b
+    Example:
+      reverie audit export --since 7d --actor key:4x7k2m9q0r1t > week.jsonl
+    """
+    first, last = instant(since, "--since"), instant(until, "--until")
+    with session(tenant, data, database_url, text=False) as opened:
+        for event in opened.host.audit.export(opened.actor, after=after):
+            if first is not None and event.at < first:
+                continue
+            if last is not None and event.at >= last:
+                continue
+            if _wanted(event, actor, type):
+                sys.stdout.buffer.write(json_line(event.document()))
+
+
+@app.command("tail")
+def tail(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", metavar="N", min=0, max=10_000, help="How many.")] = 20,
+    actor: Actor = None,
+    type: Type = [],  # noqa: A002, B006  (typer copies it)
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Show the latest events. With -f, go on as they happen, also those of a running server.
+
+    \b
+    Example:
+      reverie audit tail -f --type memory.forgotten
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        head = opened.host.reading.snapshot(opened.actor)
+        latest: list[Event] = []
+        before = head
+        while before > 0 and len(latest) < lines:
+            start = max(0, before - 10_000)
+            page = opened.host.reading.events(opened.actor, after=start, limit=max(before - start, 1))
+            latest = [event for event in page if event.seq <= before and _wanted(event, actor, type)] + latest
+            before = start
+        for event in latest[len(latest) - min(lines, len(latest)) :]:
+            _show(event, json)
+        while follow:
+            sys.stdout.flush()
+            time.sleep(_POLL_SECONDS)
+            for event in opened.host.reading.events(opened.actor, after=head):
+                head = event.seq
+                if _wanted(event, actor, type):
+                    _show(event, json)
+
+
+def _wanted(event: Event, actor: str | None, types: list[str]) -> bool:
+    return (actor is None or event.actor == actor) and (not types or event.type in types)
+
+
+def _show(event: Event, json: bool) -> None:
+    from reverie.core.clock import to_iso
+
+    if json:
+        print_json(event.document())
+        return
+    say(f"{event.seq:>6}  {to_iso(event.at)}  {event.type:<18}  {event.actor}  {event.entry_id or ''}".rstrip())
+
+
+def _fields(verdict: object) -> dict[str, object]:
+    import msgspec
+
+    return dict(msgspec.to_builtins(verdict))

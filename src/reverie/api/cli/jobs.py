@@ -1,0 +1,137 @@
+"""reverie jobs ...: what waits, what failed and why, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from reverie.api.cli.session import DEFAULT_TENANT, AllTenants, Data, DatabaseUrl, Json, Tenant, session
+from reverie.api.cli.terminal import note, print_fields, print_json, print_table, say
+
+app = typer.Typer(help="Jobs that wait, run or failed: list, show, add, retry, discard.", no_args_is_help=True)
+
+JobId = Annotated[str, typer.Argument(metavar="ID")]
+
+
+@app.command("list")
+def list_(
+    status: Annotated[str | None, typer.Option(metavar="STATUS", help="waiting, running or dead.")] = None,
+    all_tenants: AllTenants = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """List jobs that wait, run or are dead. What is due by the clock and gets through never shows here.
+
+    \b
+    Example:
+      reverie jobs list --status dead --all-tenants
+    """
+    from reverie.core.errors import Invalid
+    from reverie.core.job import STATUSES
+
+    if status is not None and status not in STATUSES:
+        raise Invalid(f"--status is one of {', '.join(STATUSES)}.")
+    with session(tenant, data, database_url, text=False) as opened:
+        names = opened.host.tenants() if all_tenants else [tenant]
+        found = [_shown(job) for name in names for job in opened.host.jobs.all(opened.acting_for(name), status=status)]
+    if json:
+        print_json({"items": found})
+        return
+    columns = ["id", "name", "tenant", "status", "attempts", "error", "due_at"]
+    print_table(columns, [[job[column] for column in columns] for job in found], empty="No jobs wait, run or are dead.")
+
+
+@app.command("show")
+def show(
+    job_id: JobId,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Show one job: its arguments, attempts and last error.
+
+    \b
+    Example:
+      reverie jobs show 01K2Y3Z4A5B6C7D8E9F0G1H2J3
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        found = _shown(opened.host.jobs.get(opened.actor, job_id))
+    print_json(found) if json else print_fields(found)
+
+
+@app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="dream, consolidate, reindex, retain, scan or forget.")],
+    ref: Annotated[str | None, typer.Option("--ref", "-r", metavar="REF", help="For dream and consolidate.")] = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Add a job for the next free worker.
+
+    \b
+    Examples:
+      reverie jobs add scan
+      reverie jobs add dream --ref support-bot
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        made = opened.host.jobs.add(opened.actor, name, {"ref": ref} if ref is not None else {})
+    if json:
+        print_json({"added": made is not None, "job": _shown(made) if made else None})
+    elif made is None:
+        note("The same job waits already.")
+    else:
+        say(f"added {made.name} ({made.id}). A running server or `reverie worker` does it.")
+
+
+@app.command("retry")
+def retry(
+    job_id: JobId,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Let a dead or waiting job run at once.
+
+    \b
+    Example:
+      reverie jobs retry 01K2Y3Z4A5B6C7D8E9F0G1H2J3
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        found = _shown(opened.host.jobs.retry(opened.actor, job_id))
+    print_json(found) if json else say(f"{found['name']} runs again as soon as a worker is free")
+
+
+@app.command("discard")
+def discard(
+    job_id: JobId,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Remove a job that does not run.
+
+    \b
+    Example:
+      reverie jobs discard 01K2Y3Z4A5B6C7D8E9F0G1H2J3
+    """
+    with session(tenant, data, database_url, text=False) as opened:
+        opened.host.jobs.discard(opened.actor, job_id)
+    print_json({"discarded": job_id}) if json else say("discarded")
+
+
+def _shown(job: Any) -> dict[str, Any]:
+    import msgspec
+
+    from reverie.core.clock import to_iso
+
+    shown: dict[str, Any] = msgspec.to_builtins(job)
+    del shown["unique"]
+    return {**shown, "created_at": to_iso(job.created_at), "due_at": to_iso(job.due_at)}

@@ -1,0 +1,30 @@
+"""mcp: memory tools for a program on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Tenant, session
+
+
+def mcp(
+    akashik: Annotated[bool, typer.Option("--akashik", help="The tools of the Field instead of plain memory.")] = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Offer memory as MCP tools over standard input and output: the command an agent's configuration names.
+
+    \b
+    Examples:
+      reverie mcp
+      reverie mcp --akashik --tenant team
+    """
+    import dataclasses
+
+    from reverie.app import serve_tools
+
+    with session(tenant, data, database_url, create=True) as opened:
+        serve_tools(opened.host, dataclasses.replace(opened.actor, id="local:mcp", door="mcp"), akashik=akashik)

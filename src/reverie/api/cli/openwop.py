@@ -1,0 +1,104 @@
+"""reverie openwop ...: what any OpenWOP host says it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from reverie.api.cli.session import Json
+from reverie.api.cli.terminal import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from reverie.protocols.openwop.capabilities import Verdict
+
+app = typer.Typer(help="OpenWOP: read a host's discovery document.", no_args_is_help=True)
+WELL_KNOWN = "/.well-known/openwop"
+MOST_BYTES = 4 * 2**20
+SECONDS = 15.0
+
+
+@app.callback()
+def group() -> None:
+    """So that the one command keeps its name."""
+
+
+@app.command("profile")
+def profile(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The host, or its discovery document.")],
+    json: Json = False,
+) -> None:
+    """Show the eight memory dimensions and the profiles of a host, each with its reason.
+
+    \b
+    Example:
+      reverie openwop profile http://127.0.0.1:8484
+    """
+    from reverie.protocols.openwop.capabilities import dimensions
+    from reverie.protocols.openwop.profiles import profiles
+
+    address = discovery_url(url)
+    document = fetch(address)
+    found, derived = dimensions(document), profiles(document)
+    if json:
+        print_json({"url": address, "dimensions": _rows(found), "profiles": _rows(derived)})
+        return
+    say(f"{address}\n")
+    print_table(["dimension", "", "because"], [(v.name, _word(v), v.reason) for v in found], stretch="because")
+    say("")
+    print_table(["profile", "", "because"], [(v.name, _word(v), v.reason) for v in derived], stretch="because")
+
+
+def discovery_url(url: str) -> str:
+    """Where the document of a host stands."""
+    from reverie.core.errors import Invalid
+
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+    except ValueError:
+        raise Invalid("This is not an address. Name a host: http://127.0.0.1:8484") from None
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise Invalid("Name a host: http://127.0.0.1:8484")
+    path = parts.path.rstrip("/")
+    path = path if path.endswith(WELL_KNOWN) else path + WELL_KNOWN
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def fetch(address: str) -> dict[str, Any]:
+    """The document. Refuses what is too large, too slow, or no JSON object; whoever wrote it is not trusted."""
+    import time
+
+    import httpx2
+
+    from reverie.core.errors import Invalid, ReverieError
+    from reverie.http.parsing import parse
+
+    until = time.monotonic() + SECONDS
+    body = bytearray()
+    try:
+        with (
+            httpx2.Client(timeout=SECONDS, follow_redirects=True, max_redirects=5) as client,
+            client.stream("GET", address, headers={"Accept": "application/json"}) as answer,
+        ):
+            if answer.status_code != 200:
+                raise ReverieError(f"The host answered {answer.status_code}, not 200.", code="unreachable")
+            for chunk in answer.iter_bytes():
+                body += chunk
+                if len(body) > MOST_BYTES or time.monotonic() > until:
+                    raise ReverieError("The document is too large or comes too slowly.", code="unreachable")
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as fault:
+        raise ReverieError(f"The host cannot be asked ({type(fault).__name__}).", code="unreachable") from None
+    document = parse(bytes(body))
+    if not isinstance(document, dict):
+        raise Invalid("The document is not a JSON object.")
+    return document
+
+
+def _word(verdict: Verdict) -> str:
+    return "yes" if verdict.holds else "no"
+
+
+def _rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    return [{"name": v.name, "holds": v.holds, "reason": v.reason} for v in verdicts]

@@ -1,0 +1,208 @@
+"""serve, worker, doctor, upgrade, sweep, settings, version: running a host."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from reverie.api.cli.session import (
+    DEFAULT_TENANT,
+    AllTenants,
+    Data,
+    DatabaseUrl,
+    Json,
+    Tenant,
+    load_settings,
+    session,
+)
+from reverie.api.cli.terminal import note, print_json, print_table, progress, say
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Default: 127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="Default: 8484; 0 picks a free one.")] = None,
+    akashik_port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="A second port, with Akashik at its root.")
+    ] = None,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave jobs to `reverie worker`.")] = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Start the host. Prints its address when it is ready; SIGTERM ends it when the work at hand is done.
+
+    \b
+    Examples:
+      reverie serve
+      reverie serve --port 0 --data ./memory
+    """
+    from reverie.http.run import run
+    from reverie.settings import Settings
+
+    if data is not None and database_url is None:
+        database_url = ""
+    jobs = False if no_worker else None
+    run(
+        Settings.load(
+            host=host, port=port, akashik_port=akashik_port, data=data, database_url=database_url, worker=jobs
+        )
+    )
+
+
+def worker(
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Jobs at once, on PostgreSQL. Default: 4.")
+    ] = None,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Run jobs without serving: dreams, retention, vectors. SIGTERM ends it when the jobs at hand are done.
+
+    Any number of them, on any machine that reaches the database.
+
+    \b
+    Examples:
+      reverie worker --data ./memory
+      reverie worker --concurrency 8 --database-url postgresql://reverie@db/reverie
+    """
+    from reverie.http.run import work
+    from reverie.settings import Settings
+
+    if data is not None and database_url is None:
+        database_url = ""
+    work(Settings.load(data=data, database_url=database_url, worker_concurrency=concurrency))
+
+
+def doctor(
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out what reads every byte.")] = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Examine the installation and say what to do.
+
+    Integrity, the log of every tenant, isolation, disk, clock, versions, key file. Exits 1 when something fails.
+
+    \b
+    Example:
+      reverie doctor
+    """
+    from reverie.ops.doctor import examine
+
+    with session(DEFAULT_TENANT, data, database_url) as opened, progress("examining") as report:
+        checks = examine(opened.host, opened.settings, quick=quick, progress=report)
+    failed = any(check.status == "fail" for check in checks)
+    if json:
+        print_json({"ok": not failed, "checks": checks})
+    else:
+        print_table(["", "check", "found"], [(c.status, c.name, c.found) for c in checks], stretch="found")
+        for check in checks:
+            if check.next_step:
+                note(f"{check.name}: {check.next_step}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def upgrade(
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Also take away what only older releases used; none of them may run.")
+    ] = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Bring the database's schema up to this release.
+
+    Any process does this when it starts. What takes away something that an older release still needs waits until you
+    say that none runs (`--finish`); it is refused while one is connected.
+
+    \b
+    Example:
+      reverie upgrade --finish
+    """
+    from reverie.app import upgrade_store
+
+    schema, waiting = upgrade_store(load_settings(data, database_url), finish=finish)
+    if json:
+        print_json({"schema": schema, "waiting": waiting})
+        return
+    say(f"the database has schema {schema}")
+    if waiting:
+        note(f"{len(waiting)} steps wait. When no process of an older release runs: reverie upgrade --finish")
+
+
+def sweep(
+    all_tenants: AllTenants = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Destroy what expired or outlived the undo window.
+
+    A running server does this by itself.
+
+    \b
+    Example:
+      reverie sweep --all-tenants
+    """
+    swept: dict[str, int] = {}
+    with session(tenant, data, database_url, text=False) as opened:
+        for name in opened.host.tenants() if all_tenants else [tenant]:
+            actor = opened.acting_for(name)
+            swept[name] = opened.host.lifecycle.expire(actor) + opened.host.lifecycle.retain(actor)
+    if json:
+        print_json({"swept": sum(swept.values()), "tenants": swept})
+        return
+    say(f"swept {sum(swept.values())} memories")
+
+
+def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:
+    """Print every setting, its value and its source.
+
+    \b
+    Example:
+      REVERIE_PORT=9000 reverie settings
+    """
+    import os
+    from dataclasses import fields
+
+    loaded = load_settings(data, database_url)
+    given = {"data": data, "database_url": database_url}
+    rows: list[dict[str, Any]] = []
+    for item in fields(loaded):
+        variable = item.metadata["variable"]
+        source = "default"
+        if given.get(item.name) is not None:
+            source = "option"
+        elif os.environ.get(variable, "") != "" and not (item.name == "database_url" and data is not None):
+            source = "environment"
+        value = getattr(loaded, item.name)
+        if item.name == "data":
+            value = str(loaded.data_folder)
+        help_ = item.metadata["help"]
+        rows.append({"name": item.name, "variable": variable, "value": value, "source": source, "help": help_})
+    if json:
+        print_json({"items": rows})
+        return
+    print_table(
+        ["variable", "value", "source", "meaning"],
+        [(row["variable"], str(row["value"]), row["source"], row["help"]) for row in rows],
+        stretch="meaning",
+    )
+
+
+def version(json: Json = False) -> None:
+    """Print the version of Reverie and of what it stands on.
+
+    \b
+    Example:
+      reverie version --json
+    """
+    from reverie.ops.doctor import versions
+
+    found = versions()
+    if json:
+        print_json(found)
+        return
+    say(f"reverie {found['reverie']} (Python {found['python']}, SQLite {found['sqlite']})")

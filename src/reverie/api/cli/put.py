@@ -1,0 +1,206 @@
+"""put: one memory, or many."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from reverie.api.cli.session import (
+    DEFAULT_REF,
+    DEFAULT_TENANT,
+    Data,
+    DatabaseUrl,
+    Json,
+    Ref,
+    Session,
+    Subject,
+    Tags,
+    Tenant,
+    deadline,
+    session,
+)
+from reverie.api.cli.terminal import counts, note, print_json, progress, say
+
+if TYPE_CHECKING:
+    from reverie.core.entry import Draft, Receipt
+
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="What sort of memory.")]
+MAX_TEXT = 8 * 2**20
+MAX_LINE = 2 * 2**20
+_BATCH = 500
+
+
+def put(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What to remember; - or nothing: stdin.")] = None,
+    ref: Ref = DEFAULT_REF,
+    tag: Tags = [],  # noqa: B006  (typer copies it)
+    kind: Kind = "note",
+    subject: Subject = None,
+    attribute: Annotated[
+        list[str], typer.Option("--attribute", "-a", metavar="NAME=TEXT", help="NAME=TEXT, or NAME:=JSON.")
+    ] = [],  # noqa: B006  (typer copies it)
+    expires: Annotated[str | None, typer.Option(metavar="WHEN", help="30d, or an RFC 3339 time.")] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Never dream it away.")] = False,
+    entry_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Your own id for it.")] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Repeating the command with the same key stores nothing twice.")
+    ] = None,
+    many: Annotated[bool, typer.Option("--many", help="Stdin holds JSON lines: texts or objects.")] = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Store a memory. It is durable when the command returns.
+
+    \b
+    Examples:
+      reverie put "The customer prefers e-mail." --tag preference --subject customer-7
+      tail -1 notes.txt | reverie put --ref support-bot
+      reverie put --many < entries.jsonl
+    """
+    from reverie.core.errors import Invalid
+
+    common = {
+        "kind": kind,
+        "tags": tag,
+        "subject": subject,
+        "attributes": _attributes(attribute),
+        "expires_at": deadline(expires, "--expires"),
+        "pinned": pin,
+    }
+    if many:
+        if text not in (None, "-") or entry_id is not None:
+            raise Invalid("--many reads entries from stdin; leave out TEXT and --id.")
+        with session(tenant, data, database_url, create=True) as opened:
+            _put_many(opened, ref, common, idempotency_key, json)
+        return
+    content = _stdin_text() if text is None or text == "-" else text
+    draft = _draft({**common, "content": content, "id": entry_id})
+    with session(tenant, data, database_url, create=True) as opened:
+        receipt = opened.host.writing.put(opened.actor, ref, [draft], idempotency_key=idempotency_key)[0]
+    if json:
+        print_json(receipt_document(receipt))
+        return
+    say(f"{'kept already' if receipt.replayed else 'stored'} {receipt.id} in {receipt.ref} at {receipt.seq}")
+    if receipt.findings:
+        note(f"redacted: {counts(receipt.findings)}")
+
+
+def receipt_document(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as every native door shows it."""
+    import msgspec
+
+    from reverie.core.clock import to_iso
+
+    return {**msgspec.to_builtins(receipt), "created_at": to_iso(receipt.created_at)}
+
+
+def _put_many(opened: Session, ref: str, common: dict[str, Any], idempotency_key: str | None, json: bool) -> None:
+    """Store JSON lines, many per transaction. Stops at the first bad line; what was stored before it stays stored."""
+    from reverie.core.errors import Invalid, ReverieError
+
+    stored = 0
+    redacted: dict[str, int] = {}
+    number = 0
+    with progress("storing") as report:
+        for at, (first, batch) in enumerate(_batches(sys.stdin.buffer, common), 1):
+            number = first + len(batch) - 1
+            key = None if idempotency_key is None else f"{idempotency_key}/{at}"
+            try:
+                receipts = opened.host.writing.put(opened.actor, ref, batch, idempotency_key=key)
+            except ReverieError as fault:
+                where = f"Lines {first} to {number}: {fault.message} {fault.pointer or ''}".strip()
+                raise type(fault)(f"{where} Stored before them: {stored}.", code=fault.reason) from None
+            stored += len(receipts)
+            for receipt in receipts:
+                for kind, count in receipt.findings.items():
+                    redacted[kind] = redacted.get(kind, 0) + count
+            report(stored, 0)
+    if not stored:
+        raise Invalid("There is nothing to store: stdin was empty.")
+    if json:
+        print_json({"stored": stored, "ref": ref, "findings": redacted})
+        return
+    say(f"stored {stored} in {ref}")
+    if redacted:
+        note(f"redacted: {counts(redacted)}")
+
+
+def _batches(lines: BinaryIO, common: dict[str, Any]) -> Iterator[tuple[int, list[Draft]]]:
+    import orjson
+
+    from reverie.core.errors import Invalid
+
+    first, batch, number = 1, list[Any](), 0
+    while raw := lines.readline(MAX_LINE + 1):
+        number += 1
+        if len(raw) > MAX_LINE:
+            raise Invalid(f"Line {number} is over {MAX_LINE} bytes. Split it into several entries.")
+        if not raw.strip():
+            continue
+        try:
+            value = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            raise Invalid(f"Line {number} is not JSON. Write one text or one object per line.") from None
+        if not isinstance(value, str | dict):
+            raise Invalid(f"Line {number} is neither a JSON text nor a JSON object.")
+        try:
+            batch.append(_draft({**common, "content": value} if isinstance(value, str) else {**common, **value}))
+        except Invalid as fault:
+            raise Invalid(f"Line {number}: {fault.message}", pointer=fault.pointer) from None
+        if len(batch) == _BATCH:
+            yield first, batch
+            first, batch = number + 1, []
+    if batch:
+        yield first, batch
+
+
+def _draft(fields: dict[str, Any]) -> Draft:
+    import msgspec
+
+    from reverie.core.draft import to_draft
+    from reverie.core.entry import Draft
+    from reverie.core.errors import Invalid
+
+    draft = to_draft(fields)
+    try:
+        return msgspec.convert(msgspec.to_builtins(draft), Draft)  # checks every type
+    except (msgspec.ValidationError, TypeError):
+        raise Invalid("A field has the wrong type: texts for kind, subject and id, an object for attributes.") from None
+
+
+def _attributes(pairs: Sequence[str]) -> dict[str, Any]:
+    import orjson
+
+    from reverie.core.errors import Invalid
+
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        plain = not name.endswith(":")
+        name = name.removesuffix(":")
+        if not equals or not name:
+            raise Invalid("--attribute is NAME=TEXT, or NAME:=JSON.")
+        try:
+            found[name] = value if plain else orjson.loads(value)
+        except orjson.JSONDecodeError:
+            raise Invalid(f"--attribute {name}: what follows := is not JSON.") from None
+    return found
+
+
+def _stdin_text() -> str:
+    from reverie.core.errors import Invalid, TooLarge
+
+    if sys.stdin.isatty():
+        raise Invalid("Give the text as an argument, or pipe it in: echo 'text' | reverie put")
+    raw = sys.stdin.buffer.read(MAX_TEXT + 1)
+    if len(raw) > MAX_TEXT:
+        raise TooLarge(f"Stdin is over {MAX_TEXT} bytes. Split it into several entries.")
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise Invalid("Stdin is not UTF-8 text.") from None

@@ -1,0 +1,148 @@
+"""search and context: find what is known."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reverie.api.cli.entries import KindFilter, Since, Until, make_filter
+from reverie.api.cli.session import (
+    DEFAULT_REF,
+    DEFAULT_TENANT,
+    Data,
+    DatabaseUrl,
+    Json,
+    Ref,
+    Subject,
+    Tags,
+    Tenant,
+    session,
+)
+from reverie.api.cli.terminal import neutral, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from reverie.memory.search import SearchResult
+    from reverie.search.explain import Explanation, ScoredHit
+
+
+class Mode(StrEnum):
+    """How to search."""
+
+    hybrid = "hybrid"
+    words = "words"
+    meaning = "meaning"
+
+
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    ref: Ref = DEFAULT_REF,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most this many, up to 200.")] = 10,
+    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.hybrid,
+    explain: Annotated[bool, typer.Option("--explain", help="Show why each hit stands where it stands.")] = False,
+    tag: Tags = [],  # noqa: B006  (typer copies it)
+    kind: KindFilter = None,
+    subject: Subject = None,
+    since: Since = None,
+    until: Until = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Find the memories that best answer a query.
+
+    \b
+    Examples:
+      reverie search "how to reach the customer" --ref support-bot
+      reverie search "invoice" --explain
+    """
+    where = make_filter(tag, kind, subject, since, until)
+    with session(tenant, data, database_url) as opened:
+        found = opened.host.recall.search(
+            opened.actor, ref, query, where=where, limit=limit, mode=mode.value, explain=explain
+        )
+    if json:
+        print_json(_document(found))
+        return
+    rows = [(at, f"{hit.score:.3f}", hit.entry.id, neutral(hit.entry.content)) for at, hit in enumerate(found.hits, 1)]
+    print_table(["#", "score", "id", "content"], rows, stretch="content", empty="Nothing found.")
+    if found.explanation is not None:
+        _print_explanation(found.explanation)
+    _note_degraded(found.degraded)
+
+
+def context(
+    purpose: Annotated[str, typer.Argument(metavar="PURPOSE", help="What the memory is needed for.")],
+    ref: Ref = DEFAULT_REF,
+    budget: Annotated[int, typer.Option("--budget", "-b", metavar="TOKENS", help="Never more than this.")] = 2000,
+    tag: Tags = [],  # noqa: B006  (typer copies it)
+    kind: KindFilter = None,
+    subject: Subject = None,
+    since: Since = None,
+    until: Until = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
+) -> None:
+    """Pack the best memory for a purpose into a token budget.
+
+    The text is ready to paste into a prompt: memories stand in it as quoted data, not as instructions.
+
+    \b
+    Example:
+      reverie context "answer the customer's complaint" --budget 500 --ref support-bot
+    """
+    where = make_filter(tag, kind, subject, since, until)
+    with session(tenant, data, database_url) as opened:
+        packed = opened.host.recall.context(opened.actor, ref, purpose, budget=budget, where=where)
+    if json:
+        print_json(packed)
+        return
+    say(packed.text)
+    left = len(packed.left_out)
+    note(
+        f"{packed.tokens} of {budget} tokens, {len(packed.included)} memories" + (f", {left} left out" if left else "")
+    )
+    _note_degraded(packed.degraded)
+
+
+def _document(found: SearchResult) -> dict[str, Any]:
+    from reverie.memory.export import entry_document
+
+    return {
+        "hits": [
+            {"entry": entry_document(hit.entry), "score": hit.score, "signals": dict(hit.signals)} for hit in found.hits
+        ],
+        "mode": found.mode,
+        "degraded": list(found.degraded),
+        "explanation": found.explanation,
+    }
+
+
+def _print_explanation(why: Explanation) -> None:
+    say("")
+    say(f"words looked for: {', '.join(why.terms) or 'none'}; candidates considered: {why.cut.considered}")
+    say("")
+    shown = (*why.hits, *why.near_misses)
+    signals = sorted({name for hit in shown for name, value in hit.signals.items() if value})
+    rows = [_explained(hit, signals) for hit in why.hits]
+    rows += [("-", *_explained(hit, signals)[1:]) for hit in why.near_misses]
+    columns = ["#", "id", "score", *signals, "found by", "words matched"]
+    print_table(columns, rows, stretch="words matched", empty="No candidates.")
+    if why.near_misses:
+        note("Rows marked - came after the limit.")
+    for dropped in why.filtered:
+        note(f"left out {dropped.id}: {dropped.reason}")
+
+
+def _explained(hit: ScoredHit, signals: list[str]) -> tuple[Any, ...]:
+    values = [f"{hit.signals[name]:.3f}" if name in hit.signals else "" for name in signals]
+    return hit.rank, hit.id, f"{hit.score:.3f}", *values, ", ".join(hit.found_by), ", ".join(hit.matched_terms)
+
+
+def _note_degraded(reasons: Any) -> None:
+    if reasons:
+        note(f"This answer may be worse than usual: {', '.join(reasons)}. `reverie doctor` tells more.")

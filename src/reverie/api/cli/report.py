@@ -1,0 +1,154 @@
+"""Dreams as people read them: an estimate before, a report after, a tree of where words come from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from reverie.api.cli.terminal import one_line, print_fields, say
+
+if TYPE_CHECKING:
+    from reverie.core.dream import DreamReport, Estimate
+    from reverie.dreams.lineage import Why
+
+STEPS = {
+    "snapshot": "taking a snapshot",
+    "distil": "distilling",
+    "verify": "checking",
+    "commit": "committing",
+    "done": "done",
+}
+_EXCERPT = 100
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """A live bar with the step of a dream on stderr when a person watches; nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield lambda _step, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(STEPS["snapshot"], total=None)
+        yield lambda step, done, total: bar.update(
+            task, description=STEPS.get(step, step), completed=done, total=total or None
+        )
+
+
+def say_estimate(estimate: Estimate) -> None:
+    """What a plan would do."""
+    fields: dict[str, object] = {
+        "memory": estimate.ref,
+        "takes": f"{estimate.sources} memories, {estimate.collapsed} of them said before",
+        "input": f"{estimate.input_tokens} tokens",
+        "output": f"at most {estimate.output_tokens} tokens",
+        "budget": f"{estimate.budget} tokens; at least {estimate.minimum_required} are needed",
+        "distiller": estimate.distiller,
+    }
+    if estimate.left_out:
+        fields["stay out"] = ", ".join(f"{count} {reason}" for reason, count in sorted(estimate.left_out.items()))
+    if estimate.left_for_later:
+        fields["later"] = f"{estimate.left_for_later} memories are left to the next run"
+    print_fields(fields)
+    say("")
+    say("It can be dreamt: reverie dream run" if estimate.feasible else _obstacle(estimate))
+
+
+def _obstacle(estimate: Estimate) -> str:
+    if estimate.sources < 2:
+        return "There is nothing to dream."
+    if estimate.minimum_required > estimate.budget:
+        return (
+            f"It does not fit. Raise the budget to {estimate.minimum_required} tokens "
+            "(and the policy dream_budget, if that is the limit), or add --fit to begin with the oldest part."
+        )
+    return "It is as small as it can be without losing what must be kept."
+
+
+def say_report(report: DreamReport, *, undo: bool = True) -> None:
+    """What a dream did."""
+    from reverie.core.clock import to_iso
+
+    fates = fate_counts(report)
+    fields: dict[str, object] = {
+        "dream": f"{report.id} ({report.state})",
+        "memory": report.ref,
+        "when": f"{to_iso(report.created_at)}, log position {report.seq}",
+    }
+    if report.output_id is None:
+        fields["sources"] = f"{len(report.sources)} memories {'purged' if report.after == 'purge' else 'archived'}"
+        print_fields(fields)
+        return
+    fields |= {
+        "before": f"{len(report.sources)} memories, {report.tokens_before} tokens, {report.bytes_before} bytes",
+        "after": f"1 memory, {report.output_tokens} tokens, {report.byte_size} bytes ({_share(report)} of the tokens)",
+        "sources": ", ".join(f"{count} {fate}" for fate, count in fates.items()),
+        "lines": f"{len(report.statements)}, each traced to its sources",
+        "budget": f"{report.input_tokens} in + {report.output_tokens} out = {report.tokens_used} of {report.budget}",
+        "must keep": must_keep(report),
+        "gates": "passed" if report.gates.get("passed") else "not recorded",
+        "distiller": report.distiller + (f" (the model was not used: {report.fell_back})" if report.fell_back else ""),
+        "entry": report.output_id,
+        "archive": f"sha256 {report.checksum}" + (" (an identical dream's, used again)" if report.reused else ""),
+    }
+    if report.superseded:
+        fields["replaces"] = f"{len(report.superseded)} earlier dreams"
+    if report.changed_meanwhile:
+        fields["left alone"] = f"{report.changed_meanwhile} memories changed meanwhile"
+    if report.left_for_later:
+        fields["later"] = f"{report.left_for_later} memories are left to the next run"
+    print_fields(fields)
+    if undo and report.state == "done" and report.after != "purge":
+        say("")
+        say(f"what became of each memory   reverie dream diff {report.id}")
+        say(f"where its words come from    reverie why {report.output_id} --ref {report.ref}")
+        say(f"take it back                 reverie dream undo {report.id}")
+
+
+def fate_counts(report: DreamReport) -> dict[str, int]:
+    """How many sources were kept, shortened, merged and retired; in that order, without zeros."""
+    fates = [source.fate for source in report.sources]
+    return {fate: fates.count(fate) for fate in ("kept", "shortened", "merged", "retired") if fate in fates}
+
+
+def must_keep(report: DreamReport) -> str:
+    """What became of the items a dream may not lose."""
+    found = report.gates.get("must_keep") or {}
+    return ", ".join(f"{count} {state}" for state, count in found.items()) or "nothing"
+
+
+def _share(report: DreamReport) -> str:
+    return f"{report.output_tokens * 100 / max(report.tokens_before, 1):.0f} %"
+
+
+def tree_lines(tree: Why, *, most: int | None = None, width: int = _EXCERPT) -> Iterator[str]:
+    """An entry and, indented below it, what it was made from, down to the original words."""
+    yield _node(tree, width)
+    yield from _below(tree.sources, "", most, width)
+
+
+def _below(sources: Sequence[Why], indent: str, most: int | None, width: int) -> Iterator[str]:
+    shown = sources if most is None else sources[:most]
+    hidden = len(sources) - len(shown)
+    for at, source in enumerate(shown):
+        last = at == len(shown) - 1 and not hidden
+        yield f"{indent}{'└─ ' if last else '├─ '}{_node(source, width)}"
+        yield from _below(source.sources, indent + ("   " if last else "│  "), most, width)
+    if hidden:
+        yield f"{indent}└─ and {hidden} more (--all shows them)"
+
+
+def _node(tree: Why, width: int) -> str:
+    from reverie.core.clock import to_iso
+
+    text = "(its text was destroyed)" if tree.content is None else one_line(tree.content)
+    if len(text) > width:
+        text = text[: width - 1] + "…"
+    said = f"{tree.actor}: " if tree.actor and tree.kind != "dream" else ""
+    mark = f"[{tree.kind}] " if tree.kind == "dream" else ""
+    return f"{to_iso(tree.created_at)[:10]}  {tree.id}  {mark}{said}{text}"

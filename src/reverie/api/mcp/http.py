@@ -1,0 +1,128 @@
+"""Streamable HTTP: every request stands alone, so any process may answer it. The key decides who is asking.
+
+There is no stream to keep open: a request is answered with one JSON document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from reverie.core.actor import Actor
+from reverie.core.errors import Forbidden, RateLimited, ReverieError, TooLarge, Unauthenticated
+from reverie.http.call import SMALL_BODY
+from reverie.http.limits import Limits, key_of
+from reverie.http.parsing import more_values
+from reverie.http.threads import Lane, Threads
+
+if TYPE_CHECKING:
+    from reverie.api.mcp.toolset import HostTool
+
+_STATUS: tuple[tuple[type[ReverieError], int], ...] = (
+    (Unauthenticated, 401),
+    (Forbidden, 403),
+    (TooLarge, 413),
+    (RateLimited, 429),
+)
+
+
+def status_of(error: ReverieError) -> int:
+    """What the edge answers before MCP is spoken."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def route(path: str, tools: Callable[[], Sequence[HostTool]]) -> Route:
+    """The address of a set of tools."""
+
+    class Endpoint:
+        """An ASGI application, so that the SDK writes its own answer."""
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            request = Request(scope, receive)
+            request.state.route = path
+            await _answer(request, send, tools)
+
+    return Route(path, Endpoint(), methods=["POST"])
+
+
+async def _answer(request: Request, send: Send, tools: Callable[[], Sequence[HostTool]]) -> None:
+    state, actor = request.app.state, request.state.actor
+    threads: Threads = state.threads
+    body = await request.body()
+    if len(body) <= SMALL_BODY:
+        manager = await threads.run(Lane.LOOK, actor.tenant, lambda: _manager(request, tools, _fair(state, actor)))
+        async with manager.run():
+            await manager.handle_request(request.scope, _again(body, request.receive), send)
+        return
+    # The SDK parses where it runs: a large body gets a thread with an event loop of its own.
+    sent: list[Message] = []
+
+    async def collect(message: Message) -> None:
+        sent.append(message)
+
+    async def alone() -> None:
+        manager = _manager(request, tools, _here)
+        async with manager.run():
+            await manager.handle_request(request.scope, _again(body, _silence), collect)
+
+    def work() -> None:
+        most = state.settings.max_request_values
+        if len(body) > most and more_values(body, most):
+            raise TooLarge(f"A body has at most {most} values. Send less at a time.", details={"max_values": most})
+        asyncio.run(alone())
+
+    await threads.run(Lane.PARSE, actor.tenant, work)
+    for message in sent:
+        await send(message)
+
+
+def _again(body: bytes, afterwards: Receive) -> Receive:
+    """The body once more, then whatever comes afterwards."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return messages.pop() if messages else await afterwards()
+
+    return receive
+
+
+async def _silence() -> Message:
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never
+
+
+def _fair(state: Any, actor: Actor) -> Any:
+    """Tools in the lanes of the application."""
+    threads: Threads = state.threads
+    limits: Limits = state.limits
+
+    async def run(tool: Any, work: Callable[[], Any]) -> Any:
+        heavy = limits.heavy.one(key_of(actor)) if tool.heavy else nullcontext()
+        lane = Lane.HEAVY if tool.heavy else Lane.READ if tool.reads else Lane.WRITE
+        with heavy:
+            return await threads.run(lane, actor.tenant, work)
+
+    return run
+
+
+async def _here(_: Any, work: Callable[[], Any]) -> Any:
+    """Tools in the thread that the request has already."""
+    return work()
+
+
+def _manager(request: Request, tools: Callable[[], Sequence[HostTool]], run: Any) -> Any:
+    """What answers one request. The SDK takes a second to import: whoever asks first waits for it, not every start."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from reverie.api.mcp.toolset import make_server
+
+    app = request.app
+    server = make_server(app.state.host, request.state.actor, tools(), version=app.version, run=run)
+    most = app.state.settings.max_request_bytes
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=most)

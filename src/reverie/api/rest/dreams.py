@@ -1,0 +1,241 @@
+"""Dreams of one memory: plan, run, look at, take back; archives, index, lineage and consolidation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+import orjson
+from fastapi import Query, Response
+
+from reverie.api.rest import dream_wire, wire
+from reverie.api.rest.call import api, reply
+from reverie.api.rest.errors import documented, status_of
+from reverie.api.views import estimate_document, report_document, why_document
+from reverie.core.actor import Right
+from reverie.core.clock import parse_duration
+from reverie.core.dream import After, DreamPlan, DreamReport, Selector
+from reverie.core.errors import ReverieError
+from reverie.http.call import Call, needs
+from reverie.http.limits import key_of
+from reverie.http.problems import answer, problem
+from reverie.http.sse import MEDIA_TYPE, event_stream, message, wanted
+from reverie.http.threads import Lane
+
+router = api()
+MARKDOWN = "text/markdown"
+_END = object()
+_UNDER_WAY: set[asyncio.Task[None]] = set()
+"""Dreams that are streamed. A task that is referred to nowhere may vanish."""
+
+
+@router.post(
+    "/memory/{ref}/dreams",
+    tags=["dreams"],
+    operation_id="dream",
+    summary="Distil many entries into one, or say what that would do",
+    description=(
+        "With `Accept: text/event-stream` the steps come as events `step`, and the last event is `report`, `nothing` "
+        "or `error`. A dream goes on when the caller leaves; its report is stored."
+    ),
+    status_code=201,
+    responses={
+        200: {
+            "model": dream_wire.EstimateOut,
+            "description": "The plan; or a stream of steps.",
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+        },
+        201: {"model": dream_wire.DreamOut, "description": "All of it happened."},
+        204: {"description": "There was nothing to do."},
+        **documented(body=True, writes=True),
+    },
+)
+@needs(Right.DREAM, Right.READ, lane=Lane.HEAVY)
+def dream(call: Call, ref: wire.Segment, body: dream_wire.DreamIn) -> Response:
+    plan = _plan(ref, body)
+    if body.plan:
+        return reply(estimate_document(call.host.dreaming.plan(call.actor, plan)))
+    if wanted(call):
+        return event_stream(call, key_of(call.actor), _stream(call, plan))
+    report = call.host.dreaming.run(call.actor, plan)
+    return Response(None, 204) if report is None else reply(report_document(report), 201)
+
+
+@router.get(
+    "/memory/{ref}/dreams",
+    tags=["dreams"],
+    operation_id="list_dreams",
+    summary="Reports of dreams, newest first",
+    responses={200: {"model": dream_wire.DreamsOut}, **documented()},
+)
+def page(call: Call, ref: wire.Segment, asked: Annotated[dream_wire.DreamsAsked, Query()]) -> Response:
+    found = call.host.lineage.reports(call.actor, ref=ref, limit=asked.limit)
+    return reply({"dreams": [report_document(report) for report in found]})
+
+
+@router.get(
+    "/memory/{ref}/dreams/{id}",
+    tags=["dreams"],
+    operation_id="get_dream",
+    summary="The report of a dream",
+    responses={200: {"model": dream_wire.DreamOut}, **documented()},
+)
+def get(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+    return reply(report_document(call.host.lineage.report(call.actor, id, ref=ref)))
+
+
+@router.post(
+    "/memory/{ref}/dreams/{id}/undo",
+    tags=["dreams"],
+    operation_id="undo_dream",
+    summary="Put the sources back exactly as they were, within the undo window",
+    responses={200: {"model": dream_wire.DreamOut}, **documented(writes=True)},
+)
+@needs(Right.DREAM, lane=Lane.HEAVY)
+def undo(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+    return reply(report_document(call.host.lineage.undo(call.actor, id, ref=ref)))
+
+
+@router.get(
+    "/memory/{ref}/dreams/{id}/diff",
+    tags=["dreams"],
+    operation_id="diff_dream",
+    summary="What became of every entry a dream took",
+    responses={200: {"model": dream_wire.DiffOut}, **documented()},
+)
+def diff(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+    return reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id, ref=ref)))
+
+
+@router.get(
+    "/memory/{ref}/dreams/{id}/verify",
+    tags=["dreams"],
+    operation_id="verify_dream",
+    summary="Dream again from the same sources and compare bytes",
+    responses={200: {"model": dream_wire.VerifiedOut}, **documented()},
+)
+@needs(Right.READ, lane=Lane.HEAVY)
+def verify(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+    return reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id, ref=ref)))
+
+
+@router.get(
+    "/memory/{ref}/index",
+    tags=["dreams"],
+    operation_id="memory_index",
+    summary="What the next session loads at its start; with `Accept: text/markdown` for people",
+    responses={
+        200: {"model": dream_wire.IndexOut, "content": {MARKDOWN: {"schema": {"type": "string"}}}},
+        **documented(),
+    },
+)
+def index(call: Call, ref: wire.Segment) -> Response:
+    if MARKDOWN in call.headers.get("accept", ""):
+        return Response(call.host.archives.index_page(call.actor, ref=ref), media_type=f"{MARKDOWN}; charset=utf-8")
+    return reply(call.host.archives.index(call.actor, ref=ref))
+
+
+@router.get(
+    "/archives/{checksum}",
+    tags=["dreams"],
+    operation_id="get_archive",
+    summary="The archive of a dream, byte for byte: its SHA-256 is its name",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}, **documented()},
+)
+def archive(call: Call, checksum: wire.Segment) -> Response:
+    return Response(call.host.archives.get(call.actor, checksum), media_type="application/json")
+
+
+@router.get(
+    "/memory/{ref}/entries/{id}/why",
+    tags=["dreams"],
+    operation_id="why",
+    summary="What an entry was made from, down to the original words",
+    responses={200: {"model": dream_wire.WhyOut}, **documented()},
+)
+def why(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+    return reply(why_document(call.host.lineage.why(call.actor, ref, id)))
+
+
+@router.get(
+    "/memory/{ref}/entries/{id}/derived",
+    tags=["dreams"],
+    operation_id="derived",
+    summary="Everything that was made from an entry",
+    responses={200: {"model": dream_wire.DerivedOut}, **documented()},
+)
+def derived(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+    return reply({"derived": call.host.lineage.derived(call.actor, ref, id)})
+
+
+@router.post(
+    "/memory/{ref}/consolidate",
+    tags=["dreams"],
+    operation_id="consolidate",
+    summary="Merge duplicates and supersede outdated statements",
+    responses={200: {"model": dream_wire.ConsolidatedOut}, **documented(writes=True)},
+)
+@needs(Right.DREAM, lane=Lane.HEAVY)
+def consolidate(call: Call, ref: wire.Segment) -> Response:
+    return reply(msgspec.to_builtins(call.host.consolidating.run(call.actor, ref)))
+
+
+def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
+    return DreamPlan(
+        ref=ref,
+        selector=Selector(
+            kinds=None if body.kinds is None else tuple(body.kinds),
+            tags=tuple(body.tags),
+            session=body.session,
+            older_than_ms=0 if body.older_than is None else parse_duration(body.older_than, pointer="/older_than"),
+        ),
+        budget=body.budget,
+        distiller=body.distiller,
+        after=After(body.after),
+        fit=body.fit,
+    )
+
+
+async def _stream(call: Call, plan: DreamPlan) -> AsyncGenerator[bytes, None]:
+    """The messages of a dream under way. What is refused before its first step is raised, with its status."""
+    loop, said = asyncio.get_running_loop(), asyncio.Queue[Any]()
+
+    def say(item: Any) -> None:
+        loop.call_soon_threadsafe(said.put_nowait, item)
+
+    async def run() -> None:
+        work = partial(call.host.dreaming.run, call.actor, plan, progress=lambda *step: say(step))
+        try:
+            said.put_nowait(await call.run(Lane.HEAVY, work))
+        except Exception as fault:
+            said.put_nowait(fault)
+        said.put_nowait(_END)
+
+    task = asyncio.ensure_future(run())  # goes on when the caller leaves
+    _UNDER_WAY.add(task)
+    task.add_done_callback(_UNDER_WAY.discard)
+    item = await said.get()
+    if isinstance(item, Exception):
+        raise item
+    while item is not _END:
+        yield await call.run(Lane.READ, partial(_message, call, item))
+        item = await said.get()
+
+
+def _message(call: Call, item: Any) -> bytes:
+    if isinstance(item, tuple):
+        step, done, total = item
+        return message("step", orjson.dumps({"step": step, "done": done, "total": total}))
+    if isinstance(item, DreamReport):
+        return message("report", orjson.dumps(report_document(item)))
+    if item is None:
+        return message("nothing", b"null")
+    correlation = call.scope["state"].get("request_id")
+    if isinstance(item, ReverieError):
+        refusal = answer(item, status_of(item), redactor=call.host.parts.redactor, correlation=correlation)
+    else:
+        refusal = problem(500, "internal_error", "Something went wrong here.", details={"correlationId": correlation})
+    return message("error", bytes(refusal.body))

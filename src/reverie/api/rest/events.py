@@ -1,0 +1,73 @@
+"""The log, as pages or as a stream of server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import Header, Query, Response
+
+from reverie.api.rest import wire
+from reverie.api.rest.call import api, reply
+from reverie.api.rest.errors import documented
+from reverie.api.rest.mapping import sse
+from reverie.core.actor import Right
+from reverie.core.clock import from_iso
+from reverie.core.errors import Invalid
+from reverie.http.call import Call
+from reverie.http.limits import key_of
+from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, event_stream, wanted
+
+router = api()
+_LARGEST = 2**53 - 1
+
+
+@router.get(
+    "/events",
+    tags=["log"],
+    operation_id="list_events",
+    summary="What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on",
+    responses={
+        200: {
+            "model": wire.EventsOut,
+            "description": "A page; or a stream with the log position as id, which never repeats or skips an event.",
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+        },
+        **documented(),
+    },
+)
+def events(
+    call: Call,
+    asked: Annotated[wire.EventsAsked, Query()],
+    last_event_id: Annotated[str | None, Header(description="Resume a stream after this position.")] = None,
+) -> Response:
+    after = _start(call, asked, last_event_id)
+    types = tuple(name for name in asked.type if name) or None
+    if wanted(call):
+        call.actor.require(Right.READ)
+        return event_stream(call, key_of(call.actor), _stream(call, after, types))
+    found = call.host.reading.events(call.actor, after=after, limit=asked.limit, types=types)
+    return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
+
+
+def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> int:
+    if last_event_id:
+        if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:17]) <= _LARGEST):
+            raise Invalid("Last-Event-ID is the id of an event of this stream.", pointer="/Last-Event-ID")
+        return int(last_event_id[:17])
+    if asked.after is not None or not asked.since:
+        return asked.after or 0
+    if asked.since.isascii() and asked.since.isdigit() and len(asked.since) < 17:
+        return int(asked.since)
+    return call.host.instants.position(call.actor, from_iso(asked.since, pointer="/since"))
+
+
+async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncGenerator[bytes, None]:
+    state = call.app.state
+    yield RETRY
+    async for page in state.tail.follow(call.actor, after=after, types=types):
+        if page is None:
+            yield ALIVE
+        else:
+            state.metrics.events.inc(len(page))
+            yield b"".join(map(sse, page))

@@ -1,0 +1,170 @@
+"""Wire to core, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import orjson
+
+from reverie.api.rest.wire import ChangeIn, EntriesIn, EntryIn, FilterIn, ListAsked
+from reverie.core.clock import from_iso, to_iso
+from reverie.core.entry import Draft, Entry, Receipt, Source
+from reverie.core.errors import Invalid
+from reverie.core.event import Event
+from reverie.core.query import Filter
+from reverie.http.sse import message
+from reverie.memory.export import entry_document
+from reverie.memory.search import SearchResult
+
+_ETAG = re.compile(r'"(\d{1,15})"')
+_CHUNK = 65_536
+
+
+def to_drafts(body: EntryIn | EntriesIn) -> list[Draft]:
+    """One draft, or many."""
+    if isinstance(body, EntryIn):
+        return [_draft(body, "")]
+    return [_draft(entry, f"/entries/{number}") for number, entry in enumerate(body.entries)]
+
+
+def _draft(entry: EntryIn, pointer: str) -> Draft:
+    source = entry.source
+    return Draft(
+        content=entry.content,
+        kind=entry.kind,
+        tags=tuple(entry.tags),
+        subject=entry.subject,
+        attributes=entry.attributes,
+        id=entry.id,
+        source=Source(
+            actor=source.actor,
+            role=source.role,
+            session=source.session,
+            run=source.run,
+            node=source.node,
+            trust=source.trust,
+        ),
+        created_at=_instant(entry.created_at, f"{pointer}/created_at"),
+        expires_at=_instant(entry.expires_at, f"{pointer}/expires_at"),
+        pinned=entry.pinned,
+    )
+
+
+def to_filter(wanted: FilterIn) -> Filter:
+    """The filter of a search."""
+    return Filter(
+        tags=tuple(wanted.tags),
+        any_tags=None if wanted.any_tags is None else tuple(wanted.any_tags),
+        kinds=None if wanted.kinds is None else tuple(wanted.kinds),
+        subject=wanted.subject,
+        actor=wanted.actor,
+        session=wanted.session,
+        run=wanted.run,
+        pinned=wanted.pinned,
+        since=_instant(wanted.since, "/filter/since"),
+        until=_instant(wanted.until, "/filter/until"),
+    )
+
+
+def to_list_filter(asked: ListAsked) -> Filter:
+    """The filter of a list. Archived entries rest outside recall, so asking for them looks there."""
+    return Filter(
+        tags=tuple(asked.tag),
+        any_tags=tuple(asked.any_tag) or None,
+        kinds=tuple(asked.kind) or None,
+        subject=asked.subject,
+        actor=asked.actor,
+        session=asked.session,
+        run=asked.run,
+        pinned=asked.pinned,
+        since=_instant(asked.since, "/since"),
+        until=_instant(asked.until, "/until"),
+        archived=asked.archived,
+        gone=asked.archived,
+    )
+
+
+def question(ref: str, asked: ListAsked) -> bytes:
+    """What a cursor belongs to: everything that was asked but for the size of the page."""
+    return orjson.dumps([ref, asked.model_dump(exclude={"limit", "cursor"})], option=orjson.OPT_SORT_KEYS)
+
+
+def the_change(body: ChangeIn) -> tuple[str, bool | str]:
+    """The one change of a PATCH."""
+    given = body.model_dump(exclude_unset=True)
+    if len(given) != 1:
+        raise Invalid("Send exactly one of pinned, archived, held and state.", pointer="")
+    return next(iter(given.items()))
+
+
+def expected_version(if_match: str | None) -> int | None:
+    """The version an If-Match header expects; None without one, or for `*`."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    tag = _ETAG.fullmatch(if_match.strip())
+    if tag is None:
+        raise Invalid('If-Match is the ETag of the entry as it was read, for example "3".', pointer="/If-Match")
+    return int(tag[1])
+
+
+def unchanged(if_none_match: str | None, entry: Entry) -> bool:
+    """Whether the caller already has this version."""
+    if if_none_match is None:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in tags or etag(entry.version) in tags
+
+
+def etag(version: int) -> str:
+    """An entry's ETag: its version."""
+    return f'"{version}"'
+
+
+def receipt_document(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as shown."""
+    return {**msgspec.structs.asdict(receipt), "created_at": to_iso(receipt.created_at)}
+
+
+def search_document(result: SearchResult) -> dict[str, Any]:
+    """Hits as shown; the explanation only when there is one."""
+    document: dict[str, Any] = {
+        "hits": [
+            {"entry": entry_document(hit.entry), "score": float(hit.score), "signals": _numbers(hit.signals)}
+            for hit in result.hits
+        ],
+        "mode": result.mode,
+        "degraded": list(result.degraded),
+    }
+    if result.explanation is not None:
+        document["explanation"] = msgspec.to_builtins(result.explanation)
+    return document
+
+
+def sse(event: Event) -> bytes:
+    """An event as one message of a stream; its position is the id to resume after."""
+    return message(event.type, orjson.dumps(event.document()), number=event.seq)
+
+
+def chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines gathered into pieces worth sending."""
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= _CHUNK:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
+def _instant(text: str | None, pointer: str) -> int | None:
+    return None if text is None else from_iso(text, pointer=pointer)
+
+
+def _numbers(signals: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(value) for name, value in signals.items()}

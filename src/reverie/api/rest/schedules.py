@@ -1,0 +1,78 @@
+"""Schedules: when a memory is dreamt, and why it was not."""
+
+from __future__ import annotations
+
+from fastapi import Response
+
+from reverie.api.rest import dream_wire, wire
+from reverie.api.rest.call import api, reply
+from reverie.api.rest.errors import documented
+from reverie.api.views import due_document, outcome_document
+from reverie.core.actor import Right
+from reverie.http.call import Call, needs
+from reverie.http.threads import Lane
+
+router = api()
+
+
+@router.get(
+    "/schedules",
+    tags=["schedules"],
+    operation_id="list_schedules",
+    summary="Every schedule: last ran, next due, why not",
+    responses={200: {"model": dream_wire.SchedulesOut}, **documented()},
+)
+def page(call: Call) -> Response:
+    return reply({"schedules": [due_document(due) for due in call.host.schedules.all(call.actor)]})
+
+
+@router.post(
+    "/schedules",
+    tags=["schedules"],
+    operation_id="add_schedule",
+    summary="Dream by the clock",
+    status_code=201,
+    responses={201: {"model": dream_wire.ScheduleOut}, **documented(body=True, writes=True)},
+)
+@needs(Right.DREAM)
+def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
+    saved = call.host.schedules.save(call.actor, body.model_dump(exclude_unset=True))
+    return reply(due_document(call.host.schedules.due(saved)), 201)
+
+
+@router.patch(
+    "/schedules/{id}",
+    tags=["schedules"],
+    operation_id="change_schedule",
+    summary="Change a schedule: pause it, resume it, or anything else",
+    responses={200: {"model": dream_wire.ScheduleOut}, **documented(body=True, writes=True)},
+)
+@needs(Right.DREAM)
+def change(call: Call, id: wire.Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
+    fields = {**body.model_dump(exclude_unset=True), "id": id}
+    return reply(due_document(call.host.schedules.due(call.host.schedules.save(call.actor, fields, existing=True))))
+
+
+@router.delete(
+    "/schedules/{id}",
+    tags=["schedules"],
+    operation_id="remove_schedule",
+    summary="Remove a schedule",
+    responses={200: {"model": dream_wire.RemovedOut}, **documented(writes=True)},
+)
+@needs(Right.DREAM)
+def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
+    call.host.schedules.drop(call.actor, id)
+    return reply({"id": id})
+
+
+@router.post(
+    "/schedules/{id}/run",
+    tags=["schedules"],
+    operation_id="run_schedule",
+    summary="Run a schedule now; its next tick stays as it is",
+    responses={200: {"model": dream_wire.OutcomeOut}, **documented(writes=True)},
+)
+@needs(Right.DREAM, lane=Lane.HEAVY)
+def run(call: Call, id: wire.Segment) -> Response:  # noqa: A002
+    return reply(outcome_document(call.host.schedules.run_now(call.actor, id)))

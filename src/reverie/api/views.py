@@ -1,0 +1,67 @@
+"""Dreams, lineage and schedules as every door shows them: plain JSON, instants as RFC 3339."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from reverie.core.clock import to_iso
+from reverie.core.dream import DreamReport, Estimate
+from reverie.dreams.lineage import Why
+from reverie.jobs.schedule import Due, Outcome, Schedule
+
+
+def report_document(report: DreamReport) -> dict[str, Any]:
+    """A stored report. Ids, counts and hashes; no memory text."""
+    document: dict[str, Any] = msgspec.to_builtins(report)
+    document["created_at"] = to_iso(report.created_at)
+    document["tokens_used"] = report.tokens_used
+    return document
+
+
+def estimate_document(estimate: Estimate) -> dict[str, Any]:
+    """What a plan would do."""
+    document: dict[str, Any] = msgspec.to_builtins(estimate)
+    return document
+
+
+def why_document(tree: Why) -> dict[str, Any]:
+    """An entry and, below it, what it was made from."""
+    document: dict[str, Any] = {**msgspec.structs.asdict(tree), "created_at": to_iso(tree.created_at)}
+    document["sources"] = [why_document(source) for source in tree.sources]
+    return document
+
+
+def due_document(due: Due) -> dict[str, Any]:
+    """A schedule with when it is due next and why it did not run."""
+    return {
+        **schedule_document(due.schedule),
+        "next_at": None if due.next_at is None else to_iso(due.next_at),
+        "why_not": due.why_not,
+    }
+
+
+def schedule_document(schedule: Schedule) -> dict[str, Any]:
+    """A schedule and how its last tick went."""
+    document: dict[str, Any] = msgspec.to_builtins(schedule)
+    document["created_at"] = to_iso(schedule.created_at)
+    document["last_tick"] = None if schedule.last_tick is None else to_iso(schedule.last_tick)
+    document["last"] = None if schedule.last is None else outcome_document(schedule.last)
+    return document
+
+
+def outcome_document(outcome: Outcome) -> dict[str, Any]:
+    """How a tick went."""
+    document: dict[str, Any] = msgspec.to_builtins(outcome)
+    document["tick"], document["at"] = to_iso(outcome.tick), to_iso(outcome.at)
+    return document
+
+
+def originals(tree: Why) -> Iterator[Why]:
+    """The leaves of a tree: original words, oldest first as stored."""
+    if not tree.sources:
+        yield tree
+    for source in tree.sources:
+        yield from originals(source)

@@ -1,0 +1,80 @@
+"""Compaction: many entries as one text, within a number of bytes. No tokens, no model, no word of its own.
+
+What fits is kept as it stands, each text once. What does not fit is distilled, counting bytes instead of tokens; when
+even what must be kept is too large, the text is cut, never inside a character or a marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError, Prepared
+from reverie.distil.plan import Work
+from reverie.distil.source import Source
+from reverie.redact.markers import PREFIX
+
+ELLIPSIS = "\u2026"
+_OPENING = PREFIX.decode()
+_MOST_DISTILLED = 2 * 2**20  # beyond this, distilling would take longer than a caller waits
+
+
+def joined(sources: Sequence[Source]) -> str:
+    """Every text once, oldest first, a line end between two."""
+    return "\n".join(dict.fromkeys(source.content for source in sources))
+
+
+def unweighed(sources: Sequence[Source]) -> Work:
+    """Work that is not counted in tokens."""
+    return Work(tuple(sources), Prepared(tuple(sources), (), (), (), ()), 0, 0, 0)
+
+
+def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: int) -> str:
+    """The sources joined, redacted as one text, then brought to at most `most` bytes."""
+    text = clean(joined(sources))
+    if most < size(text) <= _MOST_DISTILLED:
+        try:
+            shorter = ExtractiveDistiller().distil(sources, output_tokens=most, count=size).text
+        except OutputTooSmallError:
+            shorter = ""
+        if shorter.strip() and (_OPENING in shorter or _OPENING not in text):
+            text = clean(shorter)
+    return cut(text, most, size)
+
+
+def cut(text: str, most: int, count: Callable[[str], int]) -> str:
+    """The longest beginning of `text` that counts at most `most`; no character and no marker is split.
+
+    Never blank: where nothing can be said stands an ellipsis.
+    """
+    text = text if text.strip() else ELLIPSIS
+    if count(text) <= most:
+        return text
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if count(text[:middle]) <= most:
+            low = middle
+        else:
+            high = middle
+    kept = _whole(text, low)
+    while kept and count(kept) > most:  # counting tokens is not quite monotonous
+        kept = _whole(text, len(kept) - 1)
+    if kept.strip():
+        return kept
+    return ELLIPSIS if count(ELLIPSIS) <= most else "."
+
+
+def size(text: str) -> int:
+    """UTF-8 bytes."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _whole(text: str, end: int) -> str:
+    """`text[:end]` without the marker, or the beginning of one, that would be split."""
+    start = text.rfind(_OPENING[0], 0, end)
+    while start >= 0 and end - start < 80:
+        if text.startswith(_OPENING, start):
+            close = text.find("]", start)
+            return text[:start] if close < 0 or close >= end else text[:end]
+        start = text.rfind(_OPENING[0], 0, start)
+    return text[:end]

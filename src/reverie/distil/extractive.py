@@ -1,0 +1,241 @@
+"""The model-free distiller: many entries in, one short readable text out.
+
+Same sources, same budget, same counter: the same bytes, whatever the insertion order, the machine,
+the hash seed or the locale. The text never has more tokens than asked for, by the caller's own
+count; every statement names its sources; no word is invented beside the dates that relative words
+stood for and the fixed connectives of the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from reverie.distil import cover, score
+from reverie.distil.dates import day_of
+from reverie.distil.duplicates import collapse, gist
+from reverie.distil.layout import render, shown
+from reverie.distil.must_keep import declares
+from reverie.distil.shorten import vocatives
+from reverie.distil.source import Collapsed, Distillate, Source, Statement
+from reverie.distil.statements import (
+    Candidate,
+    Phrase,
+    answered,
+    candidates,
+    once,
+    phrases,
+    points_at_today,
+    side_by_side,
+)
+
+Count = Callable[[str], int]
+CountMany = Callable[[Sequence[str]], Sequence[int]]
+
+
+class OutputTooSmallError(ValueError):
+    """The tokens asked for cannot hold what must be kept; `minimum` can."""
+
+    def __init__(self, minimum: int) -> None:
+        super().__init__(f"a distillate of these sources needs at least {minimum} tokens")
+        self.minimum = minimum
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Sources made ready once, to be distilled to any budget.
+
+    `sources` are those left after duplicates were collapsed, in canonical order: their content is
+    what counts as the distiller's input.
+    """
+
+    sources: tuple[Source, ...]
+    collapsed: tuple[Collapsed, ...]
+    candidates: tuple[Candidate, ...]
+    concepts: Sequence[tuple[int, ...]]
+    weights: Sequence[tuple[int, ...]]
+
+    @property
+    def source_ids(self) -> tuple[str, ...]:
+        return (*(s.id for s in self.sources), *(i for c in self.collapsed for i in c.merged))
+
+
+class ExtractiveDistiller:
+    """Distils without a model. Stateless; one instance serves every thread."""
+
+    fingerprint = f"extractive/1 sentencex/{version('sentencex')} rensa/{version('rensa')}"
+
+    def prepare(self, sources: Iterable[Source]) -> Prepared:
+        """Order, collapse, split, shorten and score: everything that needs no budget."""
+        ordered = sorted(sources, key=lambda s: (s.created_at, s.id, s.content))
+        said = [phrases(s) for s in ordered]
+        stands_for = _duplicates(ordered, said)
+        copies: dict[int, list[int]] = {}
+        for i, kept in enumerate(stands_for):
+            copies.setdefault(kept, []).append(i)
+        kept_sources = sorted(copies)
+        names = vocatives({s.speaker for s in ordered if s.speaker})
+        items: list[Candidate] = []
+        collapsed = []
+        for i in kept_sources:
+            source = ordered[i]
+            ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
+            if len(ids) > 1:
+                collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
+            fresh = candidates(i, source, said[i], names, ids)
+            if i and fresh:
+                fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
+            items.extend(fresh)
+        items = side_by_side(once(items))
+        concepts, weights = _weighed(items)
+        return Prepared(
+            sources=tuple(ordered[i] for i in kept_sources),
+            collapsed=tuple(collapsed),
+            candidates=tuple(items),
+            concepts=concepts,
+            weights=weights,
+        )
+
+    def distil(
+        self,
+        given: Prepared | Iterable[Source],
+        *,
+        output_tokens: int,
+        count: Count,
+        count_many: CountMany | None = None,
+    ) -> Distillate:
+        """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what must be kept needs more."""
+        prepared = given if isinstance(given, Prepared) else self.prepare(given)
+        items = prepared.candidates
+        sizes = _sizes(items, count, count_many)
+        needs = _needs(items)
+        least = _least(prepared, sizes, needs)
+        text, tokens = _drawn(items, least, count)
+        if tokens > output_tokens:
+            raise OutputTooSmallError(tokens)
+        ranked = cover.order(
+            prepared.concepts,
+            prepared.weights,
+            sizes,
+            needs=needs,
+            first=least,
+            # More than asked for, since a line may cost less than its statements one by one.
+            enough=output_tokens + output_tokens // 20 + 1,
+        )
+        chosen, beyond = len(least), len(ranked) + 1
+        while beyond - chosen > 1:
+            middle = (chosen + beyond) // 2
+            longer, size = _drawn(items, ranked[:middle], count)
+            if size <= output_tokens:
+                chosen, text, tokens = middle, longer, size
+            else:
+                beyond = middle
+        kept = [items[i] for i in sorted(ranked[:chosen])]
+        told = {i for item in kept for i in item.source_ids}
+        return Distillate(
+            text=text,
+            tokens=tokens,
+            statements=tuple(Statement(shown(c), c.source_ids, c.how, c.times) for c in kept),
+            collapsed=prepared.collapsed,
+            dropped=tuple(i for i in prepared.source_ids if i not in told),
+        )
+
+    def minimum(
+        self,
+        given: Prepared | Iterable[Source],
+        *,
+        count: Count,
+        count_many: CountMany | None = None,
+    ) -> int:
+        """The fewest output tokens with which `distil` succeeds, exactly.
+
+        They hold every declared must-keep item in its shortest faithful form or, where there is
+        none, the one statement that tells most for its tokens. 0 when there is nothing to say.
+        """
+        prepared = given if isinstance(given, Prepared) else self.prepare(given)
+        items = prepared.candidates
+        least = _least(prepared, _sizes(items, count, count_many), _needs(items))
+        return _drawn(items, least, count)[1]
+
+
+def _sizes(items: Sequence[Candidate], count: Count, count_many: CountMany | None) -> list[int]:
+    """What each statement costs: its tokens and one for what separates it from the next."""
+    texts = [shown(c) for c in items]
+    return [n + 1 for n in (count_many(texts) if count_many else map(count, texts))]
+
+
+def _needs(items: Sequence[Candidate]) -> list[int | None]:
+    index = {c.place: i for i, c in enumerate(items)}
+    return [index.get(c.needs) if c.needs else None for c in items]
+
+
+def _least(prepared: Prepared, sizes: Sequence[int], needs: Sequence[int | None]) -> list[int]:
+    """The statements without which there is no distillate: the required ones, else the most telling one."""
+    out: dict[int, None] = {}
+    for i, item in enumerate(prepared.candidates):
+        at: int | None = i if item.required else None
+        while at is not None:
+            out[at] = None
+            at = needs[at]
+    if not out and prepared.candidates:
+        alone = [i for i, needed in enumerate(needs) if needed is None]
+        out[cover.densest(prepared.weights, sizes, alone)] = None
+    return sorted(out)
+
+
+def _drawn(items: Sequence[Candidate], chosen: Iterable[int], count: Count) -> tuple[str, int]:
+    text = render(items[i] for i in sorted(chosen))
+    return text, count(text)
+
+
+def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> list[int]:
+    gists = []
+    exact = []
+    for source, pieces in zip(ordered, said, strict=True):
+        today = day_of(source.created_at) if points_at_today(pieces) else None
+        group = (source.speaker, source.kind, source.pinned, today)
+        # What an author declared binding is merged only with its own words.
+        words = [t for p in pieces for t in p.tokens] if not declares(source) else []
+        gists.append(gist(words, group))
+        exact.append(" ".join(p.text.casefold() for p in pieces).strip(" .!"))
+    return collapse(gists, exact)
+
+
+def _weighed(items: Sequence[Candidate]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Per statement, the numbers of its concepts and what each weighs.
+
+    A name or a number is a concept of its own: told once, it is known. Any other word is a concept
+    beside the one before it, so that `pottery class` told twice counts less, while `pottery` may still
+    open a new fact.
+    """
+    seen = score.frequencies(c.concepts for c in items)
+    total = len(items)
+    numbers: dict[tuple[str, str], int] = {}
+    concepts: list[tuple[int, ...]] = []
+    weights: list[tuple[int, ...]] = []
+    for item in items:
+        row = []
+        before = ""
+        for key, tenths in item.concepts.items():
+            pair = ("", key) if tenths > score.PLAIN else (before, key)
+            row.append(numbers.setdefault(pair, len(numbers)))
+            before = key
+        concepts.append(tuple(row))
+        weights.append(
+            tuple(tenths * score.rarity(total, seen[key]) * item.factor // 100 for key, tenths in item.concepts.items())
+        )
+    return concepts, weights
+
+
+__all__ = [
+    "Collapsed",
+    "Count",
+    "CountMany",
+    "Distillate",
+    "ExtractiveDistiller",
+    "OutputTooSmallError",
+    "Prepared",
+    "Source",
+    "Statement",
+]

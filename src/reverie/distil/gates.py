@@ -1,0 +1,260 @@
+"""The gates a distillate passes before it is stored, whoever wrote it.
+
+Pure and without a model, so the checks are about words: what must be kept is there, nothing that
+can be checked (numbers, dates, names, links, addresses, identifiers) is new, no clause says the
+opposite of the clause it came from, and the text is smaller than its input and within the budget.
+
+Limits, stated: a name is a capitalised word inside a sentence, so an invented name at the head of a
+sentence or in a script without capitals goes unseen; a flipped negation is seen only where an
+output clause shares most of its telling words with a source clause; antonyms are not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from reverie.distil.dates import anchor, day_of, spell
+from reverie.distil.must_keep import MustKeep
+from reverie.distil.sentences import split
+from reverie.distil.shorten import clauses, shorten, vocatives
+from reverie.distil.source import Source
+from reverie.distil.tokens import Token, tokenize
+
+State = Literal["kept", "quoted", "missing"]
+What = Literal["number", "name", "link", "address", "identifier"]
+
+CONNECTIVES = frozenset({"earlier"})  # words the layout may add beside dates and counts
+_MOST_CLAUSES = 200  # source clauses compared with one output clause
+_JUDGED = 80  # per cent of an output clause's telling words a source clause must share
+_COUNT = re.compile(r"\(×(\d+)\)")
+_MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # what the redactor took out is not a new name
+_SPACE = re.compile(r"\s+")
+_PARTS = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"[-+$€£#~]?\d[\d.,:/%-]*(?:st|nd|rd|th|ms|s|m|h|d|kb|mb|gb|k|px|x)?")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    item: MustKeep
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Invented:
+    what: What
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """What each gate found. `passed` only if no declared item is missing and every gate is clean."""
+
+    tokens: int
+    input_tokens: int
+    budget: int
+    must_keep: tuple[Kept, ...]
+    invented: tuple[Invented, ...]
+    flipped: tuple[str, ...]
+
+    @property
+    def missing(self) -> tuple[MustKeep, ...]:
+        """Declared items that are not in the text."""
+        return tuple(k.item for k in self.must_keep if k.state == "missing" and k.item.declared)
+
+    @property
+    def within_budget(self) -> bool:
+        return self.input_tokens + self.tokens <= self.budget
+
+    @property
+    def smaller(self) -> bool:
+        return self.tokens < self.input_tokens or self.tokens == 0
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The names of the gates that failed."""
+        found = {
+            "must_keep": bool(self.missing),
+            "invented": bool(self.invented),
+            "negation": bool(self.flipped),
+            "smaller": not self.smaller,
+            "budget": not self.within_budget,
+        }
+        return tuple(name for name, failed in found.items() if failed)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+def verify(
+    sources: Sequence[Source],
+    text: str,
+    *,
+    must_keep: Iterable[MustKeep],
+    budget: int,
+    input_tokens: int,
+    count: Callable[[str], int],
+) -> GateReport:
+    """Check `text` against the sources it was made from.
+
+    `budget` is for input and output together; `input_tokens` is what the distiller was given.
+    """
+    return GateReport(
+        tokens=count(text),
+        input_tokens=input_tokens,
+        budget=budget,
+        must_keep=_kept(sources, text, must_keep),
+        invented=_invented(sources, text),
+        flipped=_flipped(sources, text),
+    )
+
+
+def _kept(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tuple[Kept, ...]:
+    by_id = {s.id: s for s in sources}
+    names = vocatives({s.speaker for s in sources if s.speaker})
+    folded = _SPACE.sub(" ", text)
+    lines = [frozenset(_marks(tokenize(line))) for line in text.split("\n")]
+    having: dict[str, set[int]] = {}
+    for number, line in enumerate(lines):
+        for word in line:
+            having.setdefault(word, set()).add(number)
+    out = []
+    for item in items:
+        state: State = "missing"
+        if _SPACE.sub(" ", item.text).strip(" .!") in folded:
+            state = "quoted"
+        else:
+            source = by_id.get(item.source_id)
+            wording = anchor(item.text, day_of(source.created_at)) if source else item.text
+            tokens = tokenize(wording)
+            kept = shorten(tokens, names, spoken=True) or tokens
+            if _is_held(kept, having):
+                state = "kept"
+        out.append(Kept(item, state))
+    return tuple(out)
+
+
+def _marks(tokens: Iterable[Token]) -> Iterable[str]:
+    return (t.stem for t in tokens if t.word)
+
+
+def _is_held(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
+    """One line has every number, identifier and negation, and four of five telling words."""
+    firm = {t.stem for t in tokens if t.word and (t.hard or t.negates)}
+    telling = {t.stem for t in tokens if t.telling} or set(_marks(tokens))
+    lines = set.union(*(having.get(w, set()) for w in telling | firm), set())
+    for number in sorted(lines):
+        if all(number in having.get(w, ()) for w in firm):
+            held = sum(1 for w in telling if number in having.get(w, ()))
+            if held * 5 >= len(telling) * 4:
+                return True
+    return not telling and not firm
+
+
+def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
+    words: set[str] = set(CONNECTIVES)
+    days = sorted({day_of(s.created_at) for s in sources})
+    for s in sources:
+        anchored = anchor(s.content, day_of(s.created_at))
+        for t in tokenize(s.content):
+            words.add(t.lower)
+        if anchored != s.content:
+            words.update(t.lower for t in tokenize(anchored))
+        if "[" in anchored:  # the text is looked at without markers: an address with one inside loses its middle
+            words.update(t.lower for t in tokenize(_MARKER.sub("", anchored)))
+        words.update(t.lower for t in tokenize(f"{s.speaker or ''} {' '.join(s.tags)}"))
+    words.update([w.replace(",", "").removesuffix("()") for w in words])
+    parts = {p for w in words for p in _PARTS.findall(w)}
+    for day in days:
+        parts.update(spell(day).lower().split())
+        words.update((day.isoformat(), _WEEKDAYS[day.weekday()]))
+        words.update(_WEEKDAYS[(day + timedelta(days=n)).weekday()] for n in (-1, 1))
+    known_counts = len(sources)
+    out: dict[Invented, None] = {}
+    for line in _MARKER.sub("", text).split("\n"):
+        line = _COUNT.sub(lambda m: "" if 1 < int(m[1]) <= known_counts else m[0], line)
+        fresh = True
+        for t in tokenize(line):
+            if not t.word:
+                fresh = fresh or t.text in '.!?;:(["“'
+                continue
+            if t.hard:
+                if not _is_known(t.lower, words, parts):
+                    out[Invented(_what(t.lower), t.text)] = None
+            elif (
+                t.capital and not fresh and t.stem not in parts and not all(p in parts for p in _PARTS.findall(t.lower))
+            ):
+                out[Invented("name", t.text)] = None
+            fresh = False
+    return tuple(out)
+
+
+def _is_known(lower: str, words: set[str], parts: set[str]) -> bool:
+    if lower in words or lower.removesuffix("()") in words:
+        return True
+    if _NUMBER.fullmatch(lower):
+        bare = lower.strip("$€£#~+%").replace(",", "")
+        return bare in parts or bare in words or lower.strip("$€£#~") in words
+    if lower.startswith("`"):
+        return all(_is_known(t.lower, words, parts) for t in tokenize(lower.strip("`")) if t.hard)
+    if lower.startswith(("[", "http")) or "@" in lower:
+        return False
+    return all(p in parts for p in _PARTS.findall(lower)) and "_" not in lower
+
+
+def _what(lower: str) -> What:
+    if lower.startswith("http"):
+        return "link"
+    if "@" in lower:
+        return "address"
+    return "number" if _NUMBER.fullmatch(lower) else "identifier"
+
+
+class _Clause:
+    __slots__ = ("denies", "telling")
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.telling = frozenset(t.stem for t in tokens if t.telling)
+        self.denies = any(t.negates for t in tokens)
+
+
+def _flipped(sources: Sequence[Source], text: str) -> tuple[str, ...]:
+    said: list[_Clause] = []
+    for s in sources:
+        for piece in split(s.content):
+            tokens = tokenize(piece.text)
+            parts = clauses(tokens)
+            said.append(_Clause(tokens))
+            if len(parts) > 1:
+                said.extend(_Clause(p) for p in parts)
+    holding: dict[str, list[int]] = {}
+    for i, clause in enumerate(said):
+        for word in clause.telling:
+            holding.setdefault(word, []).append(i)
+    out = []
+    for line in text.split("\n"):
+        for tokens in clauses(tokenize(line)):
+            clause = _Clause(tokens)
+            if len(clause.telling) > 1 and _is_flipped(clause, said, holding):
+                out.append(" ".join(t.text for t in tokens if t.word))
+    return tuple(out)
+
+
+def _is_flipped(clause: _Clause, said: Sequence[_Clause], holding: dict[str, list[int]]) -> bool:
+    """The source clauses most like this one all say the opposite."""
+    shared: dict[int, int] = {}
+    for word in sorted(clause.telling, key=lambda w: (len(holding.get(w, ())), w))[:4]:
+        for i in holding.get(word, ())[:_MOST_CLAUSES]:
+            shared.setdefault(i, len(clause.telling & said[i].telling))
+    most = max(shared.values(), default=0)
+    if most * 100 < _JUDGED * len(clause.telling):
+        return False
+    return all(said[i].denies != clause.denies for i, n in shared.items() if n == most)
+
+
+__all__ = ["GateReport", "Invented", "Kept", "verify"]

@@ -1,0 +1,111 @@
+"""What a distillate may not lose.
+
+*Declared* items are what an author marked: pinned entries, entries of a binding kind (constraint,
+decision, human_directive), sentences that open with a marker such as `TODO:` or `Decision:`. A
+distillate without one of them is refused. *Inferred* items are sentences that merely read like a
+rule, a decision or an open commitment ("we will ... by Friday"); they weigh more and are reported,
+but everyday talk is full of them, so they do not make a distillate fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from reverie.distil.lexicon import word_set
+from reverie.distil.sentences import Form, split
+from reverie.distil.source import Source
+
+Why = Literal["pinned", "kind", "marker", "rule", "decision", "commitment"]
+
+BINDING_KINDS = frozenset({"constraint", "decision", "human_directive"})
+_MARKER = re.compile(
+    r"\s*(?:(?:TODO|FIXME|DECISION|DECIDED|CONSTRAINT|RULE|REQUIREMENT|ACTION ITEM)\b"
+    r"|(?i:todo|decision|decided|constraint|rule|requirement|action item|action|must keep)\s*(?:\([^()]*\))?:)"
+)
+_MARKED = re.compile(r"(?i)\b(?:todo|fixme|decision|decided|constraint|rule|requirement|action|must keep)\b")
+_RULE = re.compile(
+    r"\b(?:must(?: not|n't)?|never|always|required?|forbidden|not allowed|may not|only (?:use|ever|after|if|with)"
+    r"|do not|under no circumstances)\b",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decided|agreed|chose|chosen|settled on|approved|rejected|signed off|switched (?:to|from)"
+    r"|going with|we(?:'ll| will) use|instead of|no longer)\b",
+    re.IGNORECASE,
+)
+_COMMITMENT = re.compile(
+    r"\b(?:promised|committed to|owes?|deadline|due (?:on|by)|by (?:monday|tuesday|wednesday|thursday|friday"
+    r"|saturday|sunday|tomorrow|end of|next|the \d|\d|eod|eow)"
+    r"|follow(?:ing)? up|remind(?:er)? (?:me|to)|planning to|plan to)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MustKeep:
+    """A sentence, where it stands and why it counts. `declared` ones are required."""
+
+    source_id: str
+    text: str
+    why: Why
+
+    @property
+    def declared(self) -> bool:
+        return self.why in ("pinned", "kind", "marker")
+
+
+def declared(source: Source, sentence: str) -> Why | None:
+    """Why `sentence` is required, if it is."""
+    if source.pinned:
+        return "pinned"
+    if source.kind in BINDING_KINDS:
+        return "kind"
+    return "marker" if _MARKER.match(sentence) else None
+
+
+def declares(source: Source) -> bool:
+    """True if any sentence of the source may be required (quick: it may also say yes without need)."""
+    return source.pinned or source.kind in BINDING_KINDS or _MARKED.search(source.content) is not None
+
+
+# One of these words is in every sentence the patterns above can match.
+HINTS = word_set(
+    "must mustn't never always require required forbidden allowed may only not do circumstances decided agreed"
+    " chose chosen settled approved rejected signed switched going we'll will instead no promised committed"
+    " owe owes deadline due by follow following remind reminder planning plan"
+)
+_ANY = re.compile("|".join(p.pattern for p in (_RULE, _DECISION, _COMMITMENT)), re.IGNORECASE)
+
+
+def is_weighty(sentence: str) -> bool:
+    """True if `inferred` would find a reason."""
+    return not sentence.endswith("?") and _ANY.search(sentence) is not None
+
+
+def inferred(sentence: str) -> Why | None:
+    """Why `sentence` seems to matter, if it does. Questions never do."""
+    if not is_weighty(sentence):
+        return None
+    if _RULE.search(sentence):
+        return "rule"
+    if _DECISION.search(sentence):
+        return "decision"
+    if _COMMITMENT.search(sentence):
+        return "commitment"
+    return None
+
+
+def find(sources: Iterable[Source]) -> tuple[MustKeep, ...]:
+    """Every must-keep item of the sources, in their order."""
+    out = []
+    for source in sources:
+        for piece in split(source.content):
+            if piece.form is Form.ASIDE and not source.pinned:
+                continue
+            why = declared(source, piece.text) or inferred(piece.text)
+            if why:
+                out.append(MustKeep(source.id, piece.text, why))
+    return tuple(out)

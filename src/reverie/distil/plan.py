@@ -1,0 +1,149 @@
+"""Planning: which entries a dream takes, in what order, and what the budget allows. Pure; touches nothing.
+
+The accounting, exact and the same everywhere: input is the tokens of the source lines handed to the distiller after
+exact and near duplicates were collapsed; output is the tokens of the archive's text; the budget caps their sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from reverie.core.dream import Selector, TokenBudgetExceeded
+from reverie.core.entry import Entry, EntryState, speaker
+from reverie.distil.dates import day_of, spell
+from reverie.distil.extractive import ExtractiveDistiller, Prepared
+from reverie.distil.source import Source
+
+Count = Callable[[str], int]
+DREAM_KIND = "dream"
+SMALL = 200
+"""Below this many tokens of output there is no point in squeezing further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Sources made ready, and what distilling them takes."""
+
+    sources: tuple[Source, ...]
+    prepared: Prepared
+    tokens_before: int
+    input_tokens: int
+    least_output: int
+
+    @property
+    def minimum_required(self) -> int:
+        """The smallest budget with which these sources can be distilled, exactly."""
+        return self.input_tokens + self.least_output
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the least meaningful distillate is smaller than its input."""
+        return 0 < self.least_output < self.input_tokens
+
+    def output_limit(self, budget: int, percent: int, *, shrink: bool = True) -> int:
+        """The most tokens the output may have: the tenant's share of the input, never below what must be kept."""
+        wanted = max(self.least_output, self.input_tokens * percent // 100, SMALL)
+        room = min(wanted, budget - self.input_tokens)
+        return min(room, self.input_tokens - 1) if shrink else room
+
+
+def line(source: Source) -> str:
+    """A source as it is handed to a distiller: when, who, what."""
+    said = f"{source.speaker}: {source.content}" if source.speaker else source.content
+    return f"[{spell(day_of(source.created_at))}] {said}\n" if source.created_at else f"{said}\n"
+
+
+def to_source(entry: Entry) -> Source:
+    """An entry as a distiller sees it."""
+    return Source(
+        id=entry.id,
+        content=entry.content,
+        created_at=entry.created_at,
+        speaker=speaker(entry.source),
+        kind=entry.kind,
+        pinned=entry.pinned,
+        tags=entry.tags,
+        session=entry.source.session,
+        trust=entry.source.trust,
+    )
+
+
+def admit(entries: Iterable[Entry], selector: Selector, *, now: int, epoch: int) -> tuple[list[Entry], Counter[str]]:
+    """The entries a selector takes, in canonical order, and why the others stay out."""
+    taken: list[Entry] = []
+    left_out: Counter[str] = Counter()
+    for entry in entries:
+        reason = _refusal(entry, selector, now, epoch)
+        if reason is None:
+            taken.append(entry)
+        else:
+            left_out[reason] += 1
+    taken.sort(key=lambda entry: (entry.created_at, entry.id))
+    return taken, left_out
+
+
+def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | None:
+    """Why an entry stays out, or None. Pins and holds come first: nothing overrides them."""
+    checks = (
+        ("pinned", entry.pinned),
+        ("held", entry.held),
+        ("state", entry.state not in selector.states),
+        ("recent", now - entry.created_at < selector.older_than_ms),
+        ("recent", selector.older_than_epochs is not None and epoch - entry.epoch <= selector.older_than_epochs),
+        ("kind", selector.kinds is not None and entry.kind not in selector.kinds),
+        ("tags", any(tag not in entry.tags for tag in selector.tags)),
+        ("session", selector.session is not None and entry.source.session != selector.session),
+        ("dream", entry.kind == DREAM_KIND and not selector.dreams),
+        ("draft", entry.state is EntryState.DRAFT),
+    )
+    return next((name for name, refused in checks if refused), None)
+
+
+def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Count) -> Work:
+    """Make sources ready and count what distilling them takes."""
+    prepared = distiller.prepare(sources)
+    return Work(
+        sources=tuple(sources),
+        prepared=prepared,
+        tokens_before=sum(count(line(source)) for source in sources),
+        input_tokens=sum(count(line(source)) for source in prepared.sources),
+        least_output=distiller.minimum(prepared, count=count),
+    )
+
+
+def require(work: Work, budget: int) -> None:
+    """Raise TokenBudgetExceeded when the budget cannot hold the least meaningful dream of these sources."""
+    if work.minimum_required > budget:
+        raise TokenBudgetExceeded(
+            f"A budget of {budget} tokens cannot hold this memory; it takes at least {work.minimum_required}.",
+            details={"budget": budget, "minimumRequired": work.minimum_required},
+        )
+
+
+def oldest_that_fit(sources: Sequence[Source], budget: int, percent: int, count: Count) -> tuple[list[Source], int]:
+    """The oldest coherent part of `sources` (in canonical order) that a budget can hold, and how many were oversize.
+
+    Coherent: the part ends where a session or a day ends, if one ends in its last third. A single entry that could
+    never fit is passed over, so that it does not stop the rest for ever.
+    """
+    room = budget * 100 // (100 + percent) - SMALL if budget > 4 * SMALL else budget * 3 // 4
+    part: list[Source] = []
+    used = oversize = 0
+    for source in sources:
+        size = count(line(source))
+        if size > room // 2 and size > SMALL:
+            oversize += 1
+            continue
+        if used + size > room:
+            break
+        part.append(source)
+        used += size
+    else:
+        return part, oversize
+    for end in range(len(part) - 1, len(part) * 2 // 3, -1):
+        before, after = part[end - 1], part[end]
+        if before.session != after.session or day_of(before.created_at) != day_of(after.created_at):
+            return part[:end], oversize
+    return part, oversize

@@ -1,0 +1,87 @@
+"""What the engine asks of a distiller, whoever it is: text in, text out, outside any transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.distil.must_keep import MustKeep
+from reverie.distil.plan import Work
+from reverie.distil.source import Statement
+from reverie.distil.spend import Spend, Tally
+
+
+def _as_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One piece of work. `complaints` name the gates a first answer failed.
+
+    A distiller that sends text elsewhere passes it through `clean` first (a secret may have been registered after the
+    text was stored) and runs on `spend`.
+    """
+
+    work: Work
+    output_tokens: int
+    count: Callable[[str], int]
+    must_keep: Sequence[MustKeep]
+    complaints: Sequence[str] = ()
+    clean: Callable[[str], str] = _as_is
+    spend: Spend = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A distilled text. Statements trace its words; a distiller that cannot tell gives none."""
+
+    text: str
+    statements: Sequence[Statement] = ()
+
+
+class Distiller(Protocol):
+    """Turns sources into a shorter text of at most `output_tokens` tokens."""
+
+    @property
+    def name(self) -> str:
+        """`extractive`, `llm`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same request could be answered differently."""
+
+    def distil(self, request: Request) -> Answer:
+        """The text. May raise; then nothing was stored."""
+
+
+class Extractive:
+    """The model-free distiller, always there."""
+
+    name = "extractive"
+
+    def __init__(self) -> None:
+        self.engine = ExtractiveDistiller()
+
+    @property
+    def fingerprint(self) -> str:
+        return self.engine.fingerprint
+
+    def distil(self, request: Request) -> Answer:
+        done = self.engine.distil(request.work.prepared, output_tokens=request.output_tokens, count=request.count)
+        return Answer(done.text, done.statements)
+
+
+class Told:
+    """Answers with a text it was given, whatever the sources: somebody else did the summing up."""
+
+    name = "told"
+
+    def __init__(self, text: str, *, work: str) -> None:
+        self._text = text
+        self.fingerprint = f"told/{work}"  # never the same work twice: nothing of it is used again
+
+    def distil(self, request: Request) -> Answer:  # noqa: ARG002
+        return Answer(self._text)

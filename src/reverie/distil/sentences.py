@@ -1,0 +1,146 @@
+"""Split the content of an entry into the pieces a distillate can keep or leave.
+
+Prose is split into sentences, lists into items; fenced code stays line by line, so that no
+statement is ever cut inside an identifier. A bracketed aside such as `[shows: a red bicycle]` is a
+piece of its own. White space inside a piece is folded to single spaces (not in code).
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from sentencex import segment
+
+from reverie.distil.lexicon import ABBREVIATIONS
+
+
+class Form(Enum):
+    PROSE = "prose"
+    ITEM = "item"
+    CODE = "code"
+    ASIDE = "aside"
+    TITLE = "title"
+
+
+class Piece(NamedTuple):
+    text: str
+    form: Form
+
+
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_TITLE = re.compile(r"^\s*#{1,6}\s+")
+_ASIDE = re.compile(r"\s*\[(?!REDACTED)([a-z][a-z ]{2,20}): ([^\[\]]+)\]")
+_SPACE = re.compile(r"\s+")
+_MANY = re.compile(r"[.!?。！？…]['\")\]]*\s*\S|[。！？]")
+# Above this many words a sentence is no statement any more (a dump, a run-on); it is cut at marks.
+LONGEST = 60
+
+
+def split(content: str) -> list[Piece]:
+    """The pieces of `content` in order; empty for blank text."""
+    out: list[Piece] = []
+    if "\n" not in content and "[" not in content:
+        _prose(content, Form.PROSE, out)
+        return out
+    fenced = False
+    paragraph: list[str] = []
+
+    def flush() -> None:
+        if paragraph:
+            _prose(" ".join(paragraph), Form.PROSE, out)
+            paragraph.clear()
+
+    for line in content.split("\n"):
+        if _FENCE.match(line):
+            flush()
+            fenced = not fenced
+        elif fenced:
+            if line.strip():
+                out.append(Piece(line.strip(), Form.CODE))
+        elif not line.strip():
+            flush()
+        elif item := _ITEM.match(line):
+            flush()
+            _prose(line[item.end() :], Form.ITEM, out)
+        elif title := _TITLE.match(line):
+            flush()
+            out.append(Piece(_SPACE.sub(" ", line[title.end() :]).strip(), Form.TITLE))
+        else:
+            paragraph.append(line)
+    flush()
+    return out
+
+
+def _prose(text: str, form: Form, out: list[Piece]) -> None:
+    text = _SPACE.sub(" ", text).strip()
+    if not text:
+        return
+    asides: list[str] = []
+    if "[" in text and _ASIDE.search(text):
+
+        def take(m: re.Match[str]) -> str:
+            asides.append(f"{m[1]}: {m[2].strip()}")
+            return ""
+
+        text = _ASIDE.sub(take, text).strip()
+    if text:
+        sentences = segment("en", text) if _MANY.search(text) else [text]
+        for raw in sentences:
+            for sentence in _missed_ends(raw.strip()):
+                for half in _halves(sentence):
+                    out.extend(Piece(part, form) for part in _bounded(half))
+    out.extend(Piece(aside, Form.ASIDE) for aside in asides)
+
+
+# The splitter takes some short words for abbreviations: "... for me. It is ..."
+_END = re.compile(r"\b([^\W\d_]{2,})[.!?]\s+(?=[A-Z\"'])")
+
+
+def _missed_ends(text: str) -> list[str]:
+    if not text:
+        return []
+    out = []
+    start = 0
+    for m in _END.finditer(text):
+        if m[1].lower() not in ABBREVIATIONS and '"' not in text[start : m.start()]:
+            out.append(text[start : m.end()].rstrip())
+            start = m.end()
+    out.append(text[start:])
+    return out
+
+
+_SOFT_END = re.compile(r"(?<=[;:,])\s|\s(?=[-–—]\s)|\s(?=\|\s)")
+
+
+_NESTED = re.compile(r"[\"“(\[`:].*;")
+
+
+def _halves(sentence: str) -> list[str]:
+    """Two sentences joined by a semicolon are two; a list after a colon, a quotation or code stay whole."""
+    if ";" not in sentence or _NESTED.search(sentence):
+        return [sentence]
+    return [part for part in re.split(r";\s+", sentence) if part]
+
+
+def _bounded(sentence: str) -> list[str]:
+    """Cut what is too long for one statement at the marks inside it, never inside a word."""
+    if sentence.count(" ") < LONGEST:
+        return [sentence]
+    out: list[str] = []
+    words: list[str] = []
+    for part in _SOFT_END.split(sentence):
+        fresh = part.split(" ")
+        if words and len(words) + len(fresh) > LONGEST:
+            out.append(" ".join(words))
+            words = []
+        words.extend(fresh)
+        if len(words) > LONGEST:
+            cuts = range(0, len(words), LONGEST)
+            out.extend(" ".join(words[at : at + LONGEST]) for at in cuts[:-1])
+            words = words[cuts[-1] :]
+    if words:
+        out.append(" ".join(words))
+    return out

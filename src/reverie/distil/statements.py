@@ -1,0 +1,231 @@
+"""From sources to candidate statements: short, self-contained, scored, with what differs side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from reverie.distil import must_keep as mustkeep
+from reverie.distil import score
+from reverie.distil.dates import anchor, day_of, spell
+from reverie.distil.lexicon import MONTH_NAMES, NEGATIONS, NUMBERS
+from reverie.distil.sentences import Form, split
+from reverie.distil.shorten import shorten
+from reverie.distil.source import How, Source
+from reverie.distil.tokens import Token, join, tokenize
+
+_PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|photography|picture|image)s? of ")
+_TODAY = frozenset({"today", "tonight", "now"})
+_SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month", "year"})
+
+
+class Phrase(NamedTuple):
+    """A piece of a source with its dates anchored, in tokens."""
+
+    original: str
+    form: Form
+    text: str
+    tokens: list[Token]
+
+
+def phrases(source: Source) -> list[Phrase]:
+    """What a source says, piece by piece; empty for blank content."""
+    day = day_of(source.created_at)
+    out = []
+    for piece in split(source.content):
+        text = piece.text if piece.form is Form.CODE else anchor(piece.text, day)
+        if piece.form is Form.ASIDE:
+            text = _PHOTO.sub(r"\1", text)
+        tokens = tokenize(text)
+        if tokens:
+            out.append(Phrase(piece.text, piece.form, text, tokens))
+    return out
+
+
+def points_at_today(said: Iterable[Phrase]) -> bool:
+    """True if the same words would mean something else on another day."""
+    for phrase in said:
+        before = ""
+        for t in phrase.tokens:
+            if t.lower in _TODAY or (before == "this" and t.lower in _SPANS):
+                return True
+            before = t.lower
+    return False
+
+
+class Candidate(NamedTuple):
+    """A statement that may be kept. `place` is its position in the canonical order."""
+
+    place: tuple[int, int]
+    needs: tuple[int, int] | None  # the place of the statement this one leans on ("It is ...")
+    text: str
+    day: date
+    speaker: str | None
+    source_ids: tuple[str, ...]
+    how: How
+    times: int  # by how many sources
+    required: bool
+    length: int  # words and marks
+    factor: int
+    concepts: dict[str, int]  # weight in tenths of a word, in order
+    variant: tuple[str, ...]  # what would make it another fact: numbers, names, negations
+    subject: frozenset[str]  # what it is about, without those
+
+
+def candidates(
+    position: int, source: Source, said: Sequence[Phrase], names: frozenset[str], ids: tuple[str, ...]
+) -> list[Candidate]:
+    """The statements of one source that say something. `ids`: the source, then its duplicates."""
+    day = day_of(source.created_at)
+    out: list[Candidate] = []
+    for number, (original, form, text, tokens) in enumerate(said):
+        required = mustkeep.declared(source, original) is not None
+        kept = tokens
+        if form is not Form.CODE and form is not Form.ASIDE:
+            spoken = source.speaker is not None and form is Form.PROSE
+            kept = shorten(tokens, names, spoken=spoken)
+            if not kept:
+                if not required:
+                    continue
+                kept = tokens
+        shown = text if len(kept) == len(tokens) else join(kept)
+        if form is Form.ASIDE:
+            shown = f"({shown})"
+        words = {t.lower for t in tokens}
+        out.append(
+            Candidate(
+                place=(position, number),
+                needs=out[-1].place if out and score.leans(kept) else None,
+                text=shown,
+                day=day,
+                speaker=source.speaker,
+                source_ids=ids,
+                how="quoted" if shown in original else "shortened",
+                times=len(ids),
+                required=required,
+                length=len(kept) + 1,
+                factor=score.factor(
+                    words,
+                    kept,
+                    form=form,
+                    asked=original.endswith("?"),
+                    weighty=not words.isdisjoint(mustkeep.HINTS) and mustkeep.is_weighty(original),
+                ),
+                concepts=score.concepts(kept),
+                variant=tuple(t.lower for i, t in enumerate(kept) if t.varies or (i and t.capital)),
+                subject=frozenset(
+                    t.stem for i, t in enumerate(kept) if t.telling and not t.varies and not (i and t.capital)
+                ),
+            )
+        )
+    return out
+
+
+_LONGEST_ANSWER, _LONGEST_QUESTION = 7, 16  # words and marks
+_THIN = 2  # telling words
+
+
+def answered(
+    item: Candidate, source: Source, before: Source, asked: Sequence[Phrase], names: frozenset[str]
+) -> Candidate:
+    """A short answer together with the question that another speaker asked just before it.
+
+    `About 21,000` says nothing alone; `(How many words is it?) About 21,000` does.
+    """
+    if (
+        source.speaker is None
+        or before.speaker in (None, source.speaker)
+        or item.place[1] > 0
+        or item.length > _LONGEST_ANSWER
+        or len(item.concepts) > _THIN
+        or item.required
+        or before.session != source.session
+        or day_of(before.created_at) != item.day
+    ):
+        return item
+    last = next((p for p in reversed(asked) if p.form is not Form.ASIDE), None)
+    if last is None or not last.original.endswith("?"):
+        return item
+    question = shorten(last.tokens, names, spoken=False)
+    if not question or len(question) > _LONGEST_QUESTION:
+        return item
+    return item._replace(
+        text=f"({join(question)}) {item.text}",
+        source_ids=(*item.source_ids, before.id),
+        how="merged",
+        needs=None,
+        length=item.length + len(question) + 2,
+        concepts=item.concepts | {k: v for k, v in score.concepts(question).items() if k not in item.concepts},
+    )
+
+
+def once(items: Iterable[Candidate]) -> list[Candidate]:
+    """Statements one speaker made in the same words become one, where it was said last."""
+    same: dict[tuple[str | None, str], list[Candidate]] = {}
+    for item in items:
+        same.setdefault((item.speaker, item.text.casefold()), []).append(item)
+    out = []
+    for group in same.values():
+        newest = group[-1]
+        if len(group) > 1:
+            ids = tuple(dict.fromkeys(i for c in reversed(group) for i in c.source_ids))
+            newest = newest._replace(
+                source_ids=ids,
+                times=len(ids),
+                required=any(c.required for c in group),
+                factor=max(c.factor for c in group),
+            )
+        out.append(newest)
+    return sorted(out, key=lambda c: c.place)
+
+
+def _disagree(a: Candidate, b: Candidate) -> bool:
+    """Both give a number or both a name, and another one; or only one denies."""
+    for mine, other in zip(_kinds(a.variant), _kinds(b.variant), strict=True):
+        if mine and other and mine != other:
+            return True
+    return any(map(_denies, a.variant)) != any(map(_denies, b.variant))
+
+
+def _denies(word: str) -> bool:
+    return word in NEGATIONS or word.endswith("n't")
+
+
+def _kinds(variant: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    numbers = tuple(v for v in variant if v in NUMBERS or any(c.isdigit() for c in v))
+    names = tuple(v for v in variant if v not in numbers and v not in MONTH_NAMES and not _denies(v))
+    return numbers, names
+
+
+def side_by_side(items: Sequence[Candidate]) -> list[Candidate]:
+    """Put what a statement says now and what it said before into one line.
+
+    Two statements with the same subject that differ in a number, a name or a negation are shown
+    together, the newest first; neither silently replaces the other.
+    """
+    about: dict[frozenset[str], list[Candidate]] = {}
+    for item in items:
+        if len(item.subject) > 1:
+            about.setdefault(item.subject, []).append(item)
+    absorbed: dict[tuple[int, int], None] = {}
+    merged: dict[tuple[int, int], Candidate] = {}
+    for group in about.values():
+        newest = group[-1]
+        before = next((c for c in reversed(group[:-1]) if _disagree(newest, c)), None)
+        if before is None or newest.length + before.length > 50:
+            continue
+        when = "" if before.day == newest.day else f", {spell(before.day)}"
+        who = "" if before.speaker == newest.speaker or before.speaker is None else f", {before.speaker}"
+        merged[newest.place] = newest._replace(
+            text=f"{newest.text} (earlier{when}{who}: {before.text})",
+            source_ids=(*newest.source_ids, *(i for i in before.source_ids if i not in newest.source_ids)),
+            how="merged",
+            required=newest.required or before.required,
+            length=newest.length + before.length + 4,
+            factor=max(newest.factor, before.factor),
+            concepts=before.concepts | newest.concepts,
+        )
+        absorbed[before.place] = None
+    return [merged.get(c.place, c) for c in items if c.place not in absorbed]

@@ -1,0 +1,102 @@
+"""Words and marks of a sentence, with the spacing that puts them together again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from reverie.distil.lexicon import EVALUATIVE, FUNCTION, INTERJECTIONS, MONTH_NAMES, NEGATIONS, NUMBERS
+
+# A redaction marker, a link, a code span and a word with inner marks (v1.2.3, CS:GO, a_b, it's, x@y.z)
+# are one token each, so that nothing below can cut into them.
+_TOKEN = re.compile(
+    r"(\s*)("
+    r"\[[A-Z][A-Z_]+(?::[^\]\s]*)?\]"
+    r"|https?://[^\s<>\"']*[\w/]"
+    r"|`[^`\n]+`"
+    r"|(?:(?<!\S)[-$€£#@~/.]{1,2})?\w(?:(?:[\w'’.@:/\\+&#%_=-]|,(?=\d))*[\w+#%])?(?:\(\))?"
+    r"|[^\w\s])"
+)
+_HARD = re.compile(r"[\[`\d_@/\\:=]|\w\.\w|[a-z][A-Z]")
+_VOWELS = frozenset("aeiouy")
+
+
+class Token(NamedTuple):
+    """One word or mark, and all that is known of it without its neighbours."""
+
+    text: str
+    lower: str
+    gap: bool  # white space stood before it
+    word: bool  # not a mere mark
+    hard: bool  # never cut or left out: markers, links, code, identifiers, anything with a digit
+    capital: bool
+    negates: bool
+    content: bool  # not a mark and not grammar
+    telling: bool  # it informs: not grammar, not a greeting, not a mere judgement
+    varies: bool  # another one makes another fact: numbers, identifiers, negations, months
+    stem: str
+
+
+@lru_cache(maxsize=1 << 17)
+def _token(text: str, gap: bool) -> Token:
+    word = len(text) > 1 or text.isalnum()
+    lower = text.lower().replace("’", "'")
+    content = word and lower not in FUNCTION
+    hard = word and (text.isdigit() if len(text) == 1 else _HARD.search(text) is not None)
+    negates = lower in NEGATIONS or lower.endswith("n't")
+    return Token(
+        text=text,
+        lower=lower,
+        gap=gap,
+        word=word,
+        hard=hard,
+        capital=text[0].isupper() and lower != "i",
+        negates=negates,
+        content=content,
+        telling=content and lower not in EVALUATIVE and lower not in INTERJECTIONS,
+        varies=hard or negates or lower in NUMBERS or lower in MONTH_NAMES,
+        stem=stem(lower),
+    )
+
+
+def tokenize(text: str) -> list[Token]:
+    return [_token(word, space != "") for space, word in _TOKEN.findall(text)]
+
+
+def join(tokens: Iterable[Token]) -> str:
+    """Tokens as text; where something was left out, words do not grow together."""
+    parts: list[str] = []
+    after_word = False
+    for t in tokens:
+        if parts and (t.gap or (t.word and after_word)):
+            parts.append(" ")
+        parts.append(t.text)
+        after_word = t.word
+    return "".join(parts)
+
+
+def stem(word: str) -> str:
+    """A light English suffix stripper: enough to see that `hiked`, `hikes` and `hiking` are one concept."""
+    if word.endswith("'s"):
+        word = word[:-2]
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+        return word
+    if word.endswith(("ies", "ied")):
+        return word[:-3] + "i"
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for suffix in ("ing", "ed"):
+        base = word[: -len(suffix)]
+        if word.endswith(suffix) and len(base) >= 3 and not _VOWELS.isdisjoint(base):
+            word = base
+            if word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    if len(word) > 3:
+        if word.endswith("e"):
+            word = word[:-1]
+        elif word.endswith("y"):
+            word = word[:-1] + "i"
+    return word

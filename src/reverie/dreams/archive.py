@@ -1,0 +1,160 @@
+"""Archives of dreams, and MEMORY-INDEX.json: what the next session loads at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+
+from reverie.core.actor import Actor, Right
+from reverie.core.dream import DreamReport
+from reverie.core.entry import Scope, check_namespace
+from reverie.core.errors import NotFound, ReadOnly
+from reverie.core.event import NewEvent
+from reverie.distil.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
+from reverie.distil.request import Answer
+from reverie.distil.source import Statement
+from reverie.memory.policy import RuleBook
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+DREAM_SPACE = "dream"
+ARCHIVE_SPACE = "archive"
+WORK_SPACE = "dream-work"
+WORKSPACE = "workspace"
+_PAGE = 500
+
+
+class Archives:
+    """Immutable, content-addressed texts of dreams, and their index."""
+
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+
+    def get(self, actor: Actor, checksum: str) -> bytes:
+        """The canonical bytes of an archive; their SHA-256 is the checksum."""
+        actor.require(Right.READ)
+        document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(ARCHIVE_SPACE, checksum))
+        if document is None or document.body is None:
+            raise NotFound("There is no archive of that checksum; it may have outlived its retention.")
+        return document.body
+
+    def index(self, actor: Actor, *, ref: str | None = None) -> dict[str, Any]:
+        """The index of the tenant, or of one ref."""
+        actor.require(Right.READ)
+        check_namespace(ref)
+        document = self._parts.store.read(Scope(actor.tenant), load_index)
+        if ref is None:
+            return document
+        return index_document(item for item in document["archives"] if item["memoryRef"] == ref)
+
+    def index_page(self, actor: Actor, *, ref: str | None = None) -> str:
+        """The same for people."""
+        return index_page(self.index(actor, ref=ref))
+
+    def answer(self, actor: Actor, key: str) -> Answer | None:
+        """What an identical piece of work was answered before, while its archive exists."""
+
+        def body(tx: ReadTx) -> Answer | None:
+            work = tx.load(WORK_SPACE, key)
+            if work is None or work.body is None:
+                return None
+            named = orjson.loads(work.body)
+            archive = tx.load(ARCHIVE_SPACE, named["checksum"])
+            report = tx.load(DREAM_SPACE, named["dream"])
+            if archive is None or archive.body is None or report is None or report.body is None:
+                return None
+            text = orjson.loads(archive.body)["content"]
+            lines = text.split("\n")
+            traces = msgspec.json.decode(report.body, type=DreamReport).statements
+            statements = [Statement(lines[t.line], t.sources, t.how, t.count) for t in traces if t.line < len(lines)]  # type: ignore[arg-type]
+            return Answer(text, statements)
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def reindex(
+        self,
+        tx: WriteTx,
+        dream_id: str,
+        *,
+        add: Iterable[Mapping[str, Any]] = (),
+        remove: Sequence[str] = (),
+        keep: int = 20,
+        run: str | None = None,
+    ) -> None:
+        """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
+        gone = set(remove)
+        kept = [item for item in load_index(tx)["archives"] if item["outputId"] not in gone]
+        document, more = told_apart(index_document([*kept, *add]))
+        current = tx.load(WORKSPACE, INDEX_PATH)
+        data = {"path": INDEX_PATH, "version": (current.version if current else 0) + 1, "dream": dream_id}
+        if run:
+            data["run"] = run
+        seq = tx.append(NewEvent("workspace.updated", "DREAM", "host:reverie", data=data), tick=False)
+        meta = {"contentType": "application/json", "more": more}
+        tx.save(WORKSPACE, INDEX_PATH, orjson.dumps(document), seq=seq, meta=meta, keep=keep)
+
+    def lists(self, tx: ReadTx, output_ids: Sequence[str]) -> bool:
+        """Whether the index names any of these outputs."""
+        wanted = set(output_ids)
+        return bool(wanted) and any(item["outputId"] in wanted for item in load_index(tx)["archives"])
+
+    def collect(self, actor: Actor) -> int:
+        """Drop archives that outlived the tenant's retention, with an event each. The dreams themselves stay."""
+        actor.require(Right.WRITE)
+        if self._parts.read_only:
+            raise ReadOnly()
+        oldest = self._oldest(actor)
+
+        def body(tx: WriteTx) -> int:
+            dropped = _older(tx, oldest)
+            for checksum in dropped:
+                self.drop(tx, actor, checksum)
+            if dropped:
+                gone = [i["outputId"] for i in load_index(tx)["archives"] if i["archiveChecksum"] in set(dropped)]
+                self.reindex(tx, "", remove=gone)
+            return len(dropped)
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def outdated(self, actor: Actor) -> list[str]:
+        """Checksums of the archives that `collect` would drop."""
+        actor.require(Right.READ)
+        oldest = self._oldest(actor)
+        return self._parts.store.read(Scope(actor.tenant), lambda tx: _older(tx, oldest))
+
+    def _oldest(self, actor: Actor) -> int:
+        return self._parts.clock.now() - self._rules.current(actor.tenant).policy.archive_retention_ms
+
+    def drop(self, tx: WriteTx, actor: Actor, checksum: str) -> None:
+        """Destroy one archive, with its event."""
+        seq = tx.append(NewEvent("archive.collected", "RETAIN", actor.id, data={"checksum": checksum}))
+        tx.drop(ARCHIVE_SPACE, checksum, seq=seq)
+
+
+def _older(tx: ReadTx, oldest: int) -> list[str]:
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = tx.documents(ARCHIVE_SPACE, limit=_PAGE, cursor=cursor)
+        found += [document.key for document in page.items if document.updated_at <= oldest]
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def load_index(tx: ReadTx) -> dict[str, Any]:
+    """The index as it stands, with what people see beside it. A file that somebody made unreadable is an empty one."""
+    document = tx.load(WORKSPACE, INDEX_PATH)
+    if document is None or document.body is None:
+        return index_document([])
+    more = document.meta.get("more")
+    try:
+        items = [checked_item(item) for item in orjson.loads(document.body)["archives"]]
+        seen = [{**item, **dict(more.get(item["outputId"], {}))} for item in items] if more else items
+        return index_document(seen)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return index_document([])

@@ -1,0 +1,158 @@
+"""Consolidation: merge duplicates, supersede outdated statements, strengthen corroborated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Entry, EntryState, Link, Scope
+from reverie.core.errors import Busy, ReadOnly
+from reverie.core.event import NewEvent
+from reverie.core.query import Filter
+from reverie.core.run import mark
+from reverie.distil.consolidate import Merge, reconcile
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.distil.plan import DREAM_KIND, to_source
+from reverie.memory.entries import check_ref, entry_hash
+from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.rewrite import rewrite
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+_TRIES = 5
+_PAGE = 1000
+LEASE_MS = 5 * 60_000
+CORROBORATED = "corroborated"
+"""The attribute that counts how often a standing entry was said."""
+
+
+class Consolidated(Struct, frozen=True):
+    """What a pass did. A second pass over an unchanged memory has as many entries out as in."""
+
+    ref: str
+    input_count: int
+    output_count: int
+    merged: Sequence[str]
+    """Ids that gave way."""
+    duplicates: int
+    outdated: int
+    seq: int | None
+    """Where in the log it stands; None when nothing changed."""
+
+
+class Moved(Exception):
+    """An entry changed while the pass was on its way."""
+
+
+class Consolidator:
+    """One pass over one memory. No budget, no model, no new text: only which entry stands."""
+
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._distiller = ExtractiveDistiller()
+
+    def run(self, actor: Actor, ref: str, *, trigger: str = "on-demand", as_of: int | None = None) -> Consolidated:
+        """Reconcile the standing entries of a ref in one transaction. Superseded entries rest with a link.
+
+        A pass that is a run leaves its event even when nothing changed. `as_of`: only entries born at or before this
+        log position.
+        """
+        actor.require(Right.DREAM)
+        check_ref(ref)
+        if self._parts.read_only:
+            raise ReadOnly()
+        holder, lease, scope = self._parts.ids.new(), f"dream/{ref}", Scope(actor.tenant, ref)
+        until = self._parts.clock.now() + LEASE_MS
+        if not self._parts.store.write(scope, lambda tx: tx.claim(lease, holder, until=until)):
+            raise Busy("This memory is being dreamt or consolidated right now.")
+        try:
+            for _ in range(_TRIES):
+                entries = self._parts.store.read(scope, lambda tx: _standing(tx, as_of))
+                merges = reconcile([to_source(entry) for entry in entries], self._distiller)
+                try:
+                    return self._commit(actor, ref, entries, merges, trigger)
+                except Moved:
+                    continue
+            raise Busy("This memory changes faster than it can be consolidated. Try again later.")
+        finally:
+            self._parts.store.write(scope, lambda tx: tx.release(lease, holder))
+
+    def _commit(
+        self,
+        actor: Actor,
+        ref: str,
+        entries: Sequence[Entry],
+        merges: Sequence[Merge],
+        trigger: str,
+    ) -> Consolidated:
+        by_id = {entry.id: entry for entry in entries}
+        merged = sorted(entry_id for merge in merges for entry_id in merge.merged)
+        counts = {why: sum(len(m.merged) for m in merges if m.why == why) for why in ("duplicate", "outdated")}
+
+        def body(tx: WriteTx, rules: Rules) -> Consolidated:
+            for entry_id in {*merged, *(merge.kept for merge in merges)}:
+                current = tx.get(entry_id)
+                if current is None or current.version != by_id[entry_id].version:
+                    raise Moved
+            seq = None
+            if merged or actor.run:
+                data: dict[str, Any] = {
+                    "ref": ref,
+                    "input_count": len(entries),
+                    "output_count": len(entries) - len(merged),
+                    "merged_ids": merged[:100],
+                    "trigger": trigger,
+                }
+                data |= mark(tx, actor)
+                event = NewEvent("agent.memory.consolidated", "CONSOLIDATE", actor.id, data=data)
+                seq = tx.append(event)
+                known = self._rules.known(actor.tenant, actor.run, rules)
+                for merge in merges:
+                    _apply(tx, actor, merge, by_id, seq)
+                    # what stands for others is looked at like a fresh write
+                    rewrite(tx, self._parts, actor, merge.kept, known, operation="CONSOLIDATE")
+            return Consolidated(
+                ref=ref,
+                input_count=len(entries),
+                output_count=len(entries) - len(merged),
+                merged=merged,
+                duplicates=counts["duplicate"],
+                outdated=counts["outdated"],
+                seq=seq,
+            )
+
+        return self._rules.guarded(actor.tenant, lambda rules: lambda tx: body(tx, rules), Scope(actor.tenant, ref))
+
+
+def _apply(tx: WriteTx, actor: Actor, merge: Merge, by_id: dict[str, Entry], seq: int) -> None:
+    said = 0
+    for entry_id in merge.merged:
+        entry = by_id[entry_id]
+        said += int(entry.attributes.get(CORROBORATED, 1))
+        tx.change(entry_id, seq=seq, expected=entry.version, state=EntryState.SUPERSEDED)
+        tx.link(Link(merge.kept, entry_id, "supersedes", merge.why))
+    if merge.why == "duplicate":
+        kept = tx.get(merge.kept)
+        if kept is not None:
+            times = said + int(kept.attributes.get(CORROBORATED, 1))
+            attributes = {**kept.attributes, CORROBORATED: times}
+            after = tx.change(merge.kept, seq=seq, attributes=attributes)
+            # the attributes are part of what the log vouches for
+            data = {"ref": kept.ref, "hash": entry_hash(tx.log_key(), after), "times": times}
+            tx.append(NewEvent("memory.corroborated", "CONSOLIDATE", actor.id, entry_id=kept.id, data=data), tick=False)
+
+
+def _standing(tx: ReadTx, as_of: int | None) -> list[Entry]:
+    found: list[Entry] = []
+    cursor: str | None = None
+    while True:
+        page = tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True)
+        found += [entry for entry in page.items if entry.kind != DREAM_KIND and not entry.held]
+        found = found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]
+        cursor = page.cursor
+        if cursor is None:
+            return found

@@ -1,0 +1,310 @@
+"""After a dream: its report, undo, diff, verify, and the walk from a distilled word to the original ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from reverie.core.actor import Actor, Right
+from reverie.core.dream import After, DreamReport, NotUndoable
+from reverie.core.entry import Entry, EntryState, Scope, check_namespace, valid_ref
+from reverie.core.errors import NotFound, ReadOnly
+from reverie.core.event import NewEvent
+from reverie.distil.archive import archive_bytes, archive_document, index_entry
+from reverie.distil.leaks import clean
+from reverie.distil.plan import DREAM_KIND, to_source, weigh
+from reverie.distil.request import Extractive, Request
+from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
+from reverie.dreams.report import load_report, mark, save_report
+from reverie.memory.entries import searchable_text
+from reverie.memory.policy import RuleBook
+from reverie.memory.read import ANYTHING
+from reverie.search.analysis import terms
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+_DEEPEST = 64
+_DISTILLED_FROM = "distilled-from"
+
+
+class Why(Struct, frozen=True):
+    """An entry and what it was made from, down to the original words."""
+
+    id: str
+    kind: str
+    state: str
+    created_at: int
+    actor: str
+    trust: int
+    content: str | None
+    """None when its text was destroyed."""
+    sources: Sequence[Why] = ()
+
+
+class Verified(Struct, frozen=True):
+    """Whether a dream can be dreamt again to the same bytes."""
+
+    ok: bool
+    checksum: str | None
+    recomputed: str | None
+    reason: str
+
+
+class Diff(Struct, frozen=True):
+    """What a dream did to each entry it took."""
+
+    dream: str
+    output: str | None
+    kept: Sequence[str] = ()
+    shortened: Sequence[str] = ()
+    merged: Sequence[str] = ()
+    retired: Sequence[str] = ()
+    texts: dict[str, str] = field(default_factory=dict)
+    """Original words by id, as far as they still rest in cold storage."""
+
+
+class Lineage:
+    """Everything that looks back from a dream."""
+
+    def __init__(self, parts: Services, rules: RuleBook, archives: Archives) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._archives = archives
+        self._extractive = Extractive()
+
+    def report(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
+        """The stored report. Raises NotFound, also when the dream is not one of `ref`."""
+        actor.require(Right.READ)
+        check_namespace(ref)
+        report = self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
+        if ref is not None and report.ref != ref:
+            raise NotFound("There is no dream of that id in this memory.")
+        return report
+
+    def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
+        """Reports, newest first."""
+        actor.require(Right.READ)
+        check_namespace(ref)
+
+        def body(tx: ReadTx) -> list[DreamReport]:
+            found: list[DreamReport] = []
+            cursor: str | None = None
+            while True:
+                page = tx.documents(DREAM_SPACE, limit=500, cursor=cursor)
+                for document in page.items:
+                    if document.body is not None and (ref is None or document.meta.get("ref") == ref):
+                        found.append(msgspec.json.decode(document.body, type=DreamReport))
+                cursor = page.cursor
+                if cursor is None:
+                    return sorted(found, key=lambda report: (-report.seq, report.id))[:limit]
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def undo(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
+        """Put the sources back exactly and take the dream away, within the undo window. One transaction."""
+        actor.require(Right.DREAM)
+        if self._parts.read_only:
+            raise ReadOnly()
+        report = self.report(actor, dream_id, ref=ref)
+        if report.after is After.PURGE:
+            raise NotUndoable("The sources of this dream were destroyed, as its plan asked.")
+        scope = Scope(actor.tenant, report.ref)
+        index = self._parts.store.read(scope, lambda tx: self._indexed(tx, report))
+
+        def body(tx: WriteTx) -> DreamReport:
+            current = load_report(tx, dream_id)
+            if current.state != "done":
+                raise NotUndoable(f"This dream is {current.state} already.")
+            data = {"ref": report.ref, "dream": dream_id, "sources": len(report.sources)}
+            event = NewEvent("dream.undone", "UNDO", actor.id, entry_id=report.output_id, data=data)
+            seq = tx.append(event)
+            for source in report.sources:
+                entry = tx.get(source.id, where=ANYTHING)
+                if entry is None or entry.state is EntryState.ERASED:
+                    raise NotUndoable("Some sources of this dream were destroyed meanwhile; nothing was changed.")
+                if entry.gone_seq is None:
+                    continue  # somebody restored it already
+                tx.change(source.id, seq=seq, state=source.state, archived=source.archived)
+                found = index.get(source.id)
+                if found is not None:
+                    tx.index(source.id, seq=seq, terms=found[0], vector=found[1])
+                if entry.kind == DREAM_KIND:
+                    mark(tx, entry.id, "done", seq=seq)
+            if report.output_id is not None:
+                output = tx.get(report.output_id, where=ANYTHING)
+                if output is not None and output.gone_seq is None:
+                    tx.change(report.output_id, seq=seq, state=EntryState.DELETED)
+                self._archives.reindex(tx, dream_id, add=_indexed_again(tx, report), remove=[report.output_id])
+            undone = msgspec.structs.replace(current, state="undone")
+            save_report(tx, undone, seq=seq)
+            return undone
+
+        return self._parts.store.write(scope, body)
+
+    def _indexed(self, tx: ReadTx, report: DreamReport) -> dict[str, tuple[list[str], tuple[str, bytes] | None]]:
+        """Words and vectors of the sources, made outside the transaction that puts them back."""
+        entries = [tx.get(source.id, where=ANYTHING) for source in report.sources]
+        alive = [entry for entry in entries if entry is not None and entry.state is not EntryState.ERASED]
+        texts = [searchable_text(entry) for entry in alive]
+        embedder = self._parts.embedder
+        vectors = embedder.embed(texts) if embedder and texts else []
+        return {
+            entry.id: (terms(text), (embedder.name, vectors[at]) if embedder else None)
+            for at, (entry, text) in enumerate(zip(alive, texts, strict=True))
+        }
+
+    def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Diff:
+        """What was kept, merged, shortened and retired."""
+        report = self.report(actor, dream_id, ref=ref)
+        fates: dict[str, list[str]] = {"kept": [], "shortened": [], "merged": [], "retired": []}
+        for source in report.sources:
+            fates[source.fate].append(source.id)
+
+        def body(tx: ReadTx) -> dict[str, str]:
+            entries = (tx.get(source.id, where=ANYTHING) for source in report.sources)
+            return {e.id: e.content for e in entries if e is not None and e.state is not EntryState.ERASED}
+
+        texts = self._parts.store.read(Scope(actor.tenant, report.ref), body)
+        return Diff(dream=dream_id, output=report.output_id, texts=texts, **fates)
+
+    def why(self, actor: Actor, ref: str, entry_id: str) -> Why:
+        """The tree from an entry to the original words it was made from."""
+        actor.require(Right.READ)
+        check_namespace(entry_id)
+        if not valid_ref(ref):
+            raise NotFound("There is no entry of that id in this memory.")
+
+        def walk(tx: ReadTx, target: str, depth: int, seen: frozenset[str]) -> Why | None:
+            entry = tx.get(target, where=ANYTHING)
+            if entry is None:
+                return None
+            below: list[Why] = []
+            if depth < _DEEPEST and target not in seen:
+                for link in tx.links(target, type=_DISTILLED_FROM):
+                    found = walk(tx, link.to_id, depth + 1, seen | {target})
+                    if found is not None:
+                        below.append(found)
+            return _why(entry, below)
+
+        tree = self._parts.store.read(Scope(actor.tenant, ref), lambda tx: walk(tx, entry_id, 0, frozenset()))
+        if tree is None:
+            raise NotFound("There is no entry of that id in this memory.")
+        return tree
+
+    def derived(self, actor: Actor, ref: str, entry_id: str) -> list[str]:
+        """Every entry made from this one, directly or through others. Raises NotFound."""
+        actor.require(Right.READ)
+        check_namespace(entry_id)
+
+        def body(tx: ReadTx) -> list[str]:
+            if tx.get(entry_id, where=ANYTHING) is None:
+                raise NotFound("There is no entry of that id in this memory.")
+            return sorted(derived_from(tx, [entry_id]))
+
+        if not valid_ref(ref):
+            raise NotFound("There is no entry of that id in this memory.")
+        return self._parts.store.read(Scope(actor.tenant, ref), body)
+
+    def verify(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Verified:
+        """Dream again from the sources in cold storage, and compare bytes. Changes nothing."""
+        report = self.report(actor, dream_id, ref=ref)
+        if report.checksum is None or report.output_id is None:
+            return Verified(True, None, None, "this dream made no text")
+
+        def body(tx: ReadTx) -> tuple[bytes | None, list[Entry | None]]:
+            stored = tx.load(ARCHIVE_SPACE, str(report.checksum))
+            links = tx.links(str(report.output_id), type=_DISTILLED_FROM)
+            return (stored.body if stored else None), [tx.get(link.to_id, where=ANYTHING) for link in links]
+
+        stored, found = self._parts.store.read(Scope(actor.tenant, report.ref), body)
+        if stored is None:
+            return Verified(False, report.checksum, None, "the archive has outlived its retention")
+        if report.fingerprint != self._extractive.fingerprint:
+            found_sum = hashlib.sha256(stored).hexdigest()
+            whole = "are intact" if found_sum == report.checksum else "were changed"
+            told = f"made by a model or another version: its recorded bytes {whole}"
+            return Verified(found_sum == report.checksum, report.checksum, found_sum, told)
+        sources = [entry for entry in found if entry is not None and entry.state is not EntryState.ERASED]
+        if len(sources) < len(found):
+            return Verified(False, report.checksum, None, "some sources were destroyed after the undo window")
+        again = self._again(actor, report, sources)
+        if again == report.checksum:
+            return Verified(True, report.checksum, again, "dreamt again to the same bytes")
+        return Verified(False, report.checksum, again, "dreamt again to other bytes")
+
+    def _again(self, actor: Actor, report: DreamReport, sources: Sequence[Entry]) -> str:
+        tokens = self._parts.tokens
+        if tokens is None:
+            raise NotFound("This host has no tokenizer to dream with.")
+        rules = self._rules.current(actor.tenant)
+        told = sorted((to_source(entry) for entry in sources), key=lambda source: (source.created_at, source.id))
+        work = weigh(told, self._extractive.engine, tokens.count)
+        limit = work.output_limit(report.budget, rules.policy.dream_percent)
+        text = self._extractive.distil(Request(work, limit, tokens.count, ())).text
+        text = clean(text, self._parts.redactor, rules.known)
+        document = archive_document(told, text, budget=report.budget, tokenizer=tokens.name)
+        return archive_bytes(document)[1]
+
+
+def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
+    """What the index says of the earlier dreams that an undo brings back, as far as their archives exist."""
+    found = []
+    for output_id in report.superseded:
+        entry = tx.get(output_id, where=ANYTHING)
+        if entry is None or entry.state is EntryState.ERASED:
+            continue
+        earlier = load_report(tx, str(entry.attributes.get("dream", "")))
+        links = tx.links(output_id, type=_DISTILLED_FROM)
+        sources = [source for link in links if (source := tx.get(link.to_id, where=ANYTHING)) is not None]
+        if not sources or earlier.checksum is None or tx.load(ARCHIVE_SPACE, earlier.checksum) is None:
+            continue
+        found.append(
+            index_entry(
+                ref=earlier.ref,
+                output_id=output_id,
+                checksum=earlier.checksum,
+                sources=[to_source(source) for source in sources],
+                text=entry.content,
+                byte_size=earlier.byte_size,
+                budget=earlier.budget,
+                tokens_used=earlier.tokens_used,
+                output_tokens=earlier.output_tokens,
+                created_at=earlier.created_at,
+            )
+        )
+    return found
+
+
+def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
+    """Ids of everything made from these entries of the transaction's ref."""
+    found: set[str] = set()
+    edge = list(entry_ids)
+    while edge:
+        for link in tx.links(edge.pop(), incoming=True, type=_DISTILLED_FROM):
+            if link.from_id not in found:
+                found.add(link.from_id)
+                edge.append(link.from_id)
+    return found
+
+
+def _why(entry: Entry, sources: Sequence[Why]) -> Why:
+    alive = entry.state is not EntryState.ERASED
+    return Why(
+        id=entry.id,
+        kind=entry.kind,
+        state=entry.state.value,
+        created_at=entry.created_at,
+        actor=entry.source.actor,
+        trust=entry.source.trust,
+        content=entry.content if alive else None,
+        sources=sources,
+    )
+
+
+def plain(value: Any) -> Any:
+    """A struct as JSON-ready values."""
+    return msgspec.to_builtins(value)

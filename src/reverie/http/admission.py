@@ -1,0 +1,85 @@
+"""Who is calling: every path of a door wants a key, before a byte of the body is read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from fastapi import Request, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reverie.core.actor import Actor
+from reverie.core.errors import RateLimited, ReverieError, Unauthenticated
+from reverie.host import Host
+from reverie.http.door import Door, door_of
+from reverie.http.limits import Limits, key_of
+from reverie.http.threads import Lane, Threads
+from reverie.ops.metrics import Metrics
+
+Refuse = Callable[[Request, ReverieError], Awaitable[Response]]
+
+
+class Admission:
+    """Authenticates, counts requests and bytes against the key's limits, then looks at scopes."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: Host,
+        doors: Sequence[Door],
+        limits: Limits,
+        threads: Threads,
+        refuse: Refuse,
+        metrics: Metrics,
+    ) -> None:
+        self.app = app
+        self._host = host
+        self._doors = doors
+        self._limits = limits
+        self._threads = threads
+        self._refuse = refuse
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        door = door_of(self._doors, scope["path"]) if scope["type"] == "http" else None
+        if door is not None and scope["path"] not in door.public:
+            try:
+                scope["state"]["actor"] = await self._admit(scope, door)
+            except ReverieError as error:
+                response = await self._refuse(Request(scope), error)
+                return await response(scope, receive, send)
+        return await self.app(scope, receive, send)
+
+    async def _admit(self, scope: Scope, door: Door) -> Actor:
+        token = bearer(scope)
+        check = partial(self._host.keys.authenticate, token, door=door.name)
+        try:
+            # The tenant is not known yet: the id in the token, true or not, is what lookups take turns by.
+            actor = await self._threads.run(Lane.LOOK, (token or "")[:16], check)
+        except Unauthenticated as error:
+            self._metrics.refused.labels(error.reason).inc()
+            raise
+        try:
+            self._limits.requests.take(key_of(actor))
+            self._limits.bytes.take(key_of(actor), length_of(scope))
+        except RateLimited:
+            self._metrics.refused.labels("rate_limited").inc()
+            raise
+        door.admit(actor, scope["method"], scope["path"])
+        return actor
+
+
+def length_of(scope: Scope) -> int:
+    """The length of the body as the caller says; 0 when it does not."""
+    sent = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    return int(sent) if sent.isdigit() and len(sent) < 19 else 0
+
+
+def bearer(scope: Scope) -> str | None:
+    """The token of the one `Authorization: Bearer` header; None when there is none, or more than one."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(sent) != 1:
+        return None
+    kind, _, token = sent[0].decode("latin-1").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else None

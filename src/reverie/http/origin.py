@@ -1,0 +1,255 @@
+"""Who may ask: the names a server answers to, and the web pages whose requests it takes.
+
+Every web page that a user opens can send requests to servers on the same machine, and with a name of its own that
+resolves to 127.0.0.1 it can also read the answers (DNS rebinding). Both are visible in the headers of a request:
+`Host` names the server as the browser sees it, `Origin` and `Sec-Fetch-Site` say where the page came from. Programs
+send neither of the latter, so they notice nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reverie.core.errors import Invalid
+from reverie.http.door import Door, door_of
+from reverie.http.problems import problem
+from reverie.ops.metrics import Metrics
+
+Header = tuple[bytes, bytes]
+
+_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_TOKENS = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
+_PREFLIGHT_SECONDS = b"600"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a request is refused."""
+
+    status: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class OriginPolicy:
+    """Which `Host` and `Origin` headers are served. Judged from the headers alone, before anything is read."""
+
+    hosts: frozenset[str] | None = frozenset()
+    """Names besides the loopback ones, as `name` or `name:port`; None: every name."""
+    origins: frozenset[str] = frozenset()
+    """Pages that may ask and read the answers, as `https://name` or `https://name:port`."""
+    own_pages: bool = True
+    """Whether pages of this server may ask: their origin is the host that the request names."""
+    own_port: bool = False
+    """Whether a loopback name counts only with the port that the server listens on."""
+    addresses: bool = False
+    """Whether every numeric address is served: probes use them, and DNS rebinding needs a name."""
+
+    @classmethod
+    def of(cls, listen: str, *, hosts: str = "", origins: str = "", **rest: bool) -> OriginPolicy:
+        """The policy of a server that listens on an address. `hosts` and `origins` are lists with commas.
+
+        On loopback only loopback names are served, and those listed. On another address every name is served while
+        no list is given: a proxy in front decides there. Raises Invalid for an entry that no header can match.
+        """
+        named = frozenset(_entry(entry) for entry in _listed(hosts))
+        outward = not is_loopback(listen)
+        every = "*" in named or (not named and outward)
+        pages = frozenset(_origin(entry) for entry in _listed(origins))
+        return cls(None if every else named, pages, addresses=outward, **rest)
+
+    def refused(self, scope: Scope) -> Refused | None:
+        """Why a request or a WebSocket upgrade is refused; None when it is served."""
+        headers = scope["headers"]
+        sent = _values(headers, b"host")
+        if len(sent) > 1 or (not sent and self.hosts is not None):
+            return Refused(400, "validation_error", "Send the header Host, once.")
+        host = split_host(sent[0]) if sent else None
+        if sent and host is None:
+            return Refused(400, "validation_error", "The header Host is not NAME or NAME:PORT.")
+        if host is not None and not self._serves(*host, scope):
+            said = "This server does not answer to that Host. List its names in REVERIE_ALLOWED_HOSTS."
+            return Refused(421, "forbidden_host", said)
+        origin = _values(headers, b"origin")
+        if origin:
+            allowed = len(origin) == 1 and self._takes(origin[0], host)
+        else:
+            allowed = all(site in (b"same-origin", b"none") for site in _values(headers, b"sec-fetch-site"))
+        if not allowed:
+            said = "Web pages of another origin may not ask here. List those that may in REVERIE_ALLOWED_ORIGINS."
+            return Refused(403, "forbidden_origin", said)
+        return None
+
+    def shared_with(self, scope: Scope) -> bytes | None:
+        """The listed origin that a request comes from: its page may read the answer."""
+        origin = _values(scope["headers"], b"origin")
+        if len(origin) != 1:
+            return None
+        return origin[0] if origin[0].decode("latin-1").lower() in self.origins else None
+
+    def _serves(self, name: str, port: int | None, scope: Scope) -> bool:
+        if self.hosts is None:
+            return True
+        if is_loopback(name):
+            server = scope.get("server")
+            expected = server[1] if self.own_port and server else None
+            return expected is None or (port or _PORTS["http"]) == expected
+        if self.addresses and _is_address(name):
+            return True
+        return name in self.hosts or f"{name}:{port or _port_of(scope)}" in self.hosts
+
+    def _takes(self, sent: bytes, host: tuple[str, int | None] | None) -> bool:
+        origin = sent.decode("latin-1").lower()
+        if origin in self.origins:
+            return True
+        if not self.own_pages or host is None:
+            return False
+        scheme, separator, rest = origin.partition("://")
+        page = split_host(rest.encode("latin-1")) if separator and scheme in _PORTS else None
+        if page is None or page[0] != host[0]:
+            return False
+        # Behind a proxy that ends TLS, the request arrives as http and names no port.
+        return page[1] == host[1] or (page[1] or _PORTS[scheme]) == (host[1] or _PORTS[scheme])
+
+
+class OriginCheck:
+    """Applies the policy to every request and upgrade, health and metrics included, before anything else looks."""
+
+    def __init__(self, app: ASGIApp, *, policy: OriginPolicy, doors: Sequence[Door], metrics: Metrics) -> None:
+        self.app = app
+        self._policy = policy
+        self._doors = doors
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self.app(scope, receive, send)
+        refused = self._policy.refused(scope)
+        if refused is not None:
+            self._metrics.refused.labels(refused.code).inc()
+            return await self._refuse(refused, scope, receive, send)
+        page = self._policy.shared_with(scope)
+        if page is None or scope["type"] == "websocket":
+            return await self.app(scope, receive, send)
+        granted = preflight(scope, page)
+        if granted is not None:
+            answer = Response(status_code=204)
+            answer.raw_headers.extend(granted)
+            return await answer(scope, receive, send)
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *readable_by(page)]
+            await send(message)
+
+        return await self.app(scope, receive, sending)
+
+    async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
+            return await send({"type": "websocket.close", "code": 1008, "reason": refused.code})
+        door = door_of(self._doors, scope["path"])
+        shape = door.shape(scope["path"]) if door else None
+        return await problem(refused.status, refused.code, refused.message, shape=shape)(scope, receive, send)
+
+
+def preflight(scope: Mapping[str, Any], page: bytes) -> list[Header] | None:
+    """The answer to a browser that asks whether a listed page may send a request; None when it does not ask that."""
+    asked = _values(scope["headers"], b"access-control-request-method")
+    if scope["method"] != "OPTIONS" or not asked:
+        return None
+    wanted = b", ".join(_values(scope["headers"], b"access-control-request-headers"))
+    return [
+        *readable_by(page),
+        (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
+        (b"access-control-allow-headers", wanted if _TOKENS.fullmatch(wanted) else b""),
+        (b"access-control-max-age", _PREFLIGHT_SECONDS),
+    ]
+
+
+def readable_by(page: bytes) -> list[Header]:
+    """The headers that let a page read an answer."""
+    return [
+        (b"access-control-allow-origin", page),
+        (b"access-control-expose-headers", b"*"),
+        (b"vary", b"Origin"),
+    ]
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a name or an address is this machine's own."""
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return name.lower() == "localhost"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def split_host(value: bytes) -> tuple[str, int | None] | None:
+    """Name and port of a `Host` header, in lower case; None when it is neither a name nor an address."""
+    text = value.decode("latin-1").strip().lower()
+    name, port = text, ""
+    if text.startswith("["):
+        name, closed, rest = text[1:].partition("]")
+        if not closed or not (rest == "" or rest.startswith(":")):
+            return None
+        port = rest[1:]
+        try:
+            name = ipaddress.IPv6Address(name).compressed
+        except ValueError:
+            return None
+    else:
+        name, _, port = text.partition(":")
+        name = name.removesuffix(".")
+        if _NAME.fullmatch(name) is None:
+            return None
+    if port and not (port.isascii() and port.isdigit() and len(port) < 6):
+        return None
+    return name, int(port) if port else None
+
+
+def _values(headers: Sequence[Header], wanted: bytes) -> list[bytes]:
+    return [value for name, value in headers if name == wanted]
+
+
+def _port_of(scope: Mapping[str, Any]) -> int:
+    return _PORTS.get(str(scope.get("scheme", "http")).replace("ws", "http"), 80)
+
+
+def _listed(text: str) -> list[str]:
+    return [entry for entry in (part.strip() for part in text.split(",")) if entry]
+
+
+def _entry(entry: str) -> str:
+    if entry == "*":
+        return entry
+    found = split_host(entry.encode("latin-1", "replace"))
+    if found is None:
+        raise Invalid("REVERIE_ALLOWED_HOSTS lists names such as memory.example.com or memory.example.com:8443.")
+    return found[0] if found[1] is None else f"{found[0]}:{found[1]}"
+
+
+def _origin(entry: str) -> str:
+    parts = urlsplit(entry.lower())
+    found = split_host(parts.netloc.encode("latin-1", "replace"))
+    if parts.scheme not in _PORTS or found is None or parts.path.strip("/") or parts.query or parts.fragment:
+        raise Invalid("REVERIE_ALLOWED_ORIGINS lists origins such as https://app.example.com, without a path.")
+    name = f"[{found[0]}]" if ":" in found[0] else found[0]
+    standard = found[1] in (None, _PORTS[parts.scheme])
+    return f"{parts.scheme}://{name}" + ("" if standard else f":{found[1]}")

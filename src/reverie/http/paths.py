@@ -1,0 +1,71 @@
+"""Routing on the raw path: `%2F` inside a ref is not a slash, and nothing is decoded twice.
+
+The server hands over a decoded path, in which `a%2Fb` and `a/b` look the same. `RawPaths` puts the path as it was sent
+in its place; routes match on that, and each parameter is decoded once, by `decoded`.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote_to_bytes
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reverie.http.problems import problem
+
+MAX_PATH = 8192
+
+
+def decoded(segment: str) -> str:
+    """A path segment, decoded once. Raises ValueError when it is not UTF-8."""
+    try:
+        return unquote_to_bytes(segment).decode()
+    except UnicodeDecodeError:
+        raise ValueError("the path is not valid UTF-8") from None
+
+
+class RawPaths:
+    """Makes routes match the path as sent. A path or query that is not UTF-8 is refused."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            raw = scope.get("raw_path")
+            path = quote(scope["path"], safe="/:@!$&'()*+,;=-._~").encode() if raw is None else raw.partition(b"?")[0]
+            try:
+                if len(path) > MAX_PATH:
+                    raise ValueError
+                sent = path.decode("ascii")
+                decoded(sent)
+                unquote_to_bytes(scope.get("query_string", b"")).decode()
+            except ValueError:
+                refusal = problem(
+                    400,
+                    "validation_error",
+                    f"Send a path of at most {MAX_PATH} characters and a query, percent-encoded as UTF-8.",
+                )
+                return await refusal(scope, receive, send)
+            scope = {**scope, "path": sent, "root_path": ""}
+        return await self.app(scope, receive, send)
+
+
+class OwnPort:
+    """Serves one door at the root of a port of its own, for clients that cannot take a prefix.
+
+    What comes in at that port is as if sent under the door's prefix; every other port is left alone.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int, prefix: str) -> None:
+        self.app = app
+        self.port = port
+        self.prefix = prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and (scope.get("server") or ("", 0))[1] == self.port:
+            path, raw = scope["path"], scope.get("raw_path")
+            if not path.startswith(self.prefix + "/"):
+                scope = {**scope, "path": self.prefix + path}
+                if raw is not None:
+                    scope["raw_path"] = self.prefix.encode() + raw
+        return await self.app(scope, receive, send)

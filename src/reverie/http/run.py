@@ -1,0 +1,184 @@
+"""Run the server: bind, show the address, serve, drain, close."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from reverie.core.errors import ReverieError
+from reverie.http.banner import banner, first_key
+from reverie.http.paths import OwnPort
+from reverie.jobs.worker import Runner
+from reverie.ops import logs, traces
+from reverie.ops.logs import Action, log
+from reverie.settings import Settings
+
+DRAIN_SECONDS = 30
+
+
+class CannotListen(ReverieError):
+    """The address cannot be listened on."""
+
+    code = "cannot_listen"
+
+
+def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; then finish the requests at hand, stop the worker and close the store.
+
+    Prints `listening on http://HOST:PORT` on one line when it accepts connections. Returns after a clean stop.
+    """
+    from reverie.app import build_app, build_host, build_worker
+
+    listener = bind(settings.host, settings.port)
+    listeners = [listener]
+    try:
+        if settings.akashik_port:
+            listeners.append(bind(settings.host, settings.akashik_port))
+        url = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
+        host = build_host(settings)
+        try:
+            logs.configure(settings, host.parts.redactor)
+            key = first_key(host)
+            if key is not None:
+                print(banner(url, key), flush=True)
+            tracing = traces.configured()
+            app = build_app(settings, host, traces=tracing)
+            if settings.seams:
+                log(Action.SEAMS_ON, level=logging.WARNING, seams=",".join(settings.seams))
+            worker = build_worker(settings, host, metrics=app.state.metrics)
+            app.router.lifespan_context = _lifespan(worker, start=settings.worker and not settings.read_only)
+            if settings.akashik_port:
+                app.add_middleware(OwnPort, port=settings.akashik_port, prefix="/akashik")
+            Server(app, url).run(sockets=listeners)
+            worker.stop()
+            tracing.close()
+        finally:
+            host.close()
+        log(Action.STOPPED)
+    finally:
+        for one in listeners:
+            one.close()
+
+
+def work(settings: Settings) -> None:
+    """Run jobs until SIGTERM or SIGINT; then finish those at hand. Prints `working` when it has begun."""
+    from reverie.app import build_host, build_worker
+
+    over = threading.Event()
+    before = {number: signal.signal(number, lambda *_: over.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    host = build_host(settings)
+    try:
+        logs.configure(settings, host.parts.redactor)
+        worker = build_worker(settings, host)
+        worker.start()
+        print("working", flush=True)
+        log(Action.STARTED, concurrency=settings.worker_concurrency)
+        while not over.wait(1.0):  # a wait without an end would keep the signal waiting too
+            pass
+        log(Action.STOPPING)
+        worker.stop()
+        log(Action.STOPPED)
+    finally:
+        host.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 picks a free port."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as fault:
+        reason = fault.strerror or "unknown address"
+        raise CannotListen(
+            f"Cannot listen on {host}:{port}: {reason}. Choose another with --host or --port."
+        ) from fault
+    listener.set_inheritable(True)
+    return listener
+
+
+class Drained(uvicorn.Server):
+    """uvicorn that finishes the work at hand at a signal, and then leaves with exit status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again afterwards: a drained stop is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.should_exit and number == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+
+class Server(Drained):
+    """The host's server, with our line on stdout and streams that end at a signal."""
+
+    def __init__(self, app: FastAPI, url: str) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="auto",  # uvloop and httptools wherever they are installed
+            http="auto",
+            ws="websockets-sansio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+        )
+        super().__init__(config)
+        self._app = app
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(f"listening on {self._url}", flush=True)
+            log(Action.STARTED, url=self._url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        log(Action.STOPPING)
+        self._app.state.health.stopping = True
+        self._app.state.tail.stop()
+        await super().shutdown(sockets)
+
+
+def _lifespan(worker: Runner, *, start: bool) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> Any:
+        if start:
+            worker.start()
+        yield
+
+    return lifespan
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

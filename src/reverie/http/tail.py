@@ -1,0 +1,172 @@
+"""Following the log. One look per tenant serves all its streams, and sees which of their keys are still valid.
+
+A commit of this process wakes the streams of its tenant at once; a commit or a revoked key of another process is seen
+within POLL_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from reverie.core.actor import Actor
+from reverie.core.errors import ReverieError
+from reverie.core.event import Event
+from reverie.host import Host
+from reverie.http.threads import Lane, Threads
+
+POLL_SECONDS = 0.25
+HEARTBEAT_SECONDS = 10.0
+_PAGE = 500
+
+
+class Watch:
+    """The log of one tenant, looked at while streams of the tenant are open."""
+
+    def __init__(self, look: Callable[[list[str]], tuple[int, set[str]]], tenant: str, threads: Threads) -> None:
+        self.head = 0
+        self.stopping = False
+        self._look = look
+        self._tenant = tenant
+        self._threads = threads
+        self._keys: Counter[str] = Counter()
+        self._valid: set[str] = set()
+        self._waiting: set[asyncio.Event] = set()
+        self._rung = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def over(self, key_id: str | None) -> bool:
+        """Whether a stream of this key ends: the host stops, or the key is no longer valid."""
+        return self.stopping or (key_id is not None and key_id not in self._valid)
+
+    def ring(self) -> None:
+        """Look now."""
+        self._rung.set()
+
+    def stop(self) -> None:
+        """End every stream."""
+        self.stopping = True
+        self._wake()
+
+    async def wait(self, seconds: float) -> None:
+        """Until the log has grown or a stream has to end, at most `seconds`."""
+        if self.stopping:
+            return
+        bell = asyncio.Event()
+        self._waiting.add(bell)
+        try:
+            await asyncio.wait_for(bell.wait(), seconds)
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting.discard(bell)
+
+    async def join(self, key_id: str | None) -> None:
+        """One stream more. The first look is made before it begins."""
+        self._keys[key_id or ""] += 1
+        await self.refresh()
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._run())
+
+    def leave(self, key_id: str | None) -> bool:
+        """One stream less. Whether it was the last."""
+        self._keys[key_id or ""] -= 1
+        if not self._keys[key_id or ""]:
+            del self._keys[key_id or ""]
+        if self._keys:
+            return False
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        return True
+
+    async def refresh(self) -> None:
+        """Look at the head and the keys; wake the streams when there is something for them."""
+        asked = [key for key in self._keys if key]
+        head, valid = await self._threads.run(Lane.LOOK, self._tenant, partial(self._look, asked))
+        grown = head > self.head
+        lost = not self._valid.isdisjoint(set(asked) - valid)
+        # a key that came while this look was under way stays as it was
+        self._valid = valid | (self._valid - set(asked))
+        self.head = max(head, self.head)
+        if grown or lost:
+            self._wake()
+
+    async def _run(self) -> None:
+        while not self.stopping:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._rung.wait(), POLL_SECONDS)
+            self._rung.clear()
+            with suppress(ReverieError):  # the store is away: the next look finds it again
+                await self.refresh()
+
+    def _wake(self) -> None:
+        for bell in self._waiting:
+            bell.set()
+
+
+class Tail:
+    """The watches of one application. `ring` and `stop` are called on the event loop."""
+
+    def __init__(self, host: Host, threads: Threads) -> None:
+        self._host = host
+        self._threads = threads
+        self._watches: dict[str, Watch] = {}
+        self.stopping = False
+
+    def ring(self, tenant: str) -> None:
+        """A request of the tenant has changed something."""
+        if (watch := self._watches.get(tenant)) is not None:
+            watch.ring()
+
+    def stop(self) -> None:
+        """End every stream."""
+        self.stopping = True
+        for watch in self._watches.values():
+            watch.stop()
+
+    @asynccontextmanager
+    async def watch(self, tenant: str, key_id: str | None) -> AsyncIterator[Watch]:
+        """The tenant's log, for one stream of a key."""
+        watch = self._watches.get(tenant)
+        if watch is None:
+            watch = self._watches[tenant] = Watch(partial(self._look, tenant), tenant, self._threads)
+        watch.stopping = self.stopping
+        try:
+            await watch.join(key_id)
+            yield watch
+        finally:
+            if watch.leave(key_id) and self._watches.get(tenant) is watch:
+                del self._watches[tenant]
+
+    def _look(self, tenant: str, keys: list[str]) -> tuple[int, set[str]]:
+        head = self._host.reading.snapshot(self._host.system_actor(tenant))
+        return head, self._host.keys.valid(keys)
+
+    async def follow(
+        self, actor: Actor, *, after: int, types: tuple[str, ...] | None
+    ) -> AsyncIterator[list[Event] | None]:
+        """Pages of events after a position, each event once and in order; None when a sign of life is due.
+
+        Ends at shutdown, and when the caller's key is no longer valid: nothing is read after that was seen.
+        """
+        loop = asyncio.get_running_loop()
+        alive_at = loop.time()
+        async with self.watch(actor.tenant, actor.key_id) as watch:
+            while not watch.over(actor.key_id):
+                head = watch.head
+                while after < head and not watch.over(actor.key_id):
+                    read = partial(self._host.reading.events, actor, after=after, limit=_PAGE, types=types)
+                    events = await self._threads.run(Lane.READ, actor.tenant, read)
+                    after = events[-1].seq if events else head
+                    if events:
+                        yield events
+                        alive_at = loop.time()
+                if loop.time() - alive_at >= HEARTBEAT_SECONDS:
+                    yield None
+                    alive_at = loop.time()
+                if after >= watch.head:
+                    await watch.wait(max(0.0, alive_at + HEARTBEAT_SECONDS - loop.time()))

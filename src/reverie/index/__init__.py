@@ -1,0 +1,1 @@
+"""The search index: postings, vectors, and the cache that holds them."""

@@ -1,0 +1,98 @@
+"""The agenda of a tenant: what is to be done now, and when to look again.
+
+Workers look at tenants that are awake, not at all of them. Whoever saves a schedule, begins a run, keeps a commitment
+in mind or queues a job wakes the tenant in that same transaction; a look finds what is due and says when the next look
+is, in one transaction as well. So nothing comes between, and a tenant with nothing to do costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Scope
+from reverie.jobs.queue import upcoming_job
+from reverie.jobs.schedule import Schedule, stored_schedules, ticks_around
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+FAR_MS = 30 * 86_400_000
+"""A cron expression may name its next instant only when that is within a year: it is asked again after so long."""
+
+
+class Look(Struct, frozen=True):
+    """What a look at a tenant found."""
+
+    ticks: tuple[tuple[Schedule, int], ...] = ()
+    """Ticks that should run now."""
+    recover: bool = False
+    """There are runs that have not ended, and may have been abandoned."""
+    commitments: bool = False
+    """There are commitments that would fire."""
+    jobs: bool = False
+    """There are jobs in the store's own queue that are due, or run."""
+    next_at: int | None = None
+    """When to look again: now, while there is anything to do."""
+    idle: bool = True
+    """Nothing is to be done now."""
+
+
+Recovery = Callable[[ReadTx], int | None]
+"""When to look for runs that were abandoned; None when there are none."""
+
+Upcoming = Callable[[ReadTx], tuple[bool, int | None]]
+"""(whether a commitment would fire now, when to look again)."""
+
+
+class Agenda:
+    """Looks at tenants for the workers."""
+
+    def __init__(self, parts: Services, recovery: Recovery, commitments: Upcoming) -> None:
+        self._parts = parts
+        self._recovery = recovery
+        self._commitments = commitments
+
+    def awake(self) -> list[str]:
+        """The tenants to look at now."""
+        return [] if self._parts.read_only else self._parts.store.control(lambda tx: tx.awake())
+
+    def look(self, actor: Actor) -> Look:
+        """What a tenant needs now. Nothing is taken; with nothing to do the tenant sleeps until there may be."""
+        if self._parts.read_only:
+            return Look()
+        found = self._parts.store.read(Scope(actor.tenant), self._find)
+        if found.idle:  # only this needs the tenant's writers to wait
+            found = self._parts.store.write(Scope(actor.tenant), self._settle)
+        return found
+
+    def _settle(self, tx: WriteTx) -> Look:
+        found = self._find(tx)
+        tx.wake(found.next_at, anew=found.idle)
+        return found
+
+    def _find(self, tx: ReadTx) -> Look:
+        ticks: list[tuple[Schedule, int]] = []
+        instants: list[int] = []
+        for schedule in stored_schedules(tx):
+            tick, after = ticks_around(schedule, tx.now)
+            if tick is not None:
+                ticks.append((schedule, tick))
+                instants.append(tx.now)
+            elif after is not None:
+                instants.append(min(after, tx.now + FAR_MS))
+            elif not schedule.paused and schedule.cron:
+                instants.append(tx.now + FAR_MS)
+        firing, fires_at = self._commitments(tx)
+        recover_at, job_at = self._recovery(tx), upcoming_job(tx)
+        instants += [at for at in (recover_at, fires_at, job_at) if at is not None]
+        next_at = min(instants, default=None)
+        return Look(
+            ticks=tuple(ticks),
+            recover=recover_at is not None and recover_at <= tx.now,
+            commitments=firing,
+            jobs=job_at is not None and job_at <= tx.now,
+            next_at=next_at,
+            idle=next_at is None or next_at > tx.now,
+        )

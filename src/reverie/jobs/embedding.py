@@ -1,0 +1,83 @@
+"""Vectors that are missing: made later, so that an embedder that is slow or down never blocks a write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Entry, EntryState, Scope
+from reverie.core.errors import ReadOnly
+from reverie.core.event import NewEvent
+from reverie.memory.entries import searchable_text
+from reverie.search.analysis import terms
+from reverie.services import Services
+from reverie.store.contract import WriteTx
+
+_BATCH = 200
+
+
+class Embeddings:
+    """Fills the index."""
+
+    def __init__(self, parts: Services, held: Callable[[str], bool] | None = None) -> None:
+        self._parts = parts
+        self._held = held
+        """Whether a tenant's vectors are held back, for tests of an embedder that is down."""
+
+    def missing(self, actor: Actor) -> int:
+        """How many readable entries have no vector of the configured embedder."""
+        actor.require(Right.READ)
+        embedder = self._parts.embedder
+        if embedder is None:
+            return 0
+        readable, indexed = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.index_state(embedder.name))
+        return readable - indexed
+
+    def fill(self, actor: Actor) -> int:
+        """Make every missing vector, a batch at a time; returns how many. Safe to stop and start again."""
+        actor.require(Right.WRITE)
+        if self._parts.read_only:
+            raise ReadOnly()
+        embedder = self._parts.embedder
+        if embedder is None or (self._held is not None and self._held(actor.tenant)):
+            return 0
+        done = 0
+        while True:
+            found = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.unembedded(embedder.name, limit=_BATCH))
+            if not found:
+                return done
+            texts = [searchable_text(entry) for entry in found]
+            rows = list(zip(found, map(terms, texts), embedder.embed(texts), strict=True))
+            made = 0
+            for ref in sorted({entry.ref for entry in found}):
+                own = [row for row in rows if row[0].ref == ref]
+                made += self._store(actor, ref, embedder.name, own)
+            if not made:  # all of them changed meanwhile; the next call looks again
+                return done
+            done += made
+
+    def _store(self, actor: Actor, ref: str, model: str, rows: Sequence[tuple[Entry, list[str], bytes]]) -> int:
+        def body(tx: WriteTx) -> int:
+            same = []
+            for row in rows:
+                current = tx.get(row[0].id)
+                if current is not None and current.version == row[0].version:
+                    same.append(row)
+            if same:
+                data = {"ref": ref, "entries": len(same), "model": model}
+                seq = tx.append(NewEvent("memory.indexed", "INDEX", actor.id, data=data))
+                for entry, words, vector in same:
+                    tx.index(entry.id, seq=seq, terms=words, vector=(model, vector))
+                    if entry.state is EntryState.PENDING:
+                        event = NewEvent(
+                            "memory.enriched",
+                            "INDEX",
+                            actor.id,
+                            entry_id=entry.id,
+                            session=entry.source.session,
+                            data={"ref": ref},
+                        )
+                        tx.change(entry.id, seq=tx.append(event, tick=False), state=EntryState.ACTIVE)
+            return len(same)
+
+        return self._parts.store.write(Scope(actor.tenant, ref), body)

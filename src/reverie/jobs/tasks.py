@@ -1,0 +1,172 @@
+"""What each job does. One definition, whoever runs it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from reverie.core.actor import Actor
+from reverie.core.dream import DreamPlan
+from reverie.core.errors import ReverieError
+from reverie.core.ids import TimeIds
+from reverie.core.job import PASSING, Job
+from reverie.core.ports import ForgetLine
+from reverie.core.run import COMMITMENTS, CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStatus
+from reverie.jobs.sweep import Sweeper, Swept
+
+if TYPE_CHECKING:
+    from reverie.host import Host
+
+T = TypeVar("T")
+
+
+class JobFailed(ReverieError):
+    """A job did not get through."""
+
+    code = "internal_error"
+
+
+class Done(Struct, frozen=True):
+    """What a job did."""
+
+    result: Mapping[str, Any]
+    took: bool = True
+    """False: another worker had it, or there was nothing left to do."""
+
+
+class Tasks:
+    """The jobs of one process. `run` does one of them."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.holder = f"worker/{TimeIds().new()}"
+        self.sweeping = Sweeper(host, holder=self.holder)
+        self._jobs = {
+            "dream": self._dream,
+            "consolidate": self._consolidate,
+            "reindex": self._reindex,
+            "retain": self._retain,
+            "scan": self._scan,
+            "recover": self._recover,
+            "forget": self._forget,
+            "commitments": self._commitments,
+        }
+
+    def run(self, job: Job) -> Done:
+        """Do a job. Raises ReverieError with a code; safe to repeat."""
+        return self._jobs[job.name](job)
+
+    def sweeps(self, tenant: str) -> list[Job]:
+        """What the store says a tenant needs now, and the forgets that were cut off. Only looks."""
+        lines = self._host.forgetting.cut_off(self._host.system_actor(tenant))
+        again = [
+            # with all it takes: the worker that gets it may be on a machine with another ledger
+            Job("", "forget", tenant, msgspec.to_builtins(line), unique=f"{line.subject}/{line.at}")
+            for line in lines
+        ]
+        return [Job("", name, tenant) for name in self.sweeping.due(tenant)] + again
+
+    def ticks(self, tenant: str) -> list[Job]:
+        """The ticks that should run now, the runs that have not ended, the commitments that may fire."""
+        return self.look(tenant)[0]
+
+    def look(self, tenant: str) -> tuple[list[Job], bool]:
+        """(what a tenant needs now, whether jobs wait in the store's own queue). It then sleeps if it needs nothing."""
+        found = self._host.agenda.look(self._host.system_actor(tenant))
+        jobs = [
+            Job("", schedule.kind, tenant, {"schedule": schedule.id, "tick": tick}, unique=f"{schedule.id}/{tick}")
+            for schedule, tick in found.ticks
+        ]
+        needed = {"recover": found.recover, "commitments": found.commitments}
+        return jobs + [Job("", name, tenant) for name in needed if needed[name]], found.jobs
+
+    def _tick(self, job: Job) -> Done:
+        actor = self._host.system_actor(job.tenant)
+        outcome = self._host.schedules.run_tick(actor, job.arguments["schedule"], job.arguments["tick"], self.holder)
+        if outcome is None:
+            return Done({}, took=False)
+        code = outcome.code or ""
+        if outcome.status == "failed" and (code in PASSING or not code.islower()):  # else it would fail again
+            raise JobFailed(code=code if code in PASSING else "internal_error")
+        return Done({"status": outcome.status, "dreams": len(outcome.dreams)})
+
+    def _dream(self, job: Job) -> Done:
+        if "schedule" in job.arguments:
+            return self._tick(job)
+        # the same dream at every attempt: one that got through is not repeated
+        dream_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
+        plan = DreamPlan(ref=job.arguments["ref"], fit=True)
+        dream = self._host.dreaming.run
+        report = self._as_run(job, DISTILL, dream_id, lambda actor: dream(actor, plan, dream_id=dream_id))
+        return Done({"dreams": int(report is not None)})
+
+    def _as_run(self, job: Job, workflow: str, run_id: str, body: Callable[[Actor], T]) -> T | None:
+        """A pass as a run of its own; None when an earlier attempt got through."""
+        ref, actor = job.arguments["ref"], self._host.system_actor(job.tenant)
+
+        def go(named: str | None) -> T:
+            _, made = self._host.runs.around(
+                actor,
+                workflow,
+                body,
+                ref=ref,
+                inputs={"memoryRef": ref},
+                run_id=named,
+                interrupted=Interrupted.ELSEWHERE,
+            )
+            return made
+
+        try:
+            return go(run_id)
+        except RunOver:
+            done = self._host.runs.get(actor, run_id).status is RunStatus.COMPLETED
+        return None if done else go(None)
+
+    def _consolidate(self, job: Job) -> Done:
+        if "schedule" in job.arguments:
+            return self._tick(job)
+        run_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
+        ref = job.arguments["ref"]
+        done = self._as_run(job, CONSOLIDATE, run_id, lambda actor: self._host.consolidating.run(actor, ref))
+        return Done({"merged": len(done.merged) if done else 0})
+
+    def _commitments(self, job: Job) -> Done:
+        actor = self._host.system_actor(job.tenant)
+        _, fired = self._host.runs.around(actor, COMMITMENTS, self._host.commitments.fire_due)
+        return Done({"fired": fired}, took=fired > 0)
+
+    def _retain(self, job: Job) -> Done:
+        return _swept(self.sweeping.retain(job.tenant))
+
+    def _reindex(self, job: Job) -> Done:
+        return _swept(self.sweeping.reindex(job.tenant))
+
+    def _scan(self, job: Job) -> Done:
+        report = self._host.scanning.scan(self._host.system_actor(job.tenant))
+        return Done({"entries": report.entries, "affected": report.affected})
+
+    def _recover(self, job: Job) -> Done:
+        recovered = self._host.runs.recover(self._host.system_actor(job.tenant))
+        return Done({"runs": recovered}, took=recovered > 0)
+
+    def _forget(self, job: Job) -> Done:
+        forgetting, actor = self._host.forgetting, self._host.system_actor(job.tenant)
+        if not job.arguments:
+            return Done({"forgotten": forgetting.replay(actor)})
+        line = msgspec.convert({**job.arguments, "tenant": job.tenant}, ForgetLine)
+        return Done({"forgotten": forgetting.again(actor, [line])})
+
+
+def _swept(done: Swept | None) -> Done:
+    if done is None:
+        return Done({}, took=False)
+    return Done({name: getattr(done, name) for name in Swept.__struct_fields__})
+
+
+def code_of(fault: Exception) -> str:
+    """The code of a fault; its message may hold what nobody should see."""
+    return fault.reason if isinstance(fault, ReverieError) else "internal_error"

@@ -1,0 +1,212 @@
+"""The worker of one process: does what is due by itself, and what waits in the store's queue.
+
+Any number of processes may run one over the same store: each tenant is swept under a lease, each tick of a schedule
+is taken by one process, and a queued job is leased to one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from reverie.core.job import Job
+from reverie.jobs.queue import LEASE_MS, DocumentQueue, lease_of
+from reverie.jobs.tasks import Done, Tasks, code_of
+from reverie.ops.logs import Action, log, where
+from reverie.ops.metrics import Metrics
+
+if TYPE_CHECKING:
+    from reverie.host import Host
+
+_QUEUE_SECONDS = 5
+"""How often the queue is looked at when no schedule is."""
+
+
+class Runner(Protocol):
+    """Something that runs jobs beside the caller."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self, *, patience_seconds: float = 30.0) -> None:
+        """Take no more jobs, finish those at hand."""
+
+
+class Round(Struct, frozen=True):
+    """What one round over all tenants did."""
+
+    tenants: int = 0
+    """Tenants that had something to do."""
+    expired: int = 0
+    retired: int = 0
+    indexed: int = 0
+    failed: int = 0
+    collected: int = 0
+
+
+class Worker:
+    """Two threads beside the server: one sweeps, one dreams by the clock, so that neither waits for the other.
+
+    What fails is logged by its code and waits in the queue for its next attempt.
+    """
+
+    def __init__(
+        self, host: Host, *, every_seconds: int, poll_seconds: int = 5, metrics: Metrics | None = None
+    ) -> None:
+        self._host = host
+        self._every = max(every_seconds, 1)
+        self._poll = poll_seconds or _QUEUE_SECONDS
+        self._by_the_clock = poll_seconds > 0
+        self._metrics = metrics or Metrics()
+        self._jobs = Tasks(host)
+        self._queue = DocumentQueue(host.parts)
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._met = False
+        """Whether every tenant was looked at once."""
+
+    def start(self) -> None:
+        """Begin: a sweep now, then one every `every_seconds`; schedules are looked at every `poll_seconds`."""
+        for name, loop in (("reverie-worker", self._run), ("reverie-dreams", self._dream)):
+            thread = threading.Thread(target=loop, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self, *, patience_seconds: float = 30.0) -> None:
+        """End after the job at hand."""
+        self._stop.set()
+        until = time.monotonic() + patience_seconds
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0.1))
+
+    def tick(self) -> int:
+        """Run every tick that is due and that no other process took, and one queued job of each tenant that has any.
+
+        Returns how many. Only tenants that are awake cost anything, but the first time all are looked at: another
+        release may have written here. One job each: a tenant with ten thousand does not keep the others waiting.
+        """
+        tenants = self._tenants(awake=self._met)
+        self._met = True
+        ran = 0
+        for tenant in tenants:
+            if self._stop.is_set():
+                break
+            try:
+                ticks, queued = self._jobs.look(tenant)
+            except Exception as fault:
+                self._fault("dream", fault)
+                continue
+            if self._by_the_clock:
+                ran += sum((done := self._do(job)) is not None and done.took for job in ticks)
+            ran += self._next(tenant) if queued else 0
+        return ran
+
+    def _next(self, tenant: str) -> int:
+        """Run the tenant's next job in the queue; returns how many there were."""
+        try:
+            job = self._queue.take(tenant, self._jobs.holder)
+            if job is None:
+                return 0
+            actor = self._host.system_actor(tenant)
+            with self._host.leases.beating(actor, lease_of(job.id), self._jobs.holder, for_ms=LEASE_MS):
+                self._attempt(job)
+        except Exception as fault:
+            self._fault("queue", fault)
+            return 0
+        return 1
+
+    def round(self) -> Round:
+        """Sweep every tenant once. Tenants that another process sweeps at the moment are left to it."""
+        total = Round()
+        for tenant in self._tenants():
+            if self._stop.is_set():
+                break
+            total = _sum(total, self._tenant(tenant))
+        return total
+
+    def _tenants(self, *, awake: bool = False) -> list[str]:
+        try:
+            return self._host.agenda.awake() if awake else self._host.tenants()
+        except Exception as fault:
+            self._fault("tenants", fault)
+            return []
+
+    def _tenant(self, tenant: str) -> Round:
+        try:
+            jobs = self._jobs.sweeps(tenant)
+        except Exception as fault:
+            self._fault("retain", fault)
+            return Round(failed=1)
+        total, took = Round(), False
+        for job in jobs:
+            done = self._do(job)
+            if done is None:
+                total = _sum(total, Round(failed=1))
+            elif done.took:
+                took = True
+                found = {key: value for key, value in done.result.items() if key in Round.__struct_fields__}
+                total = _sum(total, Round(**found))
+        return _sum(total, Round(tenants=1)) if took else total
+
+    def _do(self, job: Job) -> Done | None:
+        """Do what is due; when it fails it goes to the queue, unless it waits there already."""
+        try:
+            done = self._jobs.run(job)
+        except Exception as fault:
+            self._fault(job.name, fault)
+            try:
+                self._queue.add(job.tenant, job.name, job.arguments, unique=job.unique, error=code_of(fault))
+            except Exception as second:
+                self._fault("queue", second)
+            return None
+        if done.took:
+            self._count(job.name, done)
+        return done
+
+    def _attempt(self, job: Job) -> None:
+        try:
+            self._count(job.name, self._jobs.run(job))
+        except Exception as fault:
+            self._fault(job.name, fault)
+            self._queue.failed(job, self._jobs.holder, code_of(fault))
+        else:
+            self._queue.done(job, self._jobs.holder)
+
+    def _count(self, name: str, done: Done) -> None:
+        self._metrics.job(name, "done")
+        if name in ("retain", "reindex"):
+            self._metrics.sweeps.labels("done").inc()
+            self._metrics.swept.inc(done.result.get("expired", 0) + done.result.get("retired", 0))
+
+    def _fault(self, name: str, fault: Exception) -> None:
+        self._metrics.job(name, "failed")
+        if name in ("retain", "reindex", "tenants"):
+            self._metrics.sweeps.labels("failed").inc()
+        log(Action.WORKER_FAILED, level=logging.WARNING, job=name, code=code_of(fault), fault=where(fault))
+
+    def _dream(self) -> None:
+        while not self._stop.is_set():
+            ran = self.tick()
+            if ran:
+                log(Action.DREAMT, schedules=ran)
+            else:
+                self._stop.wait(self._poll)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            done = self.round()
+            if done.expired or done.retired:
+                log(Action.SWEPT, expired=done.expired, retired=done.retired, tenants=done.tenants)
+            if done.collected:
+                log(Action.COLLECTED, archives=done.collected)
+            if done.indexed:
+                log(Action.INDEXED, entries=done.indexed)
+            self._stop.wait(self._every)
+
+
+def _sum(one: Round, two: Round) -> Round:
+    return Round(*(getattr(one, name) + getattr(two, name) for name in Round.__struct_fields__))

@@ -1,0 +1,1 @@
+"""What is kept: entries and everything that may happen to one."""

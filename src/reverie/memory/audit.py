@@ -1,0 +1,136 @@
+"""The log, proved: verify, export, tail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import EntryState, Scope
+from reverie.core.event import Event, genesis
+from reverie.memory.entries import entry_hash
+from reverie.memory.read import ANYTHING
+from reverie.services import Services
+from reverie.store.contract import ReadTx
+
+_PAGE = 2000
+DESTROYING = frozenset({"memory.purged", "memory.expired"})
+"""Events after which an entry has no text."""
+Progress = Callable[[int, int], None]
+
+
+class Verdict(Struct, frozen=True):
+    """Whether a tenant's log holds."""
+
+    ok: bool
+    events: int
+    """Events checked."""
+    entries: int
+    """Entries whose text was compared with the log."""
+    head: str
+    broken_at: int | None = None
+    """The first position at which something is wrong."""
+    reason: str | None = None
+
+
+class Audit:
+    """Reads the log; changes nothing."""
+
+    def __init__(self, parts: Services) -> None:
+        self._store = parts.store
+
+    def verify(self, actor: Actor, *, progress: Progress | None = None) -> Verdict:
+        """Walk the whole chain on one snapshot and name the first broken link, if there is one.
+
+        Checked: no gap, every hash fits its event, every event names its predecessor, the tip is the one the tenant's
+        head records, the text of every stored entry is the text the log saw written, no entry is missing, and none
+        lost its text, or still has it, against the log.
+        """
+        actor.require(Right.READ)
+        return self._store.read(Scope(actor.tenant), lambda tx: _verify(tx, progress))
+
+    def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
+        """Every event after a position, in order."""
+        actor.require(Right.READ)
+        while True:
+            events = self._page(actor, after)
+            yield from events
+            if len(events) < _PAGE:
+                return
+            after = events[-1].seq
+
+    def _page(self, actor: Actor, after: int) -> list[Event]:
+        return self._store.read(Scope(actor.tenant), lambda tx: tx.read_log(after=after, limit=_PAGE))
+
+
+def _verify(tx: ReadTx, progress: Progress | None) -> Verdict:
+    head = tx.head()
+    expected_hash, expected_seq, last_epoch = genesis(tx.scope.tenant), 1, 0
+    written: dict[tuple[str, str], tuple[int, str | None]] = {}
+    """What the log says of each entry: since when, and the hash of its text; None when it was destroyed."""
+
+    def broken(seq: int, reason: str) -> Verdict:
+        return Verdict(False, seq - 1, 0, head.hash, broken_at=seq, reason=reason)
+
+    after = 0
+    while True:
+        events = tx.read_log(after=after, limit=_PAGE)
+        for event in events:
+            if event.seq != expected_seq:
+                return broken(expected_seq, "an event is missing")
+            if event.prev_hash != expected_hash:
+                return broken(event.seq, "the event does not name the hash of the one before it")
+            if not event.sound():
+                return broken(event.seq, "the event does not fit its hash")
+            if event.epoch < last_epoch:
+                return broken(event.seq, "the epoch goes back")
+            expected_hash, expected_seq, last_epoch = event.hash, event.seq + 1, event.epoch
+            if event.entry_id is not None and "ref" in event.data:
+                named = (str(event.data["ref"]), event.entry_id)
+                if "hash" in event.data:
+                    written[named] = (event.seq, str(event.data["hash"]))
+                elif event.type in DESTROYING:
+                    written[named] = (event.seq, None)
+        if progress:
+            progress(expected_seq - 1, head.seq)
+        if len(events) < _PAGE:
+            break
+        after = events[-1].seq
+    if expected_seq - 1 < head.seq:
+        return broken(expected_seq, "the log ends before the head does")
+    if expected_seq - 1 > head.seq:
+        return broken(head.seq + 1, "the log goes on after its head")
+    if expected_hash != head.hash:
+        return broken(max(head.seq, 1), "the head does not name the last event")
+    return _verify_entries(tx, written)
+
+
+def _verify_entries(tx: ReadTx, written: dict[tuple[str, str], tuple[int, str | None]]) -> Verdict:
+    head, key, checked = tx.head(), tx.log_key(), 0
+
+    def broken(seq: int, reason: str) -> Verdict:
+        return Verdict(False, head.seq, checked, head.hash, broken_at=seq, reason=reason)
+
+    cursor: str | None = None
+    while True:
+        page = tx.scan(ANYTHING, limit=_PAGE, cursor=cursor)
+        for entry in page.items:
+            seq, logged = written.pop((entry.ref, entry.id), (None, None))
+            if seq is None:
+                return broken(entry.born_seq, "a stored entry is not in the log")
+            if entry.state is EntryState.ERASED:
+                if logged is not None or entry.content:
+                    return broken(seq, "the text of an entry was destroyed without an event")
+                continue
+            if logged is None:
+                return broken(seq, "the log says that a text was destroyed, and it is still there")
+            if logged != entry_hash(key, entry):
+                return broken(seq, "a stored entry is not as written")
+            checked += 1
+        cursor = page.cursor
+        if cursor is None:
+            break
+    if written:
+        return broken(min(seq for seq, _ in written.values()), "a written entry is missing")
+    return Verdict(True, head.seq, checked, head.hash)

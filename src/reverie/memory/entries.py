@@ -1,0 +1,424 @@
+"""put: parse, redact, index, and commit once."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+import orjson
+
+from reverie.core.actor import Actor, Right
+from reverie.core.canonical import canonical
+from reverie.core.entry import (
+    CREDENTIAL_PREFIXES,
+    MAX_ID_LENGTH,
+    MAX_TAG_LENGTH,
+    Draft,
+    Entry,
+    Receipt,
+    Scope,
+    Source,
+    check_namespace,
+    speaker,
+    valid_ref,
+)
+from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
+from reverie.core.event import NewEvent, keyed_hash
+from reverie.core.policy import TenantPolicy
+from reverie.core.run import mark
+from reverie.memory.policy import RuleBook, Rules
+from reverie.redact import Redaction
+from reverie.search.analysis import terms
+from reverie.search.text import searchable
+from reverie.services import Services
+from reverie.store.contract import WriteTx
+from reverie.store.group_commit import GroupCommit
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+SUBJECT_TAG = "subject:"
+"""A tag that says whom an entry is about, beside the field `subject`."""
+MAX_BATCH = 10_000
+MAX_KEY_LENGTH = 255
+_CLOCK_SKEW_MS = 60_000
+_LABEL_LENGTH = 256
+_NOBODY = Source()
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A draft after redaction, with everything the transaction needs."""
+
+    entry: Entry
+    findings: Mapping[str, int]
+    terms: Sequence[str]
+    vector: tuple[str, bytes] | None
+    minted: bool
+
+
+class _Cleaning:
+    """Gives a draft's texts without secrets and counts what was in them."""
+
+    __slots__ = ("_redacted", "findings")
+
+    def __init__(self, redacted: Mapping[str, Redaction]) -> None:
+        self._redacted = redacted
+        self.findings: dict[str, int] = {}
+
+    def __call__(self, text: str | None) -> str | None:
+        if not text:
+            return text
+        redaction = self._redacted[text]
+        if redaction.findings:
+            self.add(redaction.findings)
+        return redaction.text
+
+    def add(self, found: Mapping[str, int]) -> None:
+        for kind, count in found.items():
+            self.findings[kind] = self.findings.get(kind, 0) + count
+
+
+class Entries:
+    """The write path. Every entry of every door goes through `put`."""
+
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._together: GroupCommit[tuple[Actor, str, str], Draft, Receipt] = GroupCommit(self._store_together)
+
+    def put(
+        self,
+        actor: Actor,
+        ref: str,
+        drafts: Sequence[Draft],
+        *,
+        idempotency_key: str | None = None,
+        operation: str = "PUT",
+    ) -> list[Receipt]:
+        """Store drafts in one transaction: all of them, or none.
+
+        A retry with the same `idempotency_key` and the same drafts answers what the first call answered and stores
+        nothing; with other drafts it is refused.
+        """
+        _check_request(actor, ref, drafts, idempotency_key)
+        if _sharable(drafts, idempotency_key):
+            return [self._together.ask((actor, ref, operation), drafts[0])]
+        return self._store(actor, ref, drafts, idempotency_key, operation)
+
+    async def put_soon(
+        self, pool: Executor, actor: Actor, ref: str, drafts: Sequence[Draft], *, idempotency_key: str | None = None
+    ) -> list[Receipt]:
+        """`put` for callers in an event loop: one thread of `pool` writes for all that wait."""
+        _check_request(actor, ref, drafts, idempotency_key)
+        if _sharable(drafts, idempotency_key):
+            return [await self._together.ask_soon((actor, ref, "PUT"), drafts[0], pool)]
+        from asyncio import get_running_loop
+
+        alone = partial(self._store, actor, ref, drafts, idempotency_key, "PUT")
+        return await get_running_loop().run_in_executor(pool, alone)
+
+    def _store_together(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
+        actor, ref, operation = key
+        return self._store(actor, ref, drafts, None, operation)
+
+    def _store(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_key: str | None, operation: str
+    ) -> list[Receipt]:
+        request = canonical_request(ref, drafts) if idempotency_key is not None else b""
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
+            prepared = self.prepare(actor, ref, drafts, rules)
+            size = sum(item.entry.byte_size for item in prepared)
+
+            def body(tx: WriteTx) -> list[Receipt]:
+                digest = ""
+                if idempotency_key is not None:
+                    digest = keyed_hash(tx.log_key(), request.decode())
+                    stored = tx.recall_answer(idempotency_key)
+                    if stored is not None:
+                        return _replay(stored, digest)
+                head = tx.head()
+                policy = rules.policy
+                if head.entries + len(prepared) > policy.max_entries or head.bytes + size > policy.max_bytes:
+                    raise QuotaExceeded(
+                        details={"entries": head.entries, "max_entries": policy.max_entries, "bytes": head.bytes}
+                        | {"max_bytes": policy.max_bytes}
+                    )
+                receipts = [insert(tx, actor, item, operation=operation) for item in prepared]
+                if idempotency_key is not None:
+                    answer = msgspec.json.encode(receipts)
+                    tx.remember_answer(idempotency_key, digest, answer, until=tx.now + policy.idempotency_ms)
+                return receipts
+
+            return body
+
+        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+
+    def prepare(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
+    ) -> list[Prepared]:
+        """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
+        now = self._parts.clock.now()
+        many = len(drafts) > 1
+        for number, draft in enumerate(drafts):
+            check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
+        cleaned = self._redact(actor, ref, drafts, rules, now)
+        texts = [searchable_text(entry) for entry, _, _ in cleaned]
+        embedder = self._parts.embedder if embed else None
+        vectors = embedder.embed(texts) if embedder else []
+        return [
+            Prepared(
+                entry=entry,
+                findings=findings,
+                terms=terms(text),
+                vector=(embedder.name, vectors[at]) if embedder else None,
+                minted=minted,
+            )
+            for at, ((entry, findings, minted), text) in enumerate(zip(cleaned, texts, strict=True))
+        ]
+
+    def _redact(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, now: int
+    ) -> list[tuple[Entry, Mapping[str, int], bool]]:
+        """Entries without secrets, what was found in each, and whether its id is new."""
+        redacted = self._sweep(actor, drafts, rules)
+        nobody = Source(actor=actor.id, door=actor.door, trust=min(_NOBODY.trust, actor.authority))
+        result: list[tuple[Entry, Mapping[str, int], bool]] = []
+        for draft in drafts:
+            clean = _Cleaning(redacted[draft.source.run])
+            attributes = draft.attributes
+            if attributes:
+                known = self._rules.known(actor.tenant, draft.source.run, rules)
+                cleaned, found = self._parts.redactor.value(dict(attributes), known)
+                attributes = cast("dict[str, Any]", cleaned)
+                clean.add(found)
+            source = nobody
+            if draft.source != _NOBODY:
+                source = Source(
+                    actor=clean(draft.source.actor) or actor.id,
+                    role=clean(draft.source.role),
+                    door=actor.door,
+                    session=clean(draft.source.session),
+                    run=clean(draft.source.run),
+                    node=clean(draft.source.node),
+                    trust=min(draft.source.trust, actor.authority),
+                )
+            entry = Entry(
+                ref=ref,
+                id=clean(draft.id) or self._parts.ids.new(),
+                kind=clean(draft.kind) or draft.kind,
+                content=clean(draft.content) or "",
+                tags=tuple(dict.fromkeys([tag for tag in map(clean, draft.tags) if tag])) if draft.tags else (),
+                subject=clean(draft.subject),
+                attributes=attributes,
+                source=source,
+                state=draft.state,
+                created_at=draft.created_at if draft.created_at is not None else now,
+                expires_at=_expiry(draft, rules.policy, now),
+                pinned=draft.pinned,
+            )
+            result.append((entry, clean.findings, draft.id is None))
+        return result
+
+    def _sweep(self, actor: Actor, drafts: Sequence[Draft], rules: Rules) -> dict[str | None, Mapping[str, Redaction]]:
+        """Every text a caller can write but attributes, redacted in one sweep per run: many at once cost a quarter, and
+        a label that a thousand entries share is looked at once."""
+        texts: dict[str | None, dict[str, None]] = {}
+        for draft in drafts:
+            source = draft.source
+            own = texts.setdefault(source.run, {})
+            own[draft.content] = own[draft.kind] = None
+            for text in (draft.id, draft.subject, *draft.tags):
+                if text:
+                    own[text] = None
+            if source != _NOBODY:
+                for text in (source.actor, source.role, source.session, source.run, source.node):
+                    if text:
+                        own[text] = None
+        redacted: dict[str | None, Mapping[str, Redaction]] = {}
+        for run, wanted in texts.items():
+            known = self._rules.known(actor.tenant, run, rules)
+            found = self._parts.redactor.many(list(wanted), known)
+            redacted[run] = dict(zip(wanted, found, strict=True))
+        return redacted
+
+
+def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_key: str | None) -> None:
+    actor.require(Right.WRITE)
+    check_ref(ref)
+    if not drafts:
+        raise Invalid("There is nothing to store.", pointer="/entries")
+    if len(drafts) > MAX_BATCH:
+        raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= MAX_KEY_LENGTH:
+        raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
+
+
+def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:
+    """Whether nothing another caller writes can stand in its way, so that they may share a transaction."""
+    return len(drafts) == 1 and idempotency_key is None and drafts[0].id is None
+
+
+def insert(
+    tx: WriteTx,
+    actor: Actor,
+    item: Prepared,
+    *,
+    operation: str,
+    type: str = "memory.written",  # noqa: A002
+) -> Receipt:
+    """Store one prepared entry with its event."""
+    entry = item.entry
+    data: dict[str, object] = {
+        "ref": entry.ref,
+        "kind": entry.kind,
+        "bytes": entry.byte_size,
+        "hash": entry_hash(tx.log_key(), entry),
+    }
+    if item.findings:
+        data["redacted"] = dict(item.findings)
+    if actor.run:
+        data |= mark(tx, actor) | ({"node": entry.source.node} if entry.source.node else {})
+    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
+    seq = tx.append(event)
+    tx.insert(entry, seq=seq, terms=item.terms, vector=item.vector, minted=item.minted)
+    return Receipt(
+        id=entry.id,
+        ref=entry.ref,
+        seq=seq,
+        version=entry.version,
+        created_at=entry.created_at,
+        findings=item.findings,
+        indexed="ok" if item.vector is not None else "words",
+    )
+
+
+def entry_hash(key: bytes, entry: Entry) -> str:
+    """What the log keeps of an entry's text: a hash under the tenant's key, over everything a caller wrote."""
+    document = [entry.id, entry.kind, entry.content, entry.tags, entry.subject, dict(entry.attributes)]
+    # Without attributes it is texts only, and stored texts are sound: orjson's bytes are the canonical ones.
+    data = canonical(document) if entry.attributes else orjson.dumps(document)
+    keyed = _keyed(key).copy()
+    keyed.update(data)
+    return keyed.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _keyed(key: bytes) -> hmac.HMAC:
+    """A hash that has read the key and nothing else: beginning with a copy saves reading it for every entry."""
+    return hmac.new(key, digestmod="sha256")
+
+
+def searchable_text(entry: Entry) -> str:
+    """The text under which an entry is found."""
+    return searchable(
+        entry.content,
+        speaker=speaker(entry.source),
+        tags=entry.tags,
+        subject=entry.subject,
+        created_at=entry.created_at,
+    )
+
+
+def canonical_request(ref: str, drafts: Sequence[Draft]) -> bytes:
+    """One sequence of bytes per request, to recognise a retry."""
+    try:
+        return canonical([ref, msgspec.to_builtins(drafts)])
+    except TypeError:
+        raise Invalid("The entries have no canonical JSON form.", pointer="/entries") from None
+
+
+def check_ref(ref: str) -> None:
+    """Refuse a malformed ref on a write. (Reads answer as if it were empty.)"""
+    if not valid_ref(ref):
+        raise Invalid(
+            "A ref is 1 to 256 letters, digits and . _ : - /, begins with a letter or digit, and has no empty, "
+            "'.' or '..' segment.",
+            pointer="/ref",
+        )
+
+
+def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = "") -> None:
+    """Refuse what cannot be stored, naming the field."""
+    content = draft.content
+    if not content or content.isspace():
+        raise Invalid("The content is empty.", pointer=f"{pointer}/content")
+    if len(_utf8(content, pointer, "content")) > policy.max_entry_bytes:
+        raise TooLarge(
+            f"An entry's content is at most {policy.max_entry_bytes} bytes. Split it into several entries.",
+            pointer=f"{pointer}/content",
+            details={"max_bytes": policy.max_entry_bytes},
+        )
+    if len(draft.tags) > policy.max_tags:
+        raise TooLarge(f"At most {policy.max_tags} tags.", pointer=f"{pointer}/tags")
+    for number, tag in enumerate(draft.tags):
+        _label(tag, MAX_TAG_LENGTH, pointer, f"tags/{number}")
+    _label(draft.kind, 64, pointer, "kind")
+    if draft.id is not None:
+        check_namespace(draft.id)
+        _label(draft.id, MAX_ID_LENGTH, pointer, "id")
+    if draft.subject is not None:
+        _label(draft.subject, _LABEL_LENGTH, pointer, "subject")
+    if draft.id == "" or not draft.kind:
+        raise Invalid("Leave the field out rather than empty.", pointer=f"{pointer}/{'kind' if draft.id else 'id'}")
+    if draft.source != _NOBODY:
+        _check_source(draft.source, pointer)
+    if draft.attributes:
+        try:
+            size = len(canonical(dict(draft.attributes)))
+        except Invalid:
+            raise Invalid(
+                "Attributes are plain JSON: no NaN, no integers beyond 2^53, no broken text.",
+                pointer=f"{pointer}/attributes",
+            ) from None
+        if size > policy.max_attribute_bytes:
+            raise TooLarge(
+                f"Attributes are at most {policy.max_attribute_bytes} bytes as JSON.", pointer=f"{pointer}/attributes"
+            )
+    if draft.created_at is not None and not 0 <= draft.created_at <= now + _CLOCK_SKEW_MS:
+        raise Invalid("created_at is in the future.", pointer=f"{pointer}/created_at")
+    if draft.expires_at is not None and draft.expires_at <= now:
+        raise Invalid("expires_at has passed already.", pointer=f"{pointer}/expires_at")
+
+
+def _check_source(source: Source, pointer: str) -> None:
+    for name in ("actor", "role", "session", "run", "node"):
+        value = getattr(source, name)
+        if value is not None:
+            _label(value, _LABEL_LENGTH, pointer, f"source/{name}")
+    if source.actor.startswith(CREDENTIAL_PREFIXES):
+        raise Invalid("An actor's name does not begin with key:, host: or local:", pointer=f"{pointer}/source/actor")
+    if not 0 <= source.trust <= 10:
+        raise Invalid("Trust is 0 to 10.", pointer=f"{pointer}/source/trust")
+
+
+def _label(value: str, most: int, pointer: str, name: str) -> None:
+    _utf8(value, pointer, name)
+    if len(value) > most:
+        raise TooLarge(f"At most {most} characters.", pointer=f"{pointer}/{name}")
+
+
+def _utf8(text: str, pointer: str, name: str) -> bytes:
+    if "\x00" in text:
+        raise Invalid("The text has a NUL character. Remove it.", pointer=f"{pointer}/{name}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Invalid("The text is not valid Unicode (it has a lone surrogate).", pointer=f"{pointer}/{name}") from None
+
+
+def _expiry(draft: Draft, policy: TenantPolicy, now: int) -> int | None:
+    if draft.expires_at is not None or policy.default_ttl_ms is None:
+        return draft.expires_at
+    return now + policy.default_ttl_ms
+
+
+def _replay(stored: tuple[str, bytes], digest: str) -> list[Receipt]:
+    before, answer = stored
+    if before != digest:
+        raise IdempotencyReused()
+    receipts = msgspec.json.decode(answer, type=list[Receipt])
+    return [msgspec.structs.replace(receipt, replayed=True) for receipt in receipts]

@@ -1,0 +1,95 @@
+"""Memory as it was at an instant: what had been made by then, and had not left by then."""
+
+from __future__ import annotations
+
+import msgspec
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import READABLE, Entry, EntryState, Scope, valid_ref
+from reverie.core.errors import Invalid
+from reverie.core.query import Filter
+from reverie.memory.read import ANYTHING, MAX_PAGE
+from reverie.services import Services
+from reverie.store.contract import ReadTx
+
+
+class History:
+    """Reads by the clock rather than by log position."""
+
+    def __init__(self, parts: Services) -> None:
+        self._parts = parts
+
+    def list(
+        self,
+        actor: Actor,
+        ref: str,
+        *,
+        limit: int = 0,
+        tag: str | None = None,
+        entry_id: str | None = None,
+        at: int | None = None,
+    ) -> list[Entry]:
+        """Entries newest first; none for a malformed or unknown name. `limit` 0: as many as one page has.
+
+        With `at`: those made at or before that instant that were still there then. Expiry is judged now, always: what
+        has expired is in no answer.
+        """
+        actor.require(Right.READ)
+        if limit < 0:
+            raise Invalid("limit is not negative.", pointer="/limit")
+        if not valid_ref(ref):
+            return []
+        most = min(limit or MAX_PAGE, MAX_PAGE)
+        tags = (tag,) if tag is not None else ()
+
+        def body(tx: ReadTx) -> list[Entry]:
+            if at is None:
+                if entry_id is not None:
+                    found = tx.get(entry_id, where=Filter(tags=tags))
+                    return [found] if found is not None else []
+                return list(tx.scan(Filter(tags=tags), limit=most).items)
+            there = _there(tx, tags, at)
+            if entry_id is not None:
+                there = [entry for entry in there if entry.id == entry_id]
+            return sorted(there, key=lambda entry: (-entry.created_at, -entry.position))[:most]
+
+        return self._parts.store.read(Scope(actor.tenant, ref), body)
+
+    def position(self, actor: Actor, at: int) -> int:
+        """The last log position at or before an instant."""
+        actor.require(Right.READ)
+        return self._parts.store.read(Scope(actor.tenant), lambda tx: _position(tx, at))
+
+
+def _there(tx: ReadTx, tags: tuple[str, ...], at: int) -> list[Entry]:
+    last = _position(tx, at)
+    where = msgspec.structs.replace(ANYTHING, tags=tags, expired=False)
+    found: list[Entry] = []
+    cursor: str | None = None
+    while True:
+        page = tx.scan(where, limit=MAX_PAGE, cursor=cursor)
+        found += [entry for entry in page.items if entry.created_at <= at and _was_there(entry, last)]
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def _was_there(entry: Entry, last: int) -> bool:
+    if entry.state is EntryState.ERASED:
+        return False
+    if entry.gone_seq is None:
+        return entry.state in READABLE and not entry.archived
+    return entry.gone_seq > last
+
+
+def _position(tx: ReadTx, at: int) -> int:
+    """The last log position at or before an instant."""
+    low, high = 0, tx.head().seq
+    while low < high:
+        middle = (low + high + 1) // 2
+        event = tx.read_log(after=middle - 1, limit=1)
+        if event and event[0].at <= at:
+            low = middle
+        else:
+            high = middle - 1
+    return low

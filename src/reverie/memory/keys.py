@@ -1,0 +1,166 @@
+"""API keys: made once, shown once, stored as a digest, scoped to a tenant and to rights."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Collection, Iterable
+
+import msgspec
+from msgspec import Struct
+
+from reverie.core.actor import ALL_RIGHTS, Actor, Right
+from reverie.core.entry import valid_tenant
+from reverie.core.errors import Invalid, NotFound, Unauthenticated
+from reverie.core.query import Key
+from reverie.services import Services
+from reverie.store.contract import ControlTx
+
+_TOKEN = re.compile(r"rvk_([0-9a-z]{12})_([A-Za-z0-9_-]{43})")
+_ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_LABEL = b"reverie key v1"
+
+
+class NewKey(Struct, frozen=True):
+    """A key just made. `key` is shown here and never again."""
+
+    id: str
+    tenant: str
+    key: str
+    rights: tuple[str, ...]
+    authority: int
+    scopes: tuple[str, ...]
+    expires_at: int | None
+
+
+class Keys:
+    """Every door asks here who is calling."""
+
+    def __init__(self, parts: Services) -> None:
+        self._store = parts.store
+        self._clock = parts.clock
+
+    def create(
+        self,
+        tenant: str,
+        *,
+        name: str = "",
+        rights: Iterable[str] = ALL_RIGHTS,
+        authority: int | None = None,
+        scopes: Iterable[str] = (),
+        expires_at: int | None = None,
+    ) -> NewKey:
+        """Make a key. Authority defaults to 10 when the rights include admin, else to 4."""
+        if not valid_tenant(tenant):
+            raise Invalid("A tenant is 1 to 64 lower-case letters, digits and . _ -", pointer="/tenant")
+        try:
+            checked = frozenset(Right(right) for right in rights)
+        except ValueError:
+            raise Invalid(f"Rights are {', '.join(Right)}.", pointer="/rights") from None
+        if not checked:
+            raise Invalid("A key needs at least one right.", pointer="/rights")
+        level = (10 if Right.ADMIN in checked else 4) if authority is None else authority
+        if not 0 <= level <= 10:
+            raise Invalid("Authority is 0 to 10.", pointer="/authority")
+        now = self._clock.now()
+        if expires_at is not None and expires_at <= now:
+            raise Invalid("The key would have expired already.", pointer="/expires_at")
+        key_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(12))
+        secret = secrets.token_urlsafe(32)
+        key = Key(
+            id=key_id,
+            tenant=tenant,
+            digest=_digest(secret),
+            name=name[:128],
+            rights=tuple(sorted(checked)),
+            authority=level,
+            scopes=tuple(sorted(set(scopes))),
+            created_at=now,
+            expires_at=expires_at,
+        )
+        self._store.control(lambda tx: tx.add_key(key), write=True)
+        token = f"rvk_{key_id}_{secret}"
+        return NewKey(key_id, tenant, token, key.rights, level, key.scopes, expires_at)
+
+    def all(self, tenant: str | None = None) -> list[Key]:
+        """Keys, oldest first."""
+        return self._store.control(lambda tx: tx.keys(tenant))
+
+    def revoke(self, key_id: str, *, at: int | None = None) -> None:
+        """Revoke a key, now or at a later instant."""
+        when = self._clock.now() if at is None else at
+        if not self._store.control(lambda tx: tx.revoke_key(key_id, at=when), write=True):
+            raise NotFound("There is no key of that id. `reverie keys list` shows them.")
+
+    def rotate(self, key_id: str, *, overlap_ms: int = 0) -> NewKey:
+        """A new key with the same rights; the old one works for `overlap_ms` more."""
+        old = self._store.control(lambda tx: tx.key(key_id))
+        now = self._clock.now()
+        if old is None or not _usable(old, now):
+            raise NotFound("There is no usable key of that id. `reverie keys list` shows them.")
+        new = self.create(
+            old.tenant,
+            name=old.name,
+            rights=old.rights,
+            authority=old.authority,
+            scopes=old.scopes,
+            expires_at=old.expires_at,
+        )
+        self.revoke(key_id, at=now + overlap_ms)
+        return new
+
+    def authenticate(self, token: str | None, *, door: str) -> Actor:
+        """The caller behind a token. The same error for every token that is not valid, in the same time."""
+        parsed = _TOKEN.fullmatch(token or "")
+
+        def body(tx: ControlTx) -> Key | None:
+            return tx.key(parsed[1]) if parsed else None
+
+        key = self._store.control(body) if parsed else None
+        secret = parsed[2] if parsed else ""
+        fits = hmac.compare_digest(_digest(secret), key.digest if key else bytes(32))
+        if key is None or not fits:
+            raise Unauthenticated()
+        now = self._clock.now()
+        if key.revoked_at is not None and key.revoked_at <= now:
+            raise Unauthenticated("This key was revoked. Ask for a new one.", code="key_revoked")
+        if key.expires_at is not None and key.expires_at <= now:
+            raise Unauthenticated("This key has expired. Ask for a new one.", code="key_expired")
+        return Actor(
+            tenant=key.tenant,
+            id=f"key:{key.id}",
+            rights=frozenset(Right(right) for right in key.rights),
+            authority=key.authority,
+            scopes=frozenset(key.scopes),
+            door=door,
+            key_id=key.id,
+        )
+
+    def valid(self, key_ids: Collection[str]) -> set[str]:
+        """Those of the keys that are neither revoked nor expired."""
+        now = self._clock.now()
+
+        def body(tx: ControlTx) -> set[str]:
+            found = map(tx.key, key_ids)
+            return {key.id for key in found if key is not None and _usable(key, now)}
+
+        return self._store.control(body) if key_ids else set()
+
+
+def describe(key: Key) -> dict[str, object]:
+    """A key as people may see it: no digest."""
+    shown = msgspec.to_builtins(key)
+    del shown["digest"]
+    return dict(shown)
+
+
+def _usable(key: Key, now: int) -> bool:
+    revoked = key.revoked_at is not None and key.revoked_at <= now
+    return not revoked and (key.expires_at is None or key.expires_at > now)
+
+
+def _digest(secret: str) -> bytes:
+    # The secret has 256 random bits: one keyed hash is enough, and a slow one would be a way to stall the host.
+    return hmac.new(_LABEL, secret.encode(), hashlib.sha256).digest()

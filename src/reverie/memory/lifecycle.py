@@ -1,0 +1,227 @@
+"""pin, hold, archive, retract, delete, restore, expire: what may happen to an entry after it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import READABLE, Entry, EntryState, Scope, check_namespace, valid_ref
+from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
+from reverie.core.event import NewEvent
+from reverie.core.query import Page
+from reverie.memory.entries import searchable_text
+from reverie.memory.policy import RuleBook
+from reverie.memory.read import ANYTHING, may_see
+from reverie.search.analysis import terms
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+SWEEP_BATCH = 500
+
+
+class Lifecycle:
+    """Changes of state. Each is one transaction with its event; `expected` is the version the caller saw."""
+
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+
+    def pin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Never dream this away."""
+        return self._change(actor, ref, entry_id, "PIN", "memory.pinned", expected, pinned=True)
+
+    def unpin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Treat it like the others again."""
+        return self._change(actor, ref, entry_id, "UNPIN", "memory.unpinned", expected, pinned=False)
+
+    def hold(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Forbid erasing it, even by forget, until it is released."""
+        actor.require(Right.ADMIN)
+        return self._change(actor, ref, entry_id, "HOLD", "memory.held", expected, cold=True, held=True)
+
+    def release(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """End a hold."""
+        actor.require(Right.ADMIN)
+        return self._change(actor, ref, entry_id, "RELEASE", "memory.released", expected, cold=True, held=False)
+
+    def archive(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Take it out of recall and keep it."""
+        return self._change(actor, ref, entry_id, "ARCHIVE", "memory.archived", expected, archived=True)
+
+    def retract(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Withdraw it: by its author, or with authority 10."""
+
+        def own(entry: Entry) -> None:
+            if entry.source.actor != actor.id and actor.authority < 10:
+                raise Forbidden("Only its author, or authority 10, may retract an entry.")
+
+        gone = EntryState.RETRACTED
+        return self._change(actor, ref, entry_id, "RETRACT", "memory.retracted", expected, check=own, state=gone)
+
+    def delete(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Take it out of every read at once. Its text rests in cold storage for the undo window, then is destroyed."""
+        gone = EntryState.DELETED
+        return self._change(actor, ref, entry_id, "DELETE", "memory.deleted", expected, check=_not_held, state=gone)
+
+    def erase(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> int:
+        """Destroy its text now, readable or not; returns the bytes destroyed. Cannot be undone."""
+        actor.require(Right.WRITE)
+        self._writable(ref)
+
+        def body(tx: WriteTx) -> int:
+            entry = _find(tx, actor, entry_id, cold=True)
+            _not_held(entry)
+            if expected is not None and expected != entry.version:
+                raise Conflict(details={"expected": expected, "current": entry.version})
+            return purge(tx, actor, entry, operation="ERASE")
+
+        return self._parts.store.write(Scope(actor.tenant, ref), body)
+
+    def restore(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
+        """Make an archived, retracted or deleted entry readable again, while its text exists."""
+        actor.require(Right.WRITE)
+        self._writable(ref)
+        embedder = self._parts.embedder
+
+        def body(tx: WriteTx) -> Entry:
+            entry = _find(tx, actor, entry_id, cold=True)
+            if entry.gone_seq is None:
+                raise Conflict("The entry is readable already.", code="already_readable")
+            event = NewEvent("memory.restored", "RESTORE", actor.id, entry_id=entry.id, data={"ref": ref})
+            seq = tx.append(event)
+            state = entry.state if entry.state in READABLE else EntryState.ACTIVE
+            after = tx.change(entry.id, seq=seq, expected=expected, state=state, archived=False)
+            text = searchable_text(entry)
+            vector = (embedder.name, embedder.embed([text])[0]) if embedder else None
+            tx.index(entry.id, seq=seq, terms=terms(text), vector=vector)
+            return after
+
+        return self._parts.store.write(Scope(actor.tenant, ref), body)
+
+    def expire(self, actor: Actor) -> int:
+        """Destroy what passed its expiry, readable or not. Readers stopped seeing it at that instant."""
+        actor.require(Right.WRITE)
+
+        def find(tx: ReadTx, cursor: str | None) -> Page[Entry]:
+            return tx.scan(_EXPIRED, limit=SWEEP_BATCH, cursor=cursor)
+
+        return self._sweep(actor, find, "memory.expired", "EXPIRE")
+
+    def retain(self, actor: Actor) -> int:
+        """Destroy what rested in cold storage longer than the tenant's undo window."""
+        actor.require(Right.WRITE)
+        before = self._parts.clock.now() - self._rules.current(actor.tenant).policy.undo_window_ms
+
+        def find(tx: ReadTx, _: str | None) -> Page[Entry]:
+            found = tx.cold(before=before, limit=SWEEP_BATCH)
+            return Page(found, "more" if len(found) == SWEEP_BATCH else None)
+
+        return self._sweep(actor, find, "memory.purged", "RETAIN")
+
+    def _sweep(
+        self, actor: Actor, find: Callable[[ReadTx, str | None], Page[Entry]], type_: str, operation: str
+    ) -> int:
+        if self._parts.read_only:
+            raise ReadOnly()
+        total = 0
+        cursor: str | None = None
+        while True:
+
+            def look(tx: ReadTx, cursor: str | None = cursor) -> Page[Entry]:
+                return find(tx, cursor)
+
+            page = self._parts.store.read(Scope(actor.tenant), look)
+            found = [entry for entry in page.items if not entry.held]
+            for ref in sorted({entry.ref for entry in found}):
+                ids = [entry.id for entry in found if entry.ref == ref]
+
+                def body(tx: WriteTx, ids: list[str] = ids) -> int:
+                    swept = 0
+                    for entry_id in ids:
+                        entry = tx.get(entry_id, where=ANYTHING)
+                        still = entry is not None and (
+                            (entry.expires_at is not None and entry.expires_at <= tx.now)
+                            if type_ == "memory.expired"
+                            else entry.gone_seq is not None and entry.state is not EntryState.ERASED
+                        )
+                        if entry is not None and still and not entry.held:
+                            purge(tx, actor, entry, operation=operation, type=type_)
+                            swept += 1
+                    tx.trim()
+                    return swept
+
+                total += self._parts.store.write(Scope(actor.tenant, ref), body)
+            cursor = page.cursor
+            if cursor is None:
+                return total
+
+    def _change(
+        self,
+        actor: Actor,
+        ref: str,
+        entry_id: str,
+        operation: str,
+        type_: str,
+        expected: int | None,
+        *,
+        cold: bool = False,
+        check: Callable[[Entry], None] | None = None,
+        **changes: Any,
+    ) -> Entry:
+        actor.require(Right.WRITE)
+        self._writable(ref)
+
+        def body(tx: WriteTx) -> Entry:
+            entry = _find(tx, actor, entry_id, cold=cold)
+            if check:
+                check(entry)
+            if expected is not None and expected != entry.version:
+                raise Conflict(details={"expected": expected, "current": entry.version})
+            if all(getattr(entry, name) == value for name, value in changes.items()):
+                return entry
+            event = NewEvent(
+                type_, operation, actor.id, entry_id=entry.id, session=entry.source.session, data={"ref": ref}
+            )
+            seq = tx.append(event)
+            return tx.change(entry.id, seq=seq, expected=expected, **changes)
+
+        return self._parts.store.write(Scope(actor.tenant, ref), body)
+
+    def _writable(self, ref: str) -> None:
+        if self._parts.read_only:
+            raise ReadOnly()
+        if not valid_ref(ref):
+            raise NotFound("There is no entry of that id in this memory.")
+
+
+_EXPIRED = msgspec.structs.replace(ANYTHING, expired=True)
+
+
+def purge(
+    tx: WriteTx,
+    actor: Actor,
+    entry: Entry,
+    *,
+    operation: str,
+    type: str = "memory.purged",  # noqa: A002
+) -> int:
+    """Destroy the text of an entry, with its event. The event names the entry; the text is nowhere."""
+    data = {"ref": entry.ref, "bytes": entry.byte_size}
+    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
+    return tx.purge(entry.id, seq=tx.append(event))
+
+
+def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
+    check_namespace(entry_id)
+    entry = tx.get(entry_id, where=msgspec.structs.replace(ANYTHING, expired=False) if cold else None)
+    if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
+        raise NotFound("There is no entry of that id in this memory.")
+    return entry
+
+
+def _not_held(entry: Entry) -> None:
+    if entry.held:
+        raise Held()

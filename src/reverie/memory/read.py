@@ -1,0 +1,132 @@
+"""get, list, links, snapshot, stats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Entry, EntryState, Link, Scope, check_namespace, valid_ref
+from reverie.core.errors import Invalid, NotFound
+from reverie.core.event import Event
+from reverie.core.query import Filter, Page
+from reverie.services import Services
+from reverie.store.contract import ReadTx
+
+MAX_PAGE = 1000
+ANYTHING = Filter(states=frozenset(EntryState), archived=None, gone=True, expired=None)
+
+
+class Reader:
+    """The read path. A malformed ref reads as an empty memory, never as a looser look-up."""
+
+    def __init__(self, parts: Services) -> None:
+        self._store = parts.store
+        self._parts = parts
+
+    def get(self, actor: Actor, ref: str, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
+        """The entry, if it is readable (with `cold`: also archived or retired, as long as its text exists)."""
+        actor.require(Right.READ)
+        check_namespace(entry_id)
+        entry = None
+        if valid_ref(ref):
+            where = msgspec.structs.replace(ANYTHING, expired=False) if cold else None
+
+            def body(tx: ReadTx) -> Entry | None:
+                return tx.get(entry_id, as_of=_position(tx, as_of), where=where)
+
+            entry = self._store.read(Scope(actor.tenant, ref), body)
+        if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
+            raise NotFound("There is no entry of that id in this memory.")
+        return entry
+
+    def page(
+        self,
+        actor: Actor,
+        ref: str,
+        where: Filter = Filter(),  # noqa: B008  (immutable)
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        as_of: int | None = None,
+        oldest_first: bool = False,
+    ) -> Page[Entry]:
+        """Entries newest first. `limit` is at most 1000; the page's cursor leads on, to the end."""
+        actor.require(Right.READ)
+        if not 1 <= limit <= MAX_PAGE:
+            raise Invalid(f"limit is 1 to {MAX_PAGE}; follow the cursor for more.", pointer="/limit")
+        if not valid_ref(ref):
+            return Page([])
+        if oldest_first and as_of is not None:
+            raise Invalid("as_of goes with newest first only.", pointer="/oldest_first")
+
+        def body(tx: ReadTx) -> Page[Entry]:
+            at = _position(tx, as_of)
+            return tx.scan(where, limit=limit, cursor=cursor, as_of=at, oldest_first=oldest_first)
+
+        return self._store.read(Scope(actor.tenant, ref), body)
+
+    def links(self, actor: Actor, ref: str, entry_id: str, *, incoming: bool = False) -> list[Link]:
+        """The arrows from an entry, or to it."""
+        actor.require(Right.READ)
+        check_namespace(entry_id)
+        if not valid_ref(ref):
+            return []
+        return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.links(entry_id, incoming=incoming))
+
+    def refs(self, actor: Actor) -> list[tuple[str, int]]:
+        """The tenant's memories with the number of their entries."""
+        actor.require(Right.READ)
+        return self._store.read(Scope(actor.tenant), lambda tx: tx.refs())
+
+    def snapshot(self, actor: Actor) -> int:
+        """The log position now. A read `as_of` it never changes, as long as the text exists."""
+        actor.require(Right.READ)
+        return self._store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
+
+    def events(
+        self, actor: Actor, *, after: int = 0, limit: int = 1000, types: tuple[str, ...] | None = None
+    ) -> list[Event]:
+        """Events of the tenant after a position, in order."""
+        actor.require(Right.READ)
+        if not 1 <= limit <= 10_000 or after < 0:
+            raise Invalid("limit is 1 to 10000 and after is at least 0.", pointer="/limit")
+        return self._store.read(Scope(actor.tenant), lambda tx: tx.read_log(after=after, limit=limit, types=types))
+
+    def stats(self, actor: Actor) -> Mapping[str, Any]:
+        """What the tenant has: counts and sizes, no text."""
+        actor.require(Right.READ)
+        embedder = self._parts.embedder
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            head = tx.head()
+            cold = tx.count(msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED}))
+            readable = tx.count(Filter())
+            indexed = tx.index_state(embedder.name)[1] if embedder else 0
+            return {
+                "entries": readable,
+                "cold": cold - readable,
+                "text_bytes": head.bytes,
+                "refs": len(tx.refs()),
+                "events": head.seq,
+                "epoch": head.epoch,
+                "head": head.hash,
+                "with_vector": indexed,
+            }
+
+        return self._store.read(Scope(actor.tenant), body)
+
+
+def may_see(actor: Actor, entry: Entry) -> bool:
+    """Drafts are seen by their author only."""
+    return entry.state is not EntryState.DRAFT or entry.source.actor == actor.id
+
+
+def _position(tx: ReadTx, as_of: int | None) -> int | None:
+    if as_of is None:
+        return None
+    if not 0 <= as_of <= tx.head().seq:
+        raise Invalid("as_of is a log position between 0 and the head of the log.", pointer="/as_of")
+    return as_of

@@ -1,0 +1,1 @@
+"""Forget, the forget ledger, and the re-scan of stored text."""

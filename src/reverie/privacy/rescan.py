@@ -1,0 +1,79 @@
+"""scan: look again at what is stored when the rules know more than they did.
+
+A secret that older rules missed is replaced in place, its text destroyed, with an event per entry. Findings are
+counted by kind and never shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Entry, EntryState, Scope
+from reverie.core.query import Page
+from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.read import ANYTHING
+from reverie.memory.rewrite import cleaned, rewrite
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+_PAGE = 500
+Progress = Callable[[int, int], None]
+
+
+class ScanReport(Struct, frozen=True):
+    """What a scan saw."""
+
+    entries: int
+    affected: int
+    """Entries in which something was found (and, unless `dry_run`, replaced)."""
+    findings: Mapping[str, int]
+    rules: str
+    """The fingerprint of the rules it was done with."""
+    dry_run: bool
+
+
+class Rescan:
+    """The retro-scan."""
+
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
+        self._parts = parts
+        self._rules = rules
+
+    def scan(self, actor: Actor, *, dry_run: bool = False, progress: Progress | None = None) -> ScanReport:
+        """Re-scan every stored entry of the tenant, readable or cold, with today's rules and secrets."""
+        actor.require(Right.READ if dry_run else Right.ADMIN)
+        rules = self._rules.current(actor.tenant)
+        where = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED})
+        total, affected, findings = 0, 0, Counter[str]()
+        wanted = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().entries)
+        cursor: str | None = None
+        while True:
+
+            def page(tx: ReadTx, cursor: str | None = cursor) -> Page[Entry]:
+                return tx.scan(where, limit=_PAGE, cursor=cursor)
+
+            found = self._parts.store.read(Scope(actor.tenant), page)
+            for entry in found.items:
+                total += 1
+                _, kinds = cleaned(entry, self._parts.redactor, rules.known)
+                if kinds:
+                    affected += 1
+                    findings.update(kinds)
+                    if not dry_run:
+                        self._rewrite(actor, entry)
+            if progress:
+                progress(total, max(wanted, total))
+            cursor = found.cursor
+            if cursor is None:
+                return ScanReport(total, affected, dict(findings), self._parts.redactor.version, dry_run)
+
+    def _rewrite(self, actor: Actor, entry: Entry) -> None:
+        def prepare(rules: Rules) -> Callable[[WriteTx], None]:
+            return lambda tx: rewrite(tx, self._parts, actor, entry.id, rules.known, operation="SCAN")
+
+        self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, entry.ref))

@@ -1,0 +1,1 @@
+"""Protocols of others, one package each. None imports another."""

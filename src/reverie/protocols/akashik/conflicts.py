@@ -1,0 +1,285 @@
+"""Conflicts: two units that contradict each other, from detection to resolution.
+
+A conflict is a document; which are unresolved stands in a space of its own, so that a Field with a long history lists
+its open ones quickly. A pair of units has one conflict for ever: its id is made from theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct, convert, structs, to_builtins
+
+from reverie.core.entry import READABLE, Entry, EntryState
+from reverie.core.ids import encode
+from reverie.core.query import Filter
+from reverie.distil.contradictions import contradiction
+from reverie.protocols.akashik import documents
+from reverie.protocols.akashik.call import Call
+from reverie.protocols.akashik.units import find_unit, type_of
+from reverie.protocols.akashik.visibility import CredentialView, View
+from reverie.search.analysis import terms
+from reverie.store.contract import ReadTx
+
+CONFLICTS = "akashik.conflict"
+OPEN = "akashik.conflict.open"
+TYPES = ("factual", "interpretive", "strategic", "priority")
+STATUSES = ("detected", "resolving", "resolved", "escalated")
+METHODS = ("explicit", "semantic", "logical", "temporal")
+TRANSITIONS = {
+    "detected": ("resolving", "escalated"),
+    "resolving": ("resolved", "escalated"),
+    "escalated": ("resolved",),
+    "resolved": (),
+}
+"""What may follow what. Compaction is no transition, but that purging a side ends a conflict."""
+_OF_TYPE = {
+    "decision": "strategic",
+    "intention": "strategic",
+    "constraint": "priority",
+    "human_directive": "priority",
+    "assumption": "interpretive",
+    "question": "interpretive",
+}
+_CANDIDATES = 60
+_LOOKED_AT, _MOST_TERMS = 2000, 32
+"""Of a long unit its beginning is looked for: a search for thousands of words would hold up every writer."""
+WHY = {
+    "number": "the numbers differ",
+    "negation": "one denies the other",
+    "state": "the states differ",
+    "value": "the names differ",
+}
+_DISPUTABLE = (EntryState.ACTIVE, EntryState.PENDING)
+
+
+class Conflict(Struct, frozen=True):
+    """A conflict as stored. Its description holds ids and types, never text."""
+
+    id: str
+    type: str
+    status: str
+    unit_a: str
+    unit_b: str
+    description: str
+    detected_by: str
+    session: str | None = None
+    authors: list[str] = []
+    kinds: list[str] = []
+    epoch: int = 0
+    ballots: dict[str, str] = {}
+    resolution: dict[str, Any] | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The conflict on the wire."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "type": self.type,
+            "status": self.status,
+            "unit_a": self.unit_a,
+            "unit_b": self.unit_b,
+            "description": self.description,
+            "detected_by": self.detected_by,
+        }
+        if self.resolution is not None:
+            shown["resolution"] = self.resolution
+        return shown
+
+    @property
+    def units(self) -> tuple[str, str]:
+        return self.unit_a, self.unit_b
+
+
+def conflict_id(ref: str, one: str, other: str) -> str:
+    """The id of a pair's conflict, whichever side it is found from."""
+    low, high = sorted((one, other))
+    digest = hashlib.sha256("\0".join((ref, low, high)).encode()).digest()
+    return encode(int.from_bytes(digest[:16], "big"))
+
+
+def load_conflict(tx: ReadTx, key: str) -> tuple[Conflict, int] | None:
+    """A conflict and its version."""
+    found = documents.load(tx, CONFLICTS, key)
+    return (convert(found[0], Conflict), found[1]) if found else None
+
+
+def each_conflict(tx: ReadTx) -> Iterator[Conflict]:
+    """Every conflict there ever was."""
+    for _, body, _ in documents.each(tx, CONFLICTS):
+        yield convert(body, Conflict)
+
+
+def each_unresolved(tx: ReadTx) -> Iterator[Conflict]:
+    """Those that are not resolved."""
+    for key, _, _ in documents.each(tx, OPEN):
+        found = load_conflict(tx, key)
+        if found is not None:
+            yield found[0]
+
+
+def open_count(tx: ReadTx) -> int:
+    """How many conflicts are not resolved."""
+    return sum(1 for _ in documents.each(tx, OPEN))
+
+
+def open_conflict(call: Call, entry: Entry, target: Entry, *, method: str, why: str) -> tuple[str, bool]:
+    """The conflict of two units, and whether it is new. Both sides become contested."""
+    key = conflict_id(call.services.ref, entry.id, target.id)
+    if load_conflict(call.tx, key) is not None:
+        return key, False
+    kind = next((_OF_TYPE[k] for k in (type_of(entry), type_of(target)) if k in _OF_TYPE), "factual")
+    made = Conflict(
+        id=key,
+        type=kind,
+        status="detected",
+        unit_a=entry.id,
+        unit_b=target.id,
+        description=f"{type_of(entry)} {entry.id} contradicts {type_of(target)} {target.id}: {why}",
+        detected_by=method,
+        session=entry.source.session,
+        authors=sorted({entry.source.actor, target.source.actor}),
+        kinds=sorted({entry.kind, target.kind}),
+        epoch=call.epoch,
+    )
+    data = {"unit_a": entry.id, "unit_b": target.id, "detected_by": method, "type": kind, "authors": made.authors}
+    seq = call.append("conflict.detected", entry_id=entry.id, conflict_id=key, data=data, session=made.session)
+    save_conflict(call, made, seq=seq, expected=0)
+    for side in (entry, target):
+        current = find_unit(call.tx, side.id)
+        if current is not None and current.state in _DISPUTABLE:
+            data = {"conflict": key}
+            session = current.source.session
+            seq = call.append("memory.contested", entry_id=side.id, conflict_id=key, data=data, session=session)
+            call.tx.change(side.id, seq=seq, state=EntryState.CONTESTED)
+    return key, True
+
+
+def save_conflict(call: Call, conflict: Conflict, *, seq: int, expected: int) -> None:
+    """Store the next version; unresolved ones stay listed."""
+    documents.save(call.tx, CONFLICTS, conflict.id, to_builtins(conflict), seq=seq, expected=expected)
+    if conflict.status == "resolved":
+        call.tx.drop(OPEN, conflict.id, seq=seq)
+    elif expected == 0:
+        documents.save(call.tx, OPEN, conflict.id, {}, seq=seq, expected=None)
+
+
+def move(call: Call, conflict: Conflict, version: int, status: str, **changes: Any) -> tuple[Conflict, int]:
+    """The next step of a conflict's life. Raises INVALID_TRANSITION."""
+    if status not in TRANSITIONS[conflict.status]:
+        raise call.error("INVALID_TRANSITION", f"A conflict that is {conflict.status} cannot become {status}.")
+    after = structs.replace(conflict, status=status, **changes)
+    data: dict[str, Any] = {"unit_a": after.unit_a, "unit_b": after.unit_b, "authors": after.authors}
+    if after.resolution is not None:
+        data |= {"strategy": after.resolution["strategy"], "winner_id": after.resolution["winner_id"]}
+    seq = call.append(f"conflict.{status}", conflict_id=after.id, data=data, session=after.session)
+    save_conflict(call, after, seq=seq, expected=version)
+    return after, version + 1
+
+
+def settle(call: Call, unit_id: str, conflict: Conflict) -> None:
+    """A unit that won is active again, unless another conflict still holds it."""
+    entry = find_unit(call.tx, unit_id)
+    if entry is None or entry.state is not EntryState.CONTESTED:
+        return
+    if any(unit_id in other.units for other in each_unresolved(call.tx) if other.id != conflict.id):
+        return
+    seq = call.append("memory.settled", entry_id=unit_id, conflict_id=conflict.id, session=entry.source.session)
+    call.tx.change(unit_id, seq=seq, state=EntryState.ACTIVE)
+
+
+def sides_purged(call: Call, unit_ids: Sequence[str]) -> None:
+    """Purging a side ends its open conflicts: there is nothing left to decide."""
+    gone = set(unit_ids)
+    for conflict in list(each_unresolved(call.tx)):
+        if gone.isdisjoint(conflict.units):
+            continue
+        found = load_conflict(call.tx, conflict.id)
+        assert found is not None
+        conflict, version = found
+        if conflict.status != "escalated":
+            conflict, version = move(call, conflict, version, "escalated")
+        survivors = [side for side in conflict.units if find_unit(call.tx, side) is not None]
+        resolution = {
+            "strategy": "human_escalation",
+            "winner_id": survivors[0] if survivors else None,
+            "rationale": "unit purged",
+            "resolved_by": call.speaker.id,
+            "epoch_resolved": call.epoch,
+        }
+        conflict, _ = move(call, conflict, version, "resolved", resolution=resolution)
+        for side in survivors:
+            settle(call, side, conflict)
+
+
+def contradict(call: Call, entry: Entry, target: Entry) -> str:
+    """RECORD with a `contradicts` relation opens a Conflict (or finds the one of the pair): its id.
+
+    A draft opens none: nobody but its author may know of it. Empty then.
+    """
+    if EntryState.DRAFT in (entry.state, target.state):
+        return ""
+    return open_conflict(call, entry, target, method="explicit", why="declared by its author")[0]
+
+
+def detect(call: Call, entry: Entry) -> list[str]:
+    """Automatic detection for a unit just recorded (Level 2): the ids of conflicts it opened."""
+    if call.level < 2 or not speaks(entry):
+        return []
+    opened = []
+    for other in _alike(call.tx, entry):
+        found = contradiction(entry.content, other.content)
+        if found is not None and call.view.sees(other):
+            key, fresh = open_conflict(call, entry, other, method=found.method, why=WHY[found.kind])
+            if fresh:
+                opened.append(key)
+    return opened
+
+
+def speaks(entry: Entry) -> bool:
+    """Whether a unit states something now: hot, standing, and no question."""
+    return entry.state in READABLE and not entry.archived and entry.kind != "question"
+
+
+def _alike(tx: ReadTx, entry: Entry) -> list[Entry]:
+    """Standing units of the same session that share words with this one."""
+    words = list(dict.fromkeys(terms(entry.content[:_LOOKED_AT])))[:_MOST_TERMS]
+    if not words:
+        return []
+    where = Filter(session=entry.source.session)
+    near = tx.match(words, where, limit=_CANDIDATES)
+    positions = [
+        match.entry.position
+        for match in near
+        if match.entry.id != entry.id and match.entry.session == entry.source.session
+    ]
+    return [other for other in tx.at(positions, where).values() if speaks(other)]
+
+
+def in_sight(tx: ReadTx, view: View | CredentialView, conflict: Conflict) -> bool:
+    """Whether both sides may be seen; of one that is purged, its session."""
+    sides = [find_unit(tx, side) for side in conflict.units]
+    return all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides)
+
+
+def touches(tx: ReadTx, view: View, conflict: Conflict) -> bool:
+    """Whether a conflict is in sight and one of its sides is in the session that the envelope names."""
+    if not in_sight(tx, view, conflict):
+        return False
+    sides = [side for key in conflict.units if (side := find_unit(tx, key)) is not None]
+    return not sides or any(view.sees(side) for side in sides)
+
+
+def unresolved(call: Call) -> list[dict[str, Any]]:
+    """The unresolved conflicts touching the caller's session, as ATTUNE and HANDOFF show them."""
+    return [item.document() for item in each_unresolved(call.tx) if touches(call.tx, call.view, item)]
+
+
+def unresolved_for(tx: ReadTx, view: View | CredentialView, *, session_id: str | None) -> list[dict[str, Any]]:
+    """`GET /v1/conflicts`: unresolved conflicts of which `view` reaches both sides, of one session if it is named."""
+    return [
+        item.document()
+        for item in each_unresolved(tx)
+        if (session_id is None or item.session == session_id) and in_sight(tx, view, item)
+    ]

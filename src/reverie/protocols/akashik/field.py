@@ -1,0 +1,374 @@
+"""The Field: every operation passes here, in one order of checks and one transaction.
+
+Envelope, then whether this level has the operation, then the agent and its credential, then the session, then the
+clock, then (in the operation) payload and authority, then the work. The tick of the clock, the answer remembered for
+repeats and everything the operation changes are one commit: who sees epoch E sees everything at or below E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import EntryState, Scope
+from reverie.core.errors import Conflict, ReverieError, StoreBusy
+from reverie.core.event import keyed_hash
+from reverie.memory.policy import Rules
+from reverie.memory.read import ANYTHING
+from reverie.protocols.akashik import conflicts
+from reverie.protocols.akashik.call import Again, Call, FieldServices, Operation, Ready
+from reverie.protocols.akashik.conformance import Faults
+from reverie.protocols.akashik.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, check_texts, read_envelope
+from reverie.protocols.akashik.errors import FieldError, translated
+from reverie.protocols.akashik.names import name_of, named, with_names
+from reverie.protocols.akashik.operations.agents import Agent, each_agent, load_agent
+from reverie.protocols.akashik.operations.sessions import check_session, enter, load_session
+from reverie.protocols.akashik.operations.table import TABLE
+from reverie.protocols.akashik.units import ARCHIVED, HOT, PURGED, UNIT_STATES, as_born, shown_unit, tombstone
+from reverie.protocols.akashik.visibility import CredentialView, View
+from reverie.store.contract import ReadTx, WriteTx
+
+if TYPE_CHECKING:
+    from reverie.dreams.archive import Archives
+    from reverie.dreams.engine import DreamEngine
+    from reverie.jobs.embedding import Embeddings
+    from reverie.memory.entries import Entries
+    from reverie.memory.policy import RuleBook
+    from reverie.services import Services
+
+REMEMBERED_MS = 24 * 3_600_000
+_TRIES = 50
+MAX_LOG_PAGE = 10_000
+
+
+class _Repeated(Exception):
+    """The message was answered before."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+
+
+class Field:
+    """A memory that a team of agents shares."""
+
+    def __init__(
+        self,
+        parts: Services,
+        rulebook: RuleBook,
+        writing: Entries,
+        archives: Archives,
+        dreaming: DreamEngine,
+        reindexing: Embeddings,
+        faults: Faults,
+    ) -> None:
+        self._reindexing = reindexing
+        self.services = FieldServices(
+            parts=parts,
+            rulebook=rulebook,
+            writing=writing,
+            archives=archives,
+            dreaming=dreaming,
+            faults=faults,
+            ref=parts.field.ref,
+            level=parts.field.level,
+        )
+
+    def check_right(self, actor: Actor, operation: str) -> None:
+        """Refuse a caller who may not ask for the operation, before the message is read. Raises FieldError."""
+        row = TABLE[operation]
+        try:
+            if row.level <= self.services.level:
+                actor.require(row.right)
+        except ReverieError as error:
+            raise translated(error, operation) from error
+
+    def perform(self, actor: Actor, document: Any, *, operation: str | None = None) -> dict[str, Any]:
+        """Carry out one message. `operation` is what the address is for. Raises FieldError, and nothing else.
+
+        A repeat of a message (same agent, operation and id) is answered as the first was and does nothing.
+        """
+        named: str | None = operation
+        try:
+            envelope = read_envelope(document, operation)
+            named = envelope.operation
+            row = TABLE[envelope.operation]
+            if row.level > self.services.level:
+                raise FieldError(
+                    "UNSUPPORTED_OPERATION",
+                    f"{row.name} is of Level {row.level}; this Field is of Level {self.services.level}.",
+                )
+            actor.require(row.right)
+            return self._perform(actor, envelope, row)
+        except ReverieError as error:
+            made = translated(error, named)
+            if made is error:
+                raise
+            raise made from error
+
+    def _perform(self, actor: Actor, envelope: Envelope, row: Operation) -> dict[str, Any]:
+        scope = Scope(actor.tenant, self.services.ref)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], dict[str, Any]]:
+            ready = self._ready(actor, envelope, rules)
+            prepared: Any = None
+            if row.prepare is not None:
+                look = self.services.parts.store.read(scope, lambda tx: self._look(tx, ready, envelope, row))
+                prepared = row.prepare(look)
+            return lambda tx: self._execute(tx, ready, envelope, row, prepared)
+
+        for _ in range(_TRIES):
+            try:
+                return self.services.rulebook.guarded(actor.tenant, prepare, scope)
+            except _Repeated as repeated:
+                return repeated.answer
+            except Again:
+                continue
+            except Conflict as fault:
+                if fault.reason != Conflict.code:
+                    raise
+        raise StoreBusy()
+
+    def _ready(self, actor: Actor, envelope: Envelope, rules: Rules) -> Ready:
+        """The message without secrets: whatever an operation stores was redacted here."""
+        services, known = self.services, rules.known
+        redactor = services.parts.redactor
+        check_texts(envelope.payload, rules.policy)
+        payload, findings = redactor.value(dict(envelope.payload), known)
+        session = envelope.session_id
+        return Ready(
+            services=services,
+            rules=rules,
+            actor=actor,
+            operation=envelope.operation,
+            agent_id=redactor.text(envelope.agent_id, known).text,
+            session_id=redactor.text(session, known).text if session is not None else None,
+            payload=cast("dict[str, Any]", payload),
+            findings=findings,
+        )
+
+    def _look(self, tx: ReadTx, ready: Ready, envelope: Envelope, row: Operation) -> Ready:
+        """The checks before slow work, on a snapshot; they are made again inside the transaction."""
+        ready = _named(tx, ready, envelope)
+        self._repeat(tx, ready, envelope, row)
+        checked = replace(ready)
+        self._admit(tx, checked, row)
+        _tick(tx, envelope.epoch, ready)
+        return checked
+
+    def _execute(self, tx: WriteTx, ready: Ready, envelope: Envelope, row: Operation, prepared: Any) -> dict[str, Any]:
+        ready = _named(tx, ready, envelope)
+        key, digest = self._repeat(tx, ready, envelope, row)
+        call = self._call(tx, ready)
+        self._admit(tx, call, row)
+        call.prepared = prepared
+        call.clock, call.received = tx.head().epoch, envelope.epoch
+        call.epoch = _tick(tx, envelope.epoch, ready)
+        if row.in_session:
+            enter(call)
+        result = row.execute(call)
+        if not call.logged:
+            call.append(row.event)
+        kept = orjson.dumps({"epoch": call.epoch, "result": result})
+        tx.remember_answer(key, digest, kept, until=tx.now + REMEMBERED_MS)
+        shown = row.show(call, result) if row.show else result
+        return {**shown, "epoch": call.epoch}
+
+    def _repeat(self, tx: ReadTx, ready: Ready, envelope: Envelope, row: Operation) -> tuple[str, str]:
+        """Raise what was answered before, if anything was; else the key and digest to remember the answer by."""
+        secret = tx.log_key()
+        name = orjson.dumps([ready.actor.id, envelope.agent_id, envelope.operation, envelope.id]).decode()
+        key, digest = f"akashik/{keyed_hash(secret, name)}", keyed_hash(secret, envelope.fingerprint())
+        stored = tx.recall_answer(key)
+        if stored is None:
+            return key, digest
+        if stored[0] != digest:
+            raise FieldError("DUPLICATE_MESSAGE", "A message of this id was sent before, with another body.")
+        before = orjson.loads(stored[1])
+        shown = before["result"]
+        if row.show is not None:
+            call = self._call(cast("WriteTx", tx), ready)
+            call.agent = load_agent(tx, ready.agent_id)
+            call.session = load_session(tx, ready.session_id) if ready.session_id else None
+            call.epoch = before["epoch"]
+            shown = row.show(call, shown)
+        raise _Repeated({**shown, "epoch": before["epoch"]})
+
+    def _call(self, tx: WriteTx, ready: Ready) -> Call:
+        return Call(
+            services=ready.services,
+            rules=ready.rules,
+            actor=ready.actor,
+            operation=ready.operation,
+            agent_id=ready.agent_id,
+            session_id=ready.session_id,
+            payload=ready.payload,
+            findings=ready.findings,
+            agent=ready.agent,
+            session=ready.session,
+            tx=tx,
+        )
+
+    def _admit(self, tx: ReadTx, ready: Ready, row: Operation) -> None:
+        """The agent, bound to this credential, and the session it names."""
+        if row.name != "REGISTER":
+            agent = load_agent(tx, ready.agent_id)
+            if agent is None:
+                raise FieldError("AGENT_NOT_REGISTERED", "No agent of this id is registered.")
+            if agent.credential != ready.actor.id:
+                raise FieldError("AGENT_NOT_REGISTERED", "This agent was registered by another credential.")
+            ready.agent = agent
+        if ready.session_id is not None:
+            ready.session = load_session(tx, ready.session_id)
+            if row.in_session:
+                check_session(ready, ready.session)
+
+    def switch_fault(self, actor: Actor, kind: object, on: object) -> None:
+        """For tests: turn a fault on or off. What waited for an embedder is embedded when it is back."""
+        self.services.faults.switch(actor.tenant, kind, on)
+        if kind == "enrichment" and not on:
+            self._reindexing.fill(actor)
+
+    # what is read without a message
+
+    def status(self, actor: Actor) -> dict[str, Any]:
+        """The Field in numbers."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            head = tx.head()
+            return {
+                "status": "ok",
+                "protocol": PROTOCOL,
+                "protocol_version": VERSION,
+                "conformance_level": self.services.level,
+                "epoch": head.epoch,
+                "units": {"hot": tx.count(HOT), "archived": tx.count(ARCHIVED), "purged": tx.count(PURGED)},
+                "agents": sum(1 for _ in each_agent(tx)),
+                "conflicts_open": conflicts.open_count(tx),
+                "log": {"events": head.seq, "head_hash": head.hash},
+            }
+
+        return self._read(actor, body)
+
+    def agents(self, actor: Actor) -> dict[str, Any]:
+        """Every registered agent."""
+        return self._read(actor, lambda tx: {"agents": [agent.document() for agent in each_agent(tx)]})
+
+    def conflicts(self, actor: Actor, *, agent_id: str | None = None, session_id: str | None = None) -> dict[str, Any]:
+        """Unresolved conflicts in sight of the agent, or of the credential where no agent is named."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            view = self._view(tx, actor, agent_id)
+            return {"conflicts": conflicts.unresolved_for(tx, view, session_id=self._name(tx, actor, session_id))}
+
+        return self._read(actor, body)
+
+    def unit(self, actor: Actor, unit_id: str, *, agent_id: str | None = None) -> dict[str, Any]:
+        """One unit, hot or archived, under the rules of visibility."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            entry = tx.get(unit_id, where=ANYTHING)
+            if entry is not None and entry.state is EntryState.ERASED:
+                entry = as_born(tx, entry)
+            if entry is None or not self._view(tx, actor, agent_id).reaches(entry):
+                raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
+            if entry.state is EntryState.ERASED:
+                extra = {"tombstone": tombstone(tx, entry)}
+                raise FieldError("UNIT_NOT_FOUND", "The unit was purged; its text is gone.", extra=extra)
+            if entry.state not in UNIT_STATES:
+                raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
+            return shown_unit(tx, entry)
+
+        return self._read(actor, body)
+
+    def log(
+        self,
+        actor: Actor,
+        *,
+        after_seq: int = 0,
+        limit: int = 1000,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> dict[str, Any]:
+        """The event log after a position: every event the agent (or, with none named, the credential) may know of.
+
+        `agent_id` says who looks, as in an envelope; it does not filter. `session_id` leaves one session's events.
+        """
+        if after_seq < 0 or not 1 <= limit <= MAX_LOG_PAGE:
+            raise FieldError("INVALID_REQUEST", f"after_seq is 0 or more, limit is 1 to {MAX_LOG_PAGE}.")
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            view, head = self._view(tx, actor, agent_id), tx.head()
+            session = self._name(tx, actor, session_id)
+            found: list[Mapping[str, Any]] = []
+            at = after_seq
+            while len(found) < limit:
+                page = tx.read_log(after=at, limit=1000)
+                for event in page:
+                    at = event.seq
+                    if session is not None and event.session != session:
+                        continue
+                    if view.enters(event.session):
+                        found.append(event.document())
+                        if len(found) == limit:
+                            break
+                if len(page) < 1000:
+                    break
+            return {"events": found, "head_seq": head.seq, "head_hash": head.hash}
+
+        return self._read(actor, body)
+
+    def _name(self, tx: ReadTx, actor: Actor, sent: str | None) -> str | None:
+        known = self.services.rulebook.current(actor.tenant).known
+        return None if sent is None else name_of(tx, self.services.parts.redactor, known, sent)
+
+    def _view(self, tx: ReadTx, actor: Actor, agent_id: str | None) -> View | CredentialView:
+        level = self.services.level
+        if agent_id is not None:
+            agent = load_agent(tx, self._name(tx, actor, agent_id) or "")
+            if agent is None or agent.credential != actor.id:
+                raise FieldError("AGENT_NOT_REGISTERED", "This credential has registered no agent of this id.")
+            return View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
+        views = [
+            View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
+            for agent in each_agent(tx)
+            if agent.credential == actor.id
+        ]
+        return CredentialView(views, View(tx, level=level, agent=None, authority=actor.authority))
+
+    def _read(self, actor: Actor, body: Callable[[ReadTx], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            actor.require(Right.READ)
+            return self.services.parts.store.read(Scope(actor.tenant, self.services.ref), body)
+        except ReverieError as error:
+            made = translated(error)
+            if made is error:
+                raise
+            raise made from error
+
+
+def _named(tx: ReadTx, ready: Ready, envelope: Envelope) -> Ready:
+    """The message with the names in it told apart, where they had to be redacted."""
+    session = envelope.session_id
+    if not ready.findings and ready.agent_id == envelope.agent_id and ready.session_id == session:
+        return ready
+    return replace(
+        ready,
+        agent_id=named(tx, envelope.agent_id, ready.agent_id),
+        session_id=named(tx, session, ready.session_id or "") if session is not None else None,
+        payload=with_names(tx, envelope.payload, ready.payload),
+    )
+
+
+def _tick(tx: ReadTx, received: int, ready: Ready) -> int:
+    """The epoch of this operation: past the Field's clock and the sender's."""
+    clock = tx.head().epoch
+    if received >= LIMIT_EPOCH and received > clock:
+        raise FieldError("EPOCH_OVERFLOW", "An epoch is below 2^53.", operation=ready.operation)
+    return max(clock, received) + 1
+
+
+__all__ = ["Agent", "Field"]

@@ -1,0 +1,44 @@
+"""Akashik: a Field that teams of agents share, under /akashik."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reverie.api.mcp.toolset import HostTool
+    from reverie.http.door import Door
+    from reverie.settings import Settings
+
+
+def door(settings: Settings) -> Door:
+    """The door, ready to be mounted."""
+    from reverie.http.door import Door
+    from reverie.protocols.akashik.http.errors import body_of, code_of, status_of
+    from reverie.protocols.akashik.http.routes import routes
+    from reverie.protocols.akashik.http.wire import PREFIX
+    from reverie.protocols.akashik.push import SSE_PATH
+
+    return Door(
+        name="akashik",
+        prefix=PREFIX,
+        routes=routes(settings),
+        status_of=status_of,
+        code_of=code_of,
+        body_of=body_of,
+        public=frozenset({SSE_PATH}),  # opened by a one-time ticket; it looks at keys itself
+    )
+
+
+def mcp_door() -> Door:
+    """The operations as MCP tools, ready to be mounted."""
+    from reverie.api.mcp import tools_door
+
+    return tools_door("/akashik/mcp", mcp_tools)
+
+
+def mcp_tools() -> Sequence[HostTool]:
+    """The operations of the Field as MCP tools."""
+    from reverie.protocols.akashik.mcp import TOOLS
+
+    return TOOLS

@@ -1,0 +1,172 @@
+"""From the log to notifications: what one subscription is told of, and nothing it may not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reverie.core.entry import EntryState, Scope
+from reverie.core.event import Event
+from reverie.core.query import Key
+from reverie.protocols.akashik.call import FieldServices
+from reverie.protocols.akashik.operations.agents import Agent, load_agent
+from reverie.protocols.akashik.operations.subscriptions import Subscription, load_subscription
+from reverie.protocols.akashik.units import find_unit, type_of
+from reverie.protocols.akashik.visibility import View
+from reverie.redact import KnownSecrets
+from reverie.store.contract import ReadTx
+
+LOGGED = {
+    "memory.recorded": "memory.recorded",
+    "memory.superseded": "memory.superseded",
+    "memory.contested": "memory.contested",
+    "conflict.detected": "conflict.detected",
+    "conflict.resolved": "conflict.resolved",
+    "task.state_changed": "task.state_changed",
+    "task.assigned": "task.assigned",
+    "task.completed": "task.completed",
+    "handoff.initiated": "handoff.incoming",
+    "agent.joined": "agent.joined",
+    "agent.failed": "agent.failed",
+    "session.paused": "session.paused",
+    "session.ended": "session.ended",
+}
+"""Events of the log, and what a subscriber calls them."""
+SUMMARY = 160
+"""Characters of a unit's text in a notification."""
+
+
+class Feed:
+    """One subscription being served. It remembers only what spares repeats; who may know what is read anew."""
+
+    def __init__(self, services: FieldServices, tenant: str, subscription: Subscription, key_id: str | None) -> None:
+        self._services = services
+        self._scope = Scope(tenant, services.ref)
+        self.tenant = tenant
+        self.key_id = key_id
+        self.subscription = subscription
+        self._told: dict[str, int] = {}
+        """Per entity, when it was last spoken of."""
+
+    def tell(self, events: Sequence[Event]) -> tuple[list[dict[str, Any]], bool]:
+        """Notifications for a page of the log, and whether the subscription goes on."""
+        key = self._key()
+        if self.key_id is not None and key is None:
+            return [], False
+        known = self._services.rulebook.current(self.tenant).known
+
+        def body(tx: ReadTx) -> tuple[list[dict[str, Any]], bool]:
+            subscription = self.subscription
+            agent = load_agent(tx, subscription.agent_id)
+            current = load_subscription(tx, subscription.agent_id, subscription.id)
+            told: list[dict[str, Any]] = []
+            for event in events:
+                if self._ends(event):
+                    return told, False
+                if agent is not None:
+                    found = self._notification(tx, event, agent, key, known)
+                    if found is not None:
+                        told.append(found)
+            return told, agent is not None and current is not None and current.seq == subscription.seq
+
+        return self._services.parts.store.read(self._scope, body)
+
+    def _key(self) -> Key | None:
+        store, clock = self._services.parts.store, self._services.parts.clock
+        key = store.control(lambda tx: tx.key(self.key_id or "")) if self.key_id else None
+        now = clock.now()
+        if key is None or (key.revoked_at is not None and key.revoked_at <= now):
+            return None
+        return None if key.expires_at is not None and key.expires_at <= now else key
+
+    def _ends(self, event: Event) -> bool:
+        """The subscription was ended, or taken over by a newer one of the same id, at this point of the log."""
+        own = self.subscription
+        return (
+            event.type in ("field.unsubscribed", "field.subscribed")
+            and event.actor == own.agent_id
+            and event.data.get("subscription") == own.id
+            and event.seq > own.seq
+        )
+
+    def _notification(
+        self, tx: ReadTx, event: Event, agent: Agent, key: Key | None, known: KnownSecrets
+    ) -> dict[str, Any] | None:
+        own = self.subscription
+        name = LOGGED.get(event.type)
+        if name is None or name not in own.events or event.seq <= own.seq:
+            return None
+        of_agents = name.startswith("agent.") and event.session is None
+        if event.session != own.session_id and not of_agents:
+            return None
+        authority = min(agent.authority_level, key.authority) if key else agent.authority_level
+        view = View(tx, level=self._services.level, agent=agent, authority=authority, session_id=own.session_id)
+        if not view.enters(event.session):
+            return None
+        data, mine, relevance = event.data, False, 1.0
+        units = [event.entry_id] if event.entry_id else []
+        if name.startswith("conflict."):
+            units = [str(data.get("unit_a")), str(data.get("unit_b"))]
+        summary = _plain(name, event)
+        for unit_id in units:
+            entry = find_unit(tx, unit_id)
+            if entry is None:
+                continue
+            if not view.reaches(entry) or entry.state is EntryState.DRAFT:
+                return None
+            mine = mine or view.wrote(entry)
+            if name.startswith("memory."):
+                relevance = self._relevance(tx, agent, entry, event)
+                text = self._services.parts.redactor.text(entry.content, known).text
+                summary = f"{type_of(entry)} by {entry.source.actor}: {_short(text)}"
+        if name == "handoff.incoming" and data.get("to_agent") != agent.id:
+            return None
+        if relevance < own.min_relevance or self._too_soon(event, name):
+            return None
+        return {
+            "subscription_id": own.id,
+            "event": name,
+            "epoch": event.epoch,
+            "relevance_score": relevance,
+            "summary": summary,
+            "memory_unit_id": event.entry_id,
+            "conflict_id": event.conflict_id,
+            "requires_action": (name == "conflict.detected" and mine)
+            or (name == "task.assigned" and data.get("assignee") in (None, agent.id))
+            or name == "handoff.incoming",
+            "task_id": event.task_id,
+            "seq": event.seq,
+        }
+
+    def _relevance(self, tx: ReadTx, agent: Agent, entry: Any, event: Event) -> float:
+        from reverie.protocols.akashik.relevance import Asked, rank_units
+
+        query = " ".join(agent.interests)
+        asked = Asked(role=agent.role, query=query, task_id=agent.current_task_id, epoch=event.epoch)
+        return rank_units(tx, [entry], asked, self._services.parts.embedder)[0].score
+
+    def _too_soon(self, event: Event, name: str) -> bool:
+        """Whether this entity was spoken of within the debounce time, by the log's own clock."""
+        pause = self.subscription.debounce_ms
+        if not pause:
+            return False
+        agent = event.data.get("agent", event.actor) if name.startswith("agent.") else ""
+        entity = event.entry_id or event.conflict_id or event.task_id or f"{name} {agent}"
+        before = self._told.get(entity)
+        if before is not None and event.at - before < pause:
+            return True
+        self._told[entity] = event.at
+        if len(self._told) > 10_000:
+            self._told = {entity: at for entity, at in self._told.items() if event.at - at < pause}
+        return False
+
+
+def _plain(name: str, event: Event) -> str:
+    about = event.conflict_id or event.task_id or event.entry_id or event.session
+    return f"{name} by {event.actor}" + (f": {about}" if about else "")
+
+
+def _short(text: str) -> str:
+    """Redacted before it is cut: half a secret matches no rule."""
+    text = " ".join(text.split())
+    return text if len(text) <= SUMMARY else text[: SUMMARY - 1].rstrip() + "…"

@@ -1,0 +1,1 @@
+"""The operations of the Field, one module each; `table` lists them."""

@@ -1,0 +1,331 @@
+"""COMPACT: archive, summarize, purge. The log keeps every row; the text of purged units is nowhere.
+
+Archive and purge choose and act inside one transaction. Summarize works on a snapshot first: select, group, and one
+text per group by the dream engine; its transaction then looks at every original again, and when one of them is no
+longer as it was seen, all is undone and the groups are made anew. So a reader finds an original hot, or archived with
+its synthesis beside it, and never anything between.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from reverie.core.actor import Right
+from reverie.core.clock import to_iso
+from reverie.core.entry import Entry, EntryState, Link, Scope
+from reverie.core.errors import QuotaExceeded
+from reverie.distil.group import Member, group
+from reverie.dreams.condense import Composed, Condenser
+from reverie.memory.entries import Prepared, entry_hash, searchable_text
+from reverie.protocols.akashik import conflicts
+from reverie.protocols.akashik.call import FIELD_AGENT, Again, Call, FieldServices, Operation, Ready, view_of
+from reverie.protocols.akashik.selection import AUTHORITY, Ask, matches, read_ask, select
+from reverie.protocols.akashik.units import TYPES, draft, find_unit, score_of, task_of, type_of
+from reverie.protocols.akashik.visibility import kinds_of
+from reverie.store.contract import ReadTx
+
+PURGE_LEVEL = 3
+ROLE = "compactor"
+MOST_NAMED = 100
+LEASE_MS = 5000
+_POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 60.0
+"""Then it goes on without the lease: at worst the work is done twice and stored once."""
+_PROCESS = uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """One group, ready to be written."""
+
+    composed: Composed
+    output: Prepared | None
+    """None in a dry run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A summarize, ready to be written."""
+
+    position: int
+    groups: Sequence[Synthesis]
+    leases: Sequence[str] = ()
+    holder: str = ""
+
+
+def _prepare(ready: Ready) -> Work | None:
+    ask = _asked(ready)
+    if ask.strategy != "summarize":
+        return None
+    services = ready.services
+    scope = Scope(ready.actor.tenant, services.ref)
+
+    def look(tx: ReadTx) -> tuple[int, list[Entry], list[Any]]:
+        head, view = tx.head(), view_of(tx, ready)
+        entries = select(tx, view, ask, epoch=head.epoch + 1)
+        borders = [(view.visibility_class(entry), entry.state is EntryState.CONTESTED) for entry in entries]
+        return head.seq, entries, borders
+
+    read = services.parts.store.read
+    _, entries, borders = read(scope, look)
+    if ask.dry_run:
+        members = _members(services, entries, borders)
+        return Work(0, [Synthesis(c, None) for c in _outline(services, ready, entries, members)])
+    if entries:
+        _room(ready, scope)  # before any lease: who is refused must not keep others waiting
+    holder = f"{_PROCESS}-{os.getpid()}-{threading.get_ident()}"
+    leases = sorted({f"compact/{services.ref}/{entry.source.session or ''}" for entry in entries})
+    for lease in leases:
+        _take(ready, scope, lease, holder)
+    # someone else may have done the work while we waited
+    position, entries, borders = read(scope, look) if leases else (0, entries, borders)
+    members = _members(services, entries, borders)
+    condensing = _condensing(services)
+    by_id = {entry.id: entry for entry in entries}
+    room = min(condensing.room(ready.rules.policy), 8000)
+    groups = []
+    for ids in group(members, tokens=room):
+        composed = condensing.compose(ready.actor, services.ref, [by_id[i] for i in ids], ready.rules)
+        groups.append(
+            Synthesis(composed, condensing.prepare(ready.actor, services.ref, _unit(composed, ask), ready.rules))
+        )
+    return Work(position, groups, leases, holder)
+
+
+def _outline(
+    services: FieldServices, ready: Ready, entries: Sequence[Entry], members: Sequence[Member]
+) -> list[Composed]:
+    """The groups a summarize would make, without their texts."""
+    by_id = {entry.id: entry for entry in entries}
+    room = min(_condensing(services).room(ready.rules.policy), 8000)
+    return [Composed("", tuple(by_id[i] for i in ids), "") for ids in group(members, tokens=room)]
+
+
+def _condensing(services: FieldServices) -> Condenser:
+    return Condenser(services.parts, services.rulebook, services.writing, services.archives)
+
+
+def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequence[Any]) -> list[Member]:
+    condensing, embedder = _condensing(services), services.parts.embedder
+    vectors = embedder.embed([searchable_text(entry) for entry in entries]) if embedder and entries else None
+    return [
+        Member(
+            entry.id,
+            entry.epoch,
+            border,
+            task_of(entry),
+            entry.kind,
+            condensing.tokens(entry),
+            vectors[at] if vectors else None,
+        )
+        for at, (entry, border) in enumerate(zip(entries, borders, strict=True))
+    ]
+
+
+def _take(ready: Ready, scope: Scope, lease: str, holder: str) -> None:
+    """Compactions of one session go one after another. A lease that nobody gives back ends by itself, and soon: it
+    saves double work, while the versions checked inside the transaction keep the work right."""
+    parts = ready.services.parts
+    seconds = LEASE_MS // 1000 + (ready.rules.policy.model_seconds_per_dream if parts.distillers else 0)
+    patience = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < patience:
+        until = parts.clock.now() + seconds * 1000
+        if parts.store.write(scope, lambda tx, until=until: tx.claim(lease, holder, until=until)):  # type: ignore[misc]
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _room(ready: Ready, scope: Scope) -> None:
+    ready.services.parts.store.read(scope, lambda tx: _check_room(ready, tx, 1, 1))
+
+
+def _check_room(ready: Ready, tx: ReadTx, entries: int, size: int) -> None:
+    """Synthesis units need room; archive and purge never do."""
+    head, policy = tx.head(), ready.rules.policy
+    full = ready.services.faults.on(ready.actor.tenant, "storage_full")
+    if full or head.entries + entries > policy.max_entries or head.bytes + size > policy.max_bytes:
+        raise QuotaExceeded("The Field is full. Nothing was archived and nothing written.")
+
+
+def _unit(composed: Composed, ask: Ask) -> Any:
+    """The synthesis unit of a group: less sure than the least sure of its originals, visible with all their types."""
+    entries = composed.entries
+    count = len(entries)
+    tasks = {task_of(entry) for entry in entries}
+    task = next(iter(tasks)) if len(tasks) == 1 else None
+    scores = [score_of(entry) for entry in entries]
+    lowest = min(0.5 if score is None else score for score in scores)
+    unscored = sum(score is None for score in scores)
+    types = sorted({kind if kind in TYPES else type_of(entry) for entry in entries for kind in kinds_of(entry)})
+    units = "1 unit" if count == 1 else f"{count} units"
+    reason = ask.reason or "to keep the Field small without losing what was said"
+    made = draft(
+        kind="synthesis",
+        content=composed.text,
+        mode="committed",
+        intent={
+            "purpose": f"Compaction of {units} ({', '.join(types)}): {reason}",
+            "task_id": task,
+            "question": None,
+        },
+        confidence={
+            "score": lowest,
+            "reasoning": f"The lowest score of the {units} this was made from"
+            + (f"; {unscored} had none and count as 0.5." if unscored else "."),
+            "evidence": [],
+            "assumptions": [],
+        },
+        author=FIELD_AGENT,
+        role=ROLE,
+        session=entries[0].source.session,
+        state=EntryState.ACTIVE,
+        more={"derived_from_types": types, "dream": composed.id, "sources": count},
+    )
+    shape = composed.draft()
+    return msgspec.structs.replace(
+        made,
+        tags=tuple(tag for tag in shape.tags if not tag.startswith("archive:")),
+        subject=shape.subject,
+        expires_at=shape.expires_at,
+        source=msgspec.structs.replace(made.source, trust=shape.source.trust),
+    )
+
+
+def _asked(ready: Ready) -> Ask:
+    ask = read_ask(ready)
+    if ask.strategy == "purge" and ready.level < PURGE_LEVEL:
+        raise ready.error("UNSUPPORTED_OPERATION", f"purge is of Level {PURGE_LEVEL}; this Field is of {ready.level}.")
+    ready.require(AUTHORITY[ask.strategy], f"COMPACT {ask.strategy}")
+    return ask
+
+
+def _execute(call: Call) -> dict[str, Any]:
+    ask = _asked(call)
+    if ask.strategy == "summarize":
+        return _summarize(call, ask)
+    entries = select(call.tx, call.view, ask, epoch=call.clock + 1)
+    reclaimed = _weight(call, entries) if ask.strategy == "purge" else None
+    if not ask.dry_run:
+        call.append("field.compacted", data={"strategy": ask.strategy, "units": len(entries)})
+        for entry in entries:
+            if ask.strategy == "archive":
+                _archive(call, entry)
+            else:
+                _purge(call, entry, ask)
+        if ask.strategy == "purge":
+            conflicts.sides_purged(call, [entry.id for entry in entries])
+    return _answer(len(entries), 0, reclaimed)
+
+
+def _answer(affected: int, created: int, reclaimed: int | None) -> dict[str, Any]:
+    return {
+        "status": "ok",
+        "units_affected": affected,
+        "synthesis_units_created": created,
+        "storage_reclaimed_bytes": reclaimed,
+    }
+
+
+def _archive(call: Call, entry: Entry) -> None:
+    attributes = {**entry.attributes, "archived_epoch": call.epoch}
+    after = msgspec.structs.replace(entry, attributes=attributes)
+    data = {"ref": entry.ref, "hash": entry_hash(call.tx.log_key(), after)}
+    seq = call.append(
+        "memory.archived", entry_id=entry.id, task_id=task_of(entry), data=data, session=entry.source.session
+    )
+    call.tx.change(entry.id, seq=seq, expected=entry.version, archived=True, attributes=attributes)
+
+
+def _purge(call: Call, entry: Entry, ask: Ask) -> None:
+    who = call.speaker.id
+    tombstone = {
+        "unit_id": entry.id,
+        "deleted_at": to_iso(call.tx.now),
+        "reason": ask.reason or f"COMPACT purge by {who}",
+        "purged_by": who,
+    }
+    data = {"ref": entry.ref, "bytes": entry.byte_size, "tombstone": tombstone}
+    seq = call.append(
+        "memory.purged", entry_id=entry.id, task_id=task_of(entry), data=data, session=entry.source.session
+    )
+    call.tx.purge(entry.id, seq=seq)
+
+
+def _weight(call: Call, entries: Sequence[Entry]) -> int:
+    """The bytes of text and of vectors that these units take now."""
+    size = sum(entry.byte_size for entry in entries)
+    embedder = call.services.parts.embedder
+    if embedder is not None and entries:
+        probe = bytes(embedder.dimensions)
+        for at in range(0, len(entries), 500):
+            positions = [entry.position for entry in entries[at : at + 500]]
+            size += embedder.dimensions * len(call.tx.cosines(probe, positions))
+    return size
+
+
+def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
+    work: Work = call.prepared
+    originals = [entry for item in work.groups for entry in item.composed.entries]
+    if ask.dry_run:
+        return _answer(len(originals), len(work.groups), None)
+    for entry in originals:
+        current = find_unit(call.tx, entry.id)
+        if current is None or current.version != entry.version:
+            raise Again
+        if not matches(current, call.view, ask, epoch=call.clock + 1):
+            raise Again
+    if work.groups:
+        outputs = [item.output.entry for item in work.groups if item.output is not None]
+        _check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))
+    call.append(
+        "field.compacted", data={"strategy": ask.strategy, "units": len(originals), "outputs": len(work.groups)}
+    )
+    condensing = _condensing(call.services)
+    for item in work.groups:
+        _write(call, condensing, item, work.position)
+    for lease in work.leases:
+        call.tx.release(lease, work.holder)
+    return _answer(len(originals), len(work.groups), None)
+
+
+def _write(call: Call, condensing: Condenser, item: Synthesis, position: int) -> None:
+    assert item.output is not None
+    entries, ref = item.composed.entries, call.services.ref
+    session = item.output.entry.source.session
+    output = call.insert(item.output, task_id=task_of(item.output.entry), data={"compaction": True})
+    ids = [entry.id for entry in entries]
+    data: dict[str, Any] = {
+        "ref": ref,
+        "memoryRef": ref,
+        "session_id": session,
+        "dream": item.composed.id,
+        "hash": entry_hash(call.tx.log_key(), output),
+        "outputId": output.id,
+        "sources": len(ids),
+        "sourceCount": len(ids),
+        "trigger": "host-managed",
+        "bytes": output.byte_size,
+        "byteSize": output.byte_size,
+        "after": "archive",
+    }
+    if len(ids) <= MOST_NAMED:
+        data |= {"source_ids": ids, "sourceIds": ids}
+    seq = call.append(
+        "memory.compacted", entry_id=output.id, task_id=task_of(output), data=data, session=session, actor=FIELD_AGENT
+    )
+    for entry in entries:
+        call.tx.link(Link(output.id, entry.id, "elaborates"))
+    condensing.keep(call.tx, ref, item.composed, output, position=position, seq=seq)
+    for entry in entries:
+        _archive(call, entry)
+
+
+COMPACT = Operation("COMPACT", level=2, execute=_execute, prepare=_prepare, right=Right.WRITE)

@@ -1,0 +1,266 @@
+"""RECORD: an agent says something, why, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.core.entry import Entry, EntryState, Link
+from reverie.core.errors import QuotaExceeded, ReverieError
+from reverie.memory.entries import Prepared
+from reverie.memory.read import ANYTHING
+from reverie.protocols.akashik import conflicts, units
+from reverie.protocols.akashik.call import Call, Operation, Ready
+from reverie.protocols.akashik.envelope import MAX_NAME
+from reverie.protocols.akashik.units import ANY_UNIT, RELATIONS, TYPES, find_unit
+
+MAX_RELATIONS = 1000
+_FINAL = (EntryState.SUPERSEDED, EntryState.RETRACTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An arrow from the unit to another."""
+
+    type: str
+    target_id: str
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """A valid payload, redacted and indexed."""
+
+    item: Prepared
+    mode: str
+    relations: Sequence[Relation]
+    retracts: Sequence[str]
+    task_id: str | None
+    enriched: bool
+
+
+def _prepare(ready: Ready) -> _Recording:
+    """Validate in the order the protocol's refusals have; embed."""
+    payload = ready.payload
+    intent = _intent(ready, payload)
+    mode = _given(payload, "mode", "committed")
+    for name in ("type", "content"):
+        if payload.get(name) is None:
+            raise ready.error("INVALID_REQUEST", f"{name} is missing.")
+    kind, content = payload["type"], payload["content"]
+    if not isinstance(content, str) or not content.strip():
+        raise ready.error("INVALID_REQUEST", "content is a text that is not empty.")
+    if mode not in ("draft", "committed"):
+        raise ready.error("INVALID_REQUEST", "mode is draft or committed.")
+    if kind not in TYPES:
+        raise ready.error("INVALID_TYPE", f"type is one of {', '.join(TYPES)}.")
+    confidence = _confidence(ready, payload, mode)
+    relations = _relations(ready, payload)
+    retracts = _given(payload, "retracts", [])
+    if not isinstance(retracts, list) or not all(isinstance(item, str) and item for item in retracts):
+        raise ready.error("INVALID_REQUEST", "retracts is a list of unit ids.")
+    return _enrich(ready, mode, kind, content, intent, confidence, relations, tuple(dict.fromkeys(retracts)))
+
+
+def _given(payload: Mapping[str, Any], name: str, default: Any) -> Any:
+    """A member; null is as good as absent."""
+    value = payload.get(name)
+    return default if value is None else value
+
+
+def _intent(ready: Ready, payload: Mapping[str, Any]) -> dict[str, Any]:
+    intent = payload.get("intent")
+    purpose = intent.get("purpose") if isinstance(intent, dict) else None
+    if not isinstance(intent, dict) or not isinstance(purpose, str) or not purpose.strip():
+        raise ready.error("MISSING_INTENT", "intent.purpose says why this is recorded; it is missing.")
+    for name in ("task_id", "question"):
+        value = intent.get(name)
+        if value is not None and not isinstance(value, str):
+            raise ready.error("INVALID_REQUEST", f"intent.{name} is a text, or null.")
+    task = intent.get("task_id")
+    if task is not None and len(task) > MAX_NAME:
+        raise ready.error("INVALID_REQUEST", f"intent.task_id is at most {MAX_NAME} characters.")
+    return {"purpose": purpose, "task_id": task or None, "question": intent.get("question")}
+
+
+def _confidence(ready: Ready, payload: Mapping[str, Any], mode: str) -> dict[str, Any] | None:
+    confidence = payload.get("confidence")
+    if confidence is not None and not isinstance(confidence, dict):
+        raise ready.error("INVALID_CONFIDENCE", "confidence is an object with score and reasoning.")
+    given: dict[str, Any] = confidence or {}
+    score, reasoning = given.get("score"), given.get("reasoning")
+    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1):
+        raise ready.error("INVALID_CONFIDENCE", "confidence.score is a number from 0 to 1.")
+    said = isinstance(reasoning, str) and bool(reasoning.strip())
+    if mode == "committed" and ready.level >= 1 and (score is None or not said):
+        raise ready.error("MISSING_CONFIDENCE", "A committed unit needs confidence.score and confidence.reasoning.")
+    if reasoning is not None and not isinstance(reasoning, str):
+        raise ready.error("INVALID_REQUEST", "confidence.reasoning is a text.")
+    for name in ("evidence", "assumptions"):
+        value = given.get(name)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            raise ready.error("INVALID_REQUEST", f"confidence.{name} is a list of texts.")
+    if confidence is None:
+        return None
+    kept = {"score": score, "reasoning": reasoning}
+    return kept | {name: given.get(name) or [] for name in ("evidence", "assumptions")}
+
+
+def _relations(ready: Ready, payload: Mapping[str, Any]) -> tuple[Relation, ...]:
+    given = _given(payload, "relations", [])
+    if not isinstance(given, list) or len(given) > MAX_RELATIONS:
+        raise ready.error("INVALID_REQUEST", f"relations is a list of at most {MAX_RELATIONS}.")
+    made: dict[tuple[str, str], Relation] = {}
+    for item in given:
+        kind, target, text = (
+            (item.get("type"), item.get("target_id"), item.get("description"))
+            if isinstance(item, dict)
+            else (None, None, None)
+        )
+        if kind not in RELATIONS:
+            raise ready.error("INVALID_REQUEST", f"relations[].type is one of {', '.join(RELATIONS)}.")
+        if not isinstance(target, str) or not 0 < len(target) <= MAX_NAME:
+            raise ready.error("INVALID_REQUEST", "relations[].target_id is the id of a unit.")
+        if text is not None and not isinstance(text, str):
+            raise ready.error("INVALID_REQUEST", "relations[].description is a text, or null.")
+        made.setdefault((kind, target), Relation(kind, target, text))
+    return tuple(made.values())
+
+
+def _enrich(
+    ready: Ready,
+    mode: str,
+    kind: str,
+    content: str,
+    intent: Mapping[str, Any],
+    confidence: Mapping[str, Any] | None,
+    relations: Sequence[Relation],
+    retracts: Sequence[str],
+) -> _Recording:
+    services = ready.services
+    agent = ready.speaker
+
+    def prepared(*, embed: bool) -> Prepared:
+        state = EntryState.DRAFT if mode == "draft" else EntryState.ACTIVE if embed else EntryState.PENDING
+        wish = units.draft(
+            kind=kind,
+            content=content,
+            mode=mode,
+            intent=intent,
+            confidence=confidence,
+            author=agent.id,
+            role=agent.role,
+            session=ready.session_id,
+            state=state,
+            more={"relations": len(relations)},
+        )
+        item = services.writing.prepare(ready.actor, services.ref, [wish], ready.rules, embed=embed)[0]
+        found = {**item.findings}
+        for name, number in ready.findings.items():  # the payload was clean before it came here
+            found[name] = max(found.get(name, 0), number)
+        return Prepared(item.entry, found, item.terms, item.vector, item.minted)
+
+    enriched = not services.faults.on(ready.actor.tenant, "enrichment")
+    item: Prepared | None = None
+    if enriched:
+        try:
+            item = prepared(embed=True)
+        except ReverieError:
+            raise
+        except Exception:  # an embedder that is down never loses a unit: the worker embeds it later
+            enriched = False
+    if item is None:
+        item = prepared(embed=False)
+    return _Recording(item, mode, relations, retracts, intent["task_id"], enriched)
+
+
+def _execute(call: Call) -> dict[str, Any]:
+    asked: _Recording = call.prepared
+    committed = asked.mode == "committed"
+    call.require(4 if committed else 2, f"RECORD of a {'committed unit' if committed else 'draft'}")
+    check_room(call, [asked.item])
+    pointed = {
+        relation: _target(call, relation.target_id)
+        for relation in asked.relations
+        if relation.type in ("contradicts", "supersedes")
+    }
+    withdrawn = [_target(call, unit_id) for unit_id in asked.retracts]
+    for target in withdrawn:
+        if not call.view.wrote(target) and call.authority < 10:
+            raise call.error("INSUFFICIENT_AUTHORITY", "Only its author, or authority 10, retracts a unit.")
+    known = [
+        {"type": relation.type, "target_id": relation.target_id}
+        for relation in asked.relations
+        if relation in pointed or call.tx.get(relation.target_id, where=ANYTHING) is not None
+    ]
+    facts: dict[str, Any] = {"mode": asked.mode}
+    if known:
+        facts["relations"] = known
+    entry = call.insert(asked.item, task_id=asked.task_id, data=facts)
+    for relation in asked.relations:
+        call.tx.link(Link(entry.id, relation.target_id, relation.type, relation.description))
+    opened: list[str] = []
+    deferred = False
+    if committed:
+        for relation, target in pointed.items():
+            if relation.type == "supersedes":
+                retire(call, target, EntryState.SUPERSEDED, by=entry.id)
+        for target in withdrawn:
+            retire(call, target, EntryState.RETRACTED, by=entry.id)
+        opened, deferred = _conflicts(call, entry, pointed)
+    answer: dict[str, Any] = {
+        "status": "accepted",
+        "memory_unit_id": entry.id,
+        "conflicts_detected": opened,
+        "rejection_reason": None,
+    }
+    if not asked.enriched:
+        answer["warnings"] = ["ENRICHMENT_FAILED"]
+    if deferred:
+        answer["conflict_detection"] = "deferred"
+    return answer
+
+
+def _conflicts(call: Call, entry: Entry, pointed: Mapping[Relation, Entry]) -> tuple[list[str], bool]:
+    """Conflicts the unit opened, and whether automatic detection was put off."""
+    opened: list[str] = []
+    if call.level >= 1:
+        for relation, target in pointed.items():
+            if relation.type == "contradicts":
+                opened.append(conflicts.contradict(call, entry, target))
+    deferred = call.level >= 2 and call.services.faults.on(call.actor.tenant, "detection_timeout")
+    if call.level >= 2 and not deferred:
+        opened += conflicts.detect(call, entry)
+    return [name for name in dict.fromkeys(opened) if name], deferred
+
+
+def _target(call: Call, unit_id: str) -> Entry:
+    found = find_unit(call.tx, unit_id)
+    if found is None or not call.view.sees(found):
+        raise call.error("UNIT_NOT_FOUND", "A unit this one refers to does not exist, or was purged.")
+    return found
+
+
+def retire(call: Call, target: Entry, state: EntryState, *, by: str | None = None) -> None:
+    """A unit is superseded or retracted, with its event; once."""
+    current = call.tx.get(target.id, where=ANY_UNIT)
+    if current is None or current.state in _FINAL:
+        return
+    name = "memory.superseded" if state is EntryState.SUPERSEDED else "memory.retracted"
+    data = {"ref": target.ref, **({"by": by} if by else {})}
+    seq = call.append(name, entry_id=target.id, session=target.source.session, data=data)
+    call.tx.change(target.id, seq=seq, expected=current.version, state=state)
+
+
+def check_room(call: Call, items: Sequence[Prepared]) -> None:
+    """Refuse what the tenant's quota, or a fault on request, leaves no room for."""
+    if call.services.faults.on(call.actor.tenant, "storage_full"):
+        raise call.error("STORAGE_FULL", "The store is full. Nothing was stored.")
+    head, policy = call.tx.head(), call.rules.policy
+    size = sum(item.entry.byte_size for item in items)
+    if head.entries + len(items) > policy.max_entries or head.bytes + size > policy.max_bytes:
+        raise QuotaExceeded()
+
+
+RECORD = Operation("RECORD", level=0, execute=_execute, prepare=_prepare)

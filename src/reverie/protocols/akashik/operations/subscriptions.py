@@ -1,0 +1,211 @@
+"""SUBSCRIBE: what an agent wants to be told of. Subscriptions are documents; whoever pushes follows the log."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Scope
+from reverie.core.event import NewEvent, keyed_hash
+from reverie.protocols.akashik import documents
+from reverie.protocols.akashik.call import Call, FieldServices, Operation
+from reverie.protocols.akashik.envelope import MAX_NAME
+from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.operations.agents import load_agent
+from reverie.store.contract import ReadTx, WriteTx
+
+SUBSCRIPTIONS = "akashik.subscription"
+TICKETS = "akashik.ticket"
+EVENTS = (
+    "memory.recorded",
+    "memory.superseded",
+    "memory.contested",
+    "conflict.detected",
+    "conflict.resolved",
+    "task.state_changed",
+    "task.assigned",
+    "task.completed",
+    "handoff.incoming",
+    "agent.joined",
+    "agent.failed",
+    "session.paused",
+    "session.ended",
+)
+ACTIONS = ("subscribe", "unsubscribe", "list")
+AUTHORITY = 2
+TICKET_MS = 60_000
+MAX_DEBOUNCE_MS = 86_400_000
+MOST = 1000
+"""Subscriptions of one agent."""
+
+
+class Subscription(Struct, frozen=True):
+    """What one agent wants to be told of, in one session."""
+
+    id: str
+    agent_id: str
+    events: list[str]
+    min_relevance: float = 0.0
+    debounce_ms: int = 0
+    session_id: str | None = None
+    seq: int = 0
+    """Where in the log it begins."""
+
+    def document(self) -> dict[str, Any]:
+        """The subscription on the wire."""
+        return {
+            "id": self.id,
+            "events": list(self.events),
+            "min_relevance": self.min_relevance,
+            "debounce_ms": self.debounce_ms,
+            "session_id": self.session_id,
+        }
+
+
+def key_of(agent_id: str, subscription_id: str) -> str:
+    """An agent's subscriptions stand together, and nobody else's among them."""
+    return f"{len(agent_id)}:{agent_id}/{subscription_id}"
+
+
+def load_subscription(tx: ReadTx, agent_id: str, subscription_id: str) -> Subscription | None:
+    """A subscription that was not ended. One of an earlier agent of the same id is not this agent's."""
+    agent = load_agent(tx, agent_id)
+    found = documents.load(tx, SUBSCRIPTIONS, key_of(agent_id, subscription_id))
+    if agent is None or found is None:
+        return None
+    made = convert(found[0], Subscription)
+    return made if made.seq >= agent.since_seq else None
+
+
+def subscriptions_of(tx: ReadTx, agent_id: str) -> list[Subscription]:
+    """What an agent subscribed to, by id."""
+    agent = load_agent(tx, agent_id)
+    found = [convert(body, Subscription) for _, body, _ in documents.each(tx, SUBSCRIPTIONS, key_of(agent_id, ""))]
+    return [made for made in found if agent is not None and made.seq >= agent.since_seq]
+
+
+def _execute(call: Call) -> dict[str, Any]:
+    action = call.payload.get("action")
+    if action not in ACTIONS:
+        raise call.error("INVALID_REQUEST", f"action is one of {', '.join(ACTIONS)}.")
+    asked = call.payload.get("subscription")
+    if action != "list" and not isinstance(asked, dict):
+        raise call.error("INVALID_REQUEST", "subscription is an object.")
+    wanted = _wanted(call, asked or {}) if action == "subscribe" else None
+    call.require(AUTHORITY)
+    agent = call.speaker.id
+    if action == "list":
+        return {"status": "ok", "subscriptions": [s.document() for s in subscriptions_of(call.tx, agent)]}
+    if wanted is None:
+        return _unsubscribe(call, asked or {})
+    return _subscribe(call, wanted)
+
+
+def _wanted(call: Call, asked: dict[str, Any]) -> Subscription:
+    def no(text: str) -> FieldError:
+        return call.error("INVALID_REQUEST", text)
+
+    key, events = asked.get("id"), asked.get("events")
+    least, debounce = asked.get("min_relevance"), asked.get("debounce_ms")
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= MAX_NAME):
+        raise no(f"subscription.id is a text of 1 to {MAX_NAME} characters.")
+    if not isinstance(events, list) or not events or any(event not in EVENTS for event in events):
+        raise no(f"subscription.events lists some of: {', '.join(EVENTS)}.")
+    if least is not None and (isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1):
+        raise no("subscription.min_relevance is a number from 0 to 1.")
+    if debounce is not None and (type(debounce) is not int or not 0 <= debounce <= MAX_DEBOUNCE_MS):
+        raise no(f"subscription.debounce_ms is a whole number from 0 to {MAX_DEBOUNCE_MS}.")
+    return Subscription(
+        id=key or "",
+        agent_id=call.speaker.id,
+        events=list(dict.fromkeys(events)),
+        min_relevance=float(least or 0),
+        debounce_ms=debounce or 0,
+        session_id=call.session_id,
+    )
+
+
+def _subscribe(call: Call, wanted: Subscription) -> dict[str, Any]:
+    """A subscription of the same id takes the place of the one before."""
+    agent = call.speaker.id
+    key = wanted.id or call.services.parts.ids.new()
+    stored = documents.load(call.tx, SUBSCRIPTIONS, key_of(agent, key))
+    if stored is None and len(subscriptions_of(call.tx, agent)) >= MOST:
+        raise call.error("INVALID_REQUEST", f"An agent has at most {MOST} subscriptions.")
+    data = {"subscription": key, "events": wanted.events}
+    seq = call.append("field.subscribed", data=data)
+    made = convert({**to_builtins(wanted), "id": key, "seq": seq}, Subscription)
+    documents.save(
+        call.tx, SUBSCRIPTIONS, key_of(agent, key), to_builtins(made), seq=seq, expected=stored[1] if stored else None
+    )
+    for old, body, version in documents.each(call.tx, TICKETS):
+        if body["until"] <= call.tx.now:  # nobody came
+            call.tx.drop(TICKETS, old, seq=seq, expected=version)
+    ticket = f"{call.actor.key_id or ''}~{secrets.token_urlsafe(32)}"  # ends up in logs of proxies: no tenant in it
+    body = {"agent": agent, "key": call.actor.key_id, "subscription": key, "until": call.tx.now + TICKET_MS}
+    documents.save(call.tx, TICKETS, keyed_hash(call.tx.log_key(), ticket), body, seq=seq, expected=None)
+    return {"status": "ok", "subscription": made.document(), "ticket": ticket}
+
+
+def _unsubscribe(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
+    key, agent = asked.get("id"), call.speaker.id
+    found = load_subscription(call.tx, agent, key) if isinstance(key, str) and key else None
+    if found is None:
+        raise call.error("NOT_FOUND", "You have no subscription of this id.")
+    seq = call.append("field.unsubscribed", data={"subscription": found.id})
+    call.tx.drop(SUBSCRIPTIONS, key_of(agent, found.id), seq=seq)
+    return {"status": "ok", "subscription": found.document()}
+
+
+def redeem(services: FieldServices, ticket: str) -> tuple[str, Subscription, str | None]:
+    """Tenant, subscription and key of a ticket that was never used and is not too old. It cannot be used again."""
+    key_id, _, rest = ticket.partition("~")
+    owner = services.parts.store.control(lambda tx: tx.key(key_id)) if rest and len(key_id) <= MAX_NAME else None
+    if owner is None:
+        raise _refused()
+    tenant = owner.tenant
+    scope = Scope(tenant, services.ref)
+
+    def known(tx: ReadTx) -> bool:
+        return documents.load(tx, TICKETS, keyed_hash(tx.log_key(), ticket)) is not None
+
+    def take(tx: WriteTx) -> tuple[Subscription, str | None] | None:
+        key = keyed_hash(tx.log_key(), ticket)
+        found = documents.load(tx, TICKETS, key)
+        if found is None:
+            return None
+        event = NewEvent("document.dropped", "SUBSCRIBE", str(found[0]["agent"]), data={"space": TICKETS})
+        tx.drop(TICKETS, key, seq=tx.append(event, tick=False), expected=found[1])
+        subscription = load_subscription(tx, found[0]["agent"], found[0]["subscription"])
+        return None if subscription is None or found[0]["until"] <= tx.now else (subscription, found[0]["key"])
+
+    # looked at before it is taken: a guess must write nothing, least of all a tenant
+    taken = services.parts.store.write(scope, take) if services.parts.store.read(scope, known) else None
+    if taken is None:
+        raise _refused()
+    return tenant, *taken
+
+
+def _refused() -> FieldError:
+    return FieldError("UNAUTHENTICATED", "This ticket was used, or is too old. SUBSCRIBE again.", operation="SUBSCRIBE")
+
+
+def find(services: FieldServices, actor: Actor, agent_id: str, subscription_id: str) -> Subscription:
+    """The subscription of an agent that this credential registered."""
+
+    def body(tx: ReadTx) -> Subscription | None:
+        agent = load_agent(tx, agent_id)
+        if agent is None or agent.credential != actor.id:
+            raise FieldError("AGENT_NOT_REGISTERED", "No agent of this id is registered with this credential.")
+        return load_subscription(tx, agent_id, subscription_id)
+
+    found = services.parts.store.read(Scope(actor.tenant, services.ref), body)
+    if found is None:
+        raise FieldError("NOT_FOUND", "There is no subscription of this id.")
+    return found
+
+
+SUBSCRIBE = Operation("SUBSCRIBE", level=2, execute=_execute, right=Right.READ)

@@ -1,0 +1,168 @@
+"""Push: notifications of a subscription over WebSocket or server-sent events, by following the log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from reverie.core.errors import RateLimited, ReverieError
+from reverie.host import Host
+from reverie.http.admission import bearer
+from reverie.http.limits import key_of
+from reverie.http.sse import ALIVE, event_stream, message, open_stream
+from reverie.http.threads import Lane, Threads
+from reverie.ops.logs import Action, log, where
+from reverie.protocols.akashik.errors import translated
+from reverie.protocols.akashik.http.errors import status_of
+from reverie.protocols.akashik.http.wire import PREFIX
+from reverie.protocols.akashik.notify import LOGGED, Feed
+from reverie.protocols.akashik.operations.subscriptions import Subscription, find, redeem
+
+SSE_PATH = f"{PREFIX}/v1/subscriptions/stream"
+SOCKET_PATH = f"{PREFIX}/v1/subscriptions/socket"
+_TYPES = (*LOGGED, "field.subscribed", "field.unsubscribed")
+_GOING_AWAY, _REFUSED = 1001, 1008
+
+
+def routes() -> list[BaseRoute]:
+    """Where notifications are fetched. Both look at the ticket or the key themselves."""
+    return [Route(SSE_PATH, _stream, methods=["GET"]), WebSocketRoute(SOCKET_PATH, _socket)]
+
+
+def addresses(connection: HTTPConnection, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer to SUBSCRIBE with the addresses of its notifications in place of the ticket."""
+    ticket = answer.pop("ticket", None)
+    if ticket is None:
+        return answer
+    url, asked = connection.url, urlencode({"ticket": ticket})
+    secure = url.scheme in ("https", "wss")
+    return answer | {
+        "websocket_url": f"{'wss' if secure else 'ws'}://{url.netloc}{SOCKET_PATH}?{asked}",
+        "sse_url": f"{'https' if secure else 'http'}://{url.netloc}{SSE_PATH}?{asked}",
+    }
+
+
+async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
+    """The subscription behind a one-time ticket, or behind a key and the names of agent and subscription."""
+    state = connection.app.state
+    threads: Threads = state.threads
+    host: Host = state.host
+    services = host.field.services
+    asked = connection.query_params
+    if "ticket" in asked:
+        ticket = asked["ticket"]
+        work = partial(redeem, services, ticket)
+        tenant, subscription, key = await threads.run(Lane.WRITE, ticket.partition("~")[0][:16], work)
+        return Feed(services, tenant, subscription, key), subscription.seq
+    token = bearer(connection.scope)
+    check = partial(host.keys.authenticate, token, door="akashik")
+    actor = await threads.run(Lane.LOOK, (token or "")[:16], check)
+    state.limits.requests.take(key_of(actor))
+    last = connection.headers.get("last-event-id") or asked.get("after_seq") or ""
+
+    def look() -> tuple[Subscription, int]:
+        found = find(services, actor, asked.get("agent_id", ""), asked.get("subscription_id", ""))
+        known = last.isascii() and last.isdigit() and len(last) < 17
+        return found, int(last) if known else host.reading.snapshot(actor)
+
+    subscription, after = await threads.run(Lane.READ, actor.tenant, look)
+    return Feed(services, actor.tenant, subscription, actor.key_id), max(after, subscription.seq)
+
+
+async def _notifications(
+    connection: HTTPConnection, feed: Feed, after: int
+) -> AsyncGenerator[dict[str, Any] | None, None]:
+    """What the subscription is told of, in order and once; None when a sign of life is due."""
+    state = connection.app.state
+    host: Host = state.host
+    actor = replace(host.system_actor(feed.tenant), key_id=feed.key_id)
+    async for page in state.tail.follow(actor, after=after, types=_TYPES):
+        told, goes_on = await state.threads.run(Lane.READ, feed.tenant, partial(feed.tell, page or ()))
+        for notification in told:
+            yield notification
+        if not goes_on:
+            return
+        if page is None:
+            yield None
+
+
+async def _stream(request: Request) -> Response:
+    request.state.route = SSE_PATH
+    try:
+        feed, after = await _opened(request)
+    except ReverieError as error:
+        return _refusal(error)
+
+    async def messages() -> AsyncGenerator[bytes, None]:
+        yield b": open\n\n"
+        async for item in _notifications(request, feed, after):
+            yield ALIVE if item is None else message(item["event"], orjson.dumps(item), number=item["seq"])
+
+    return event_stream(request, feed.key_id or feed.tenant, messages())
+
+
+def _refusal(error: ReverieError) -> Response:
+    made = translated(error, "SUBSCRIBE")
+    status = status_of(made)
+    wait = error.details.get("retry_after_seconds", 1)
+    headers = {"Retry-After": str(wait)} if status == 429 else {}
+    return Response(orjson.dumps(made.body()), status, headers, "application/json")
+
+
+async def _socket(socket: WebSocket) -> None:
+    with ExitStack() as stack:
+        try:
+            feed, after = await _opened(socket)
+            stack.enter_context(open_stream(socket, feed.key_id or feed.tenant))
+        except ReverieError as error:
+            if isinstance(error, RateLimited):
+                await socket.send_denial_response(_refusal(error))
+            else:
+                await socket.close(_REFUSED, translated(error, "SUBSCRIBE").reason)
+            return
+        await _talk(socket, feed, after)
+
+
+async def _talk(socket: WebSocket, feed: Feed, after: int) -> None:
+    """Send notifications until one side leaves."""
+    await socket.accept()
+    sending = asyncio.ensure_future(_send(socket, feed, after))
+    listening = asyncio.ensure_future(_until_closed(socket))
+    _, left = await asyncio.wait((sending, listening), return_when=asyncio.FIRST_COMPLETED)
+    for task in left:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
+            await task
+    if not listening.done() or listening.cancelled():
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await socket.close(_GOING_AWAY if socket.app.state.tail.stopping else 1000)
+
+
+async def _send(socket: WebSocket, feed: Feed, after: int) -> None:
+    try:
+        async for notification in _notifications(socket, feed, after):
+            if notification is not None:
+                await socket.send_text(orjson.dumps(notification).decode())
+    except WebSocketDisconnect:
+        return
+    except Exception as fault:  # its message may hold text of units
+        log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
+
+
+async def _until_closed(socket: WebSocket) -> None:
+    """Whatever the other side says is let go; only that it leaves matters."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass

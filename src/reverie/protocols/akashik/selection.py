@@ -1,0 +1,135 @@
+"""Which units a COMPACT takes. A typo in a filter must never widen it, so everything unknown is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from reverie.core.entry import Entry, EntryState
+from reverie.core.query import Filter
+from reverie.protocols.akashik.call import FIELD_AGENT, Ready
+from reverie.protocols.akashik.units import ANY_UNIT, HOT, STATUSES, TYPES, status_of, type_of
+from reverie.protocols.akashik.visibility import View, kinds_of
+from reverie.store.contract import ReadTx
+
+AUTHORITY = {"archive": 6, "summarize": 6, "purge": 10}
+"""What each strategy needs."""
+
+STRATEGIES = ("archive", "summarize", "purge")
+MEMBERS = frozenset({"strategy", "filter", "reason", "dry_run"})
+FILTER_MEMBERS = frozenset({"max_age_epochs", "session_id", "types", "status"})
+MAX_REASON = 1000
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A COMPACT as asked, understood."""
+
+    strategy: str
+    max_age: int | None = None
+    session_id: str | None = None
+    types: frozenset[str] | None = None
+    status: frozenset[str] | None = None
+    reason: str | None = None
+    dry_run: bool = False
+
+
+def read_ask(ready: Ready) -> Ask:
+    """The payload. Raises INVALID_REQUEST or INVALID_FILTER."""
+    payload = ready.payload
+
+    def no(text: str) -> Exception:
+        return ready.error("INVALID_REQUEST", text)
+
+    strategy = payload.get("strategy")
+    if strategy not in STRATEGIES:
+        raise no(f"strategy is one of {', '.join(STRATEGIES)}.")
+    if not payload.keys() <= MEMBERS:
+        raise no(f"A COMPACT has {', '.join(sorted(MEMBERS))}, and nothing else.")
+    reason, dry_run = payload.get("reason"), payload.get("dry_run")
+    if reason is not None and (not isinstance(reason, str) or len(reason) > MAX_REASON):
+        raise no(f"reason is a text of at most {MAX_REASON} characters.")
+    if dry_run is not None and not isinstance(dry_run, bool):
+        raise no("dry_run is true or false.")
+    asked = payload.get("filter")
+    if asked is not None and not isinstance(asked, dict):
+        raise ready.error("INVALID_FILTER", "filter is an object.")
+    return Ask(strategy, reason=(reason or "").strip() or None, dry_run=bool(dry_run), **_filter(ready, asked or {}))
+
+
+def _filter(ready: Ready, asked: dict[str, Any]) -> dict[str, Any]:
+    def no(text: str) -> Exception:
+        return ready.error("INVALID_FILTER", text)
+
+    if not asked.keys() <= FILTER_MEMBERS:
+        raise no(f"A filter has {', '.join(sorted(FILTER_MEMBERS))}, and nothing else.")
+    age, session = asked.get("max_age_epochs"), asked.get("session_id")
+    if age is not None and (type(age) is not int or age < 0):
+        raise no("max_age_epochs is a whole number, 0 or more.")
+    if session is not None and not isinstance(session, str):
+        raise no("session_id is a text.")
+    lists: dict[str, frozenset[str] | None] = {}
+    for name, known in (("types", TYPES), ("status", STATUSES)):
+        values = asked.get(name)
+        if values is not None and (not isinstance(values, list) or any(value not in known for value in values)):
+            raise no(f"{name} is a list of: {', '.join(known)}.")
+        lists[name] = None if values is None else frozenset(values)
+    return {"max_age": age, "session_id": session, **lists}
+
+
+def select(tx: ReadTx, view: View, ask: Ask, *, epoch: int) -> list[Entry]:
+    """The units that match, oldest first. `epoch` is the Field's clock before this message, plus one."""
+    if ask.types == frozenset() or ask.status == frozenset():
+        return []  # an empty list matches nothing: a program that found none must not wipe the Field
+    found = [entry for entry in _units(tx, ask) if matches(entry, view, ask, epoch=epoch)]
+    return sorted(found, key=lambda entry: (entry.epoch, entry.id))
+
+
+def matches(entry: Entry, view: View, ask: Ask, *, epoch: int) -> bool:
+    """Whether a COMPACT takes this unit."""
+    status = status_of(entry)
+    if entry.held or entry.pinned or (entry.archived and ask.strategy != "purge"):
+        return False
+    if not view.commands(entry.source.session, AUTHORITY[ask.strategy]):
+        return False  # who has the authority in one session, as its creator, has it there only
+    if ask.session_id is not None and entry.source.session != ask.session_id:
+        return False
+    if ask.types is not None and type_of(entry) not in ask.types:
+        return False
+    if ask.max_age is not None and epoch - entry.epoch <= ask.max_age:
+        return False
+    if ask.status is not None:
+        if status not in ask.status:
+            return False
+    elif status == "contested":
+        return False
+    if ask.strategy == "summarize" and is_compaction(entry) and "synthesis" not in (ask.types or ()):
+        return False
+    if entry.state is EntryState.DRAFT and not view.wrote(entry):
+        named = ask.status is not None and "draft" in ask.status
+        return named and view.enters(entry.source.session) and view.allows(kinds_of(entry), entry.source.session)
+    return view.reaches(entry)
+
+
+def is_compaction(entry: Entry) -> bool:
+    """Whether COMPACT made this unit."""
+    return entry.source.actor == FIELD_AGENT and "dream" in entry.attributes
+
+
+def _units(tx: ReadTx, ask: Ask) -> Iterator[Entry]:
+    where: Filter = ANY_UNIT if ask.strategy == "purge" else HOT
+    if ask.status is not None:
+        where = msgspec.structs.replace(where, states=frozenset(EntryState(status) for status in ask.status))
+    if ask.session_id is not None:
+        where = msgspec.structs.replace(where, session=ask.session_id)
+    cursor: str | None = None
+    while True:
+        page = tx.scan(where, limit=_PAGE, cursor=cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return

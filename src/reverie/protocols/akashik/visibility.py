@@ -1,0 +1,128 @@
+"""Who may see which unit: the one place that decides it.
+
+At Level 3, in this order: the session (only units of the session the envelope names; no session is a partition of its
+own, open to all), the role rules of that session, the minimum authority per type. Drafts are seen by their author only,
+at every level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from reverie.core.entry import Entry, EntryState
+from reverie.store.contract import ReadTx
+
+if TYPE_CHECKING:
+    from reverie.protocols.akashik.operations.agents import Agent
+    from reverie.protocols.akashik.operations.sessions import Session
+
+
+class View:
+    """What one agent sees from one session."""
+
+    def __init__(
+        self, tx: ReadTx, *, level: int, agent: Agent | None, authority: int, session_id: str | None = None
+    ) -> None:
+        self._tx = tx
+        self._level = level
+        self._agent = agent
+        self._authority = authority
+        self._session_id = session_id
+        self._sessions: dict[str, Session | None] = {}
+
+    def sees(self, entry: Entry) -> bool:
+        """Whether the unit is in sight from the session that the envelope names."""
+        if not self.reaches(entry):
+            return False
+        own = entry.source.session
+        if self._level < 3 or own == self._session_id:
+            return True
+        active = self._session(self._session_id)
+        return active is not None and active.policy.cross_session and self._member(own)
+
+    def reaches(self, entry: Entry) -> bool:
+        """Whether the unit is in sight from any session the agent is a member of; authority 10 reaches every one."""
+        if entry.state is EntryState.DRAFT and not self.wrote(entry):
+            return False
+        if self._level < 3:
+            return True
+        return self._member(entry.source.session) and self.allows(kinds_of(entry), entry.source.session)
+
+    def wrote(self, entry: Entry) -> bool:
+        """Whether the agent is the author. A later agent of the same id, of another credential, is someone else."""
+        agent = self._agent
+        return agent is not None and entry.source.actor == agent.id and entry.born_seq >= agent.since_seq
+
+    def enters(self, session_id: str | None) -> bool:
+        """Whether what happened in a session may be known to the agent."""
+        return self._level < 3 or self._member(session_id)
+
+    def allows(self, kinds: Iterable[str], session_id: str | None) -> bool:
+        """Role rules and minimum authority of a session, for every one of these types."""
+        session = self._session(session_id)
+        if session is None or self._level < 3:
+            return True
+        denied = session.policy.denied(self._agent.role if self._agent else None)
+        authority, least = self.authority_in(session_id), session.policy.min_authority
+        return all(kind not in denied and authority >= least.get(kind, 0) for kind in kinds)
+
+    def authority_in(self, session_id: str | None) -> int:
+        """What the agent may do in a session: its creator has 8 there, and nowhere else."""
+        session = self._session(session_id)
+        creator = session is not None and self._agent is not None and session.creator_id == self._agent.id
+        return max(self._authority, 8) if creator else self._authority
+
+    def commands(self, session_id: str | None, authority: int) -> bool:
+        """Whether the agent has this authority in a session. Authority is enforced from Level 3 on."""
+        return self._level < 3 or self.authority_in(session_id) >= authority
+
+    def visibility_class(self, entry: Entry) -> tuple[str | None, tuple[str, ...]]:
+        """Units of one class are seen by exactly the same agents; synthesis never crosses it."""
+        session = self._session(entry.source.session)
+        if session is None:
+            return entry.source.session, ()
+        kinds = kinds_of(entry)
+        rules = [
+            f"{rule.role}:{kind}" for rule in session.policy.role_rules for kind in kinds if kind in rule.deny_types
+        ]
+        least = max((session.policy.min_authority.get(kind, 0) for kind in kinds), default=0)
+        return entry.source.session, (*sorted(rules), f"authority:{least}")
+
+    def _member(self, session_id: str | None) -> bool:
+        if session_id is None or self._authority >= 10:
+            return True
+        session = self._session(session_id)
+        if session is None or session.implicit:
+            return True
+        return self._agent is not None and session.has(self._agent.id)
+
+    def _session(self, session_id: str | None) -> Session | None:
+        from reverie.protocols.akashik.operations.sessions import load_session
+
+        if session_id is None:
+            return None
+        if session_id not in self._sessions:
+            self._sessions[session_id] = load_session(self._tx, session_id)
+        return self._sessions[session_id]
+
+
+class CredentialView:
+    """What a credential may see where no agent is named: what any of its agents may see, and authority 10 everything
+    but drafts of others."""
+
+    def __init__(self, views: Sequence[View], anyone: View) -> None:
+        self._views = views
+        self._anyone = anyone
+
+    def reaches(self, entry: Entry) -> bool:
+        return any(view.reaches(entry) for view in (*self._views, self._anyone))
+
+    def enters(self, session_id: str | None) -> bool:
+        return any(view.enters(session_id) for view in (*self._views, self._anyone))
+
+
+def kinds_of(entry: Entry) -> tuple[str, ...]:
+    """The types that must all be visible for the unit to be: its own, and of a synthesis those it was made from."""
+    made_from = entry.attributes.get("derived_from_types")
+    return (entry.kind, *(str(kind) for kind in made_from)) if isinstance(made_from, list) else (entry.kind,)

@@ -1,0 +1,1 @@
+"""OpenWOP: runs, forks, workflows, workspace files, agents, commitments."""

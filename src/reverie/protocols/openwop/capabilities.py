@@ -1,0 +1,227 @@
+"""What this host can do, computed from the parts that run: one function for the advertisement and for every projection.
+
+A family that is not wired is absent. Clients must not guess, so an absent block means: does not do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.core.clock import iso_duration
+from reverie.core.policy import TenantPolicy
+from reverie.jobs.schedule import HORIZON_MS
+from reverie.protocols.openwop.forks import MODES
+from reverie.protocols.openwop.heartbeat import MAX_RUNTIME_MS
+from reverie.protocols.openwop.passes import MOST_ENTRIES
+from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
+from reverie.services import Services
+
+LONG_TERM = "long-term"
+"""The one memory backend there is a name for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """Which parts run. Everything that is advertised follows from this."""
+
+    durable: bool
+    writable: bool
+    tokenizer: str | None
+    embedder: bool
+    sealed: bool
+    """Whether tenants' secrets can be kept."""
+    scheduler: bool
+    """Whether something looks at what is due."""
+    agents: bool = True
+    """Whether agents can be installed."""
+    workspace: bool = False
+    """Whether workspace files are served."""
+
+
+def wired(parts: Services, *, scheduler: bool, workspace: bool = False) -> Wired:
+    """The parts as they are."""
+    writable = not parts.read_only
+    return Wired(
+        durable=parts.store.durable,
+        writable=writable,
+        tokenizer=parts.tokens.name if parts.tokens else None,
+        embedder=parts.embedder is not None,
+        sealed=parts.cipher is not None,
+        scheduler=scheduler and writable and parts.store.durable,
+        workspace=workspace and writable,
+    )
+
+
+def families(has: Wired) -> dict[str, Any]:
+    """Every capability family of the host."""
+    found: dict[str, Any] = {"memory": _memory(has), "agents": _agents(has)}
+    if has.scheduler:
+        found["scheduling"] = {
+            "supported": True,
+            "cron": True,
+            "delayed": True,
+            "calendar": False,
+            "maxFutureHorizon": iso_duration(HORIZON_MS),
+        }
+        # what looks at conditions of commitments again and again
+        found["heartbeat"] = {"supported": True, "maxRuntimeMs": MAX_RUNTIME_MS}
+    if has.workspace:
+        found["workspace"] = {
+            "supported": True,
+            "versioned": True,
+            "maxFileBytes": MAX_FILE_BYTES,
+            "maxFiles": MAX_FILES,
+            "maxVersions": MAX_VERSIONS,
+        }
+    if has.writable:
+        found["replay"] = {"supported": True, "modes": list(MODES)}
+    scopes = [*(["tenant"] if has.sealed else []), "run"]
+    found["secrets"] = {"supported": True, "scopes": scopes, "resolution": "host-managed"}
+    return found
+
+
+def _memory(has: Wired) -> dict[str, Any]:
+    policy = TenantPolicy()
+    memory: dict[str, Any] = {
+        "supported": True,
+        "maxEntrySizeBytes": policy.max_entry_bytes,
+        "ttlSupported": True,
+        "search": {"supported": True, "modes": ["semantic", "filter"] if has.embedder else ["filter"]},
+        "retention": {"ttl": True, "forget": has.writable},
+    }
+    if has.tokenizer:
+        memory["injectionBudget"] = {"supported": True, "tokenCounter": has.tokenizer}
+    if not has.writable:
+        return {**memory, "writable": False}
+    memory["compaction"] = {
+        "supported": True,
+        "trigger": "host-managed",
+        "maxInputEntries": MOST_ENTRIES,
+        "maxOutputBytes": policy.max_entry_bytes,
+    }
+    if has.tokenizer:
+        memory["distillation"] = {
+            "supported": True,
+            "maxTokenBudget": policy.dream_budget,
+            **({"scheduled": True} if has.scheduler else {}),
+            "indexEmitted": has.workspace,
+            "tokenizerName": has.tokenizer,
+            "archiveRetention": iso_duration(policy.archive_retention_ms),
+        }
+    memory["attribution"] = {"supported": True, "emitsWriteEvents": True}
+    return memory
+
+
+def _agents(has: Wired) -> dict[str, Any]:
+    agents: dict[str, Any] = {"supported": True}
+    if has.durable:
+        agents["memoryBackends"] = [LONG_TERM]
+    if has.durable and has.writable:
+        agents["memoryConsolidation"] = {"supported": True, "schedule": "scheduled" if has.scheduler else "on-demand"}
+    if has.scheduler:
+        agents["commitments"] = {"supported": True, "fireConditions": ["time", "predicate"]}
+    if has.agents:
+        agents["manifestRuntime"] = {"supported": True, "installScope": "tenant"}
+    return agents
+
+
+# dimensions: what an agent may ask of a host's memory
+
+READ, WRITE, SEARCH, DURABILITY, COMPACTION, ATTRIBUTION, SNAPSHOT, RETENTION = DIMENSIONS = (
+    "read",
+    "write",
+    "search",
+    "long-term-durability",
+    "compaction",
+    "attribution",
+    "replay-snapshot",
+    "retention",
+)
+"""In the order in which unmet ones are listed."""
+
+ASKED = {
+    "scratchpad": (READ, WRITE),
+    "conversation": (READ, WRITE),
+    "longTerm": (READ, WRITE, DURABILITY),
+}
+"""What each flag of an agent's memory shape asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something holds of a discovery document, and the fact that decides it."""
+
+    name: str
+    holds: bool
+    reason: str
+
+
+def dimensions(document: Mapping[str, Any]) -> list[Verdict]:
+    """The eight dimensions of any host's discovery document. Whatever the document holds, this answers."""
+    supported = _at(document, "memory", "supported")
+    writable = _at(document, "memory", "writable")
+    backends = _at(document, "agents", "memoryBackends")
+    durable = isinstance(backends, list) and LONG_TERM in backends
+    version = _at(document, "multiAgent", "executionModel", "version")
+    replays = isinstance(version, int) and not isinstance(version, bool) and version >= 2
+    reduces = [name for name in ("compaction", "distillation") if _at(document, "memory", name, "supported") is True]
+    keeps = [name for name in ("ttl", "forget") if _at(document, "memory", "retention", name) is True]
+    read = supported is True
+    told = f"memory.supported is {_shown(supported)}"
+    return [
+        Verdict(READ, read, told),
+        Verdict(WRITE, read and writable is not False, f"{told}, memory.writable is {_shown(writable)}"),
+        _flag(SEARCH, document, "memory", "search", "supported"),
+        Verdict(DURABILITY, durable, f"agents.memoryBackends is {_shown(backends)}"),
+        Verdict(
+            COMPACTION,
+            bool(reduces),
+            f"memory.{reduces[0]}.supported is true" if reduces else "neither compaction nor distillation is supported",
+        ),
+        _flag(ATTRIBUTION, document, "memory", "attribution", "supported"),
+        Verdict(
+            SNAPSHOT,
+            durable and replays,
+            f"multiAgent.executionModel.version is {_shown(version)}, agents.memoryBackends is {_shown(backends)}",
+        ),
+        Verdict(
+            RETENTION,
+            bool(keeps),
+            f"memory.retention.{keeps[0]} is true" if keeps else "neither retention.ttl nor retention.forget is true",
+        ),
+    ]
+
+
+def unmet(shape: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
+    """The dimensions an agent's memory shape asks for and the host does not have, in table order."""
+    asked = {name for flag, names in ASKED.items() if shape.get(flag) is True for name in names}
+    return [verdict.name for verdict in dimensions(document) if verdict.name in asked and not verdict.holds]
+
+
+def _flag(name: str, document: Mapping[str, Any], *path: str) -> Verdict:
+    value = _at(document, *path)
+    return Verdict(name, value is True, f"{'.'.join(path)} is {_shown(value)}")
+
+
+def _at(document: Any, *path: str) -> Any:
+    """What stands at a path; None when there is nothing, or when something on the way is not an object."""
+    for step in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(step)
+    return document
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "absent"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)[:40]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(_shown(item) for item in list(value)[:4]) + "]"
+    text = str(value) if isinstance(value, str) else type(value).__name__
+    return "".join(c if c.isprintable() else "?" for c in text[:40])

@@ -1,0 +1,233 @@
+"""Commitments: intentions found in memory, fired when their time comes or their condition becomes true.
+
+An entry of kind `commitment` is one: with the attribute `due` (an instant) it fires once at that instant, with
+`when: {"tag": ...}` it fires each time the memory comes to have an entry with that tag. What the intention says stays
+in the entry; the event says only that it fired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from reverie.core.actor import Actor, Right
+from reverie.core.canonical import canonical
+from reverie.core.clock import from_iso
+from reverie.core.entry import Draft, Entry, Scope
+from reverie.core.errors import Conflict, Invalid, ReadOnly
+from reverie.core.event import NewEvent
+from reverie.core.query import Filter
+from reverie.memory.entries import Entries, check_ref
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+KIND = "commitment"
+COMMITMENT_SPACE = "commitment"
+GONE_MS = 3_600_000
+"""A commitment whose entry is gone is looked at so seldom: the entry may come back."""
+_PAGE = 500
+
+
+class Commitment(Struct, frozen=True, omit_defaults=True):
+    """How a commitment stands."""
+
+    ref: str
+    id: str
+    """The entry that holds the intention; also the commitment's own id."""
+    due: int | None = None
+    tag: str | None = None
+    fired_for: int | None = None
+    """The instant it fired for."""
+    met: bool = False
+    """Whether the condition held when last looked at."""
+    fires: int = 0
+
+    @property
+    def condition(self) -> str:
+        """`time` or `predicate`."""
+        return "time" if self.due is not None else "predicate"
+
+
+class Commitments:
+    """Finds commitments in memory and fires them, at most once per instant or change of state."""
+
+    def __init__(self, parts: Services, writing: Entries) -> None:
+        self._parts = parts
+        self._writing = writing
+
+    def make(
+        self, actor: Actor, ref: str, intention: str, *, due: int | None = None, tag: str | None = None
+    ) -> Commitment:
+        """Store an intention and keep it in mind."""
+        if (due is None) == (tag is None):
+            raise Invalid("A commitment is due at an instant, or when a tag appears.", pointer="/condition")
+        attributes: dict[str, object] = {"due": due} if due is not None else {"when": {"tag": tag}}
+        receipt = self._writing.put(actor, ref, [Draft(intention, kind=KIND, attributes=attributes)])[0]
+        self.infer(actor, ref)
+        return Commitment(ref, receipt.id, due, tag)
+
+    def infer(self, actor: Actor, ref: str) -> int:
+        """Keep in mind what the memory commits to; returns how many commitments are new. Consolidation does this."""
+        actor.require(Right.WRITE)
+        check_ref(ref)
+        self._writable()
+
+        def body(tx: ReadTx) -> list[Commitment]:
+            found = (_read(entry) for entry in _entries(tx))
+            return [item for item in found if item and tx.load(COMMITMENT_SPACE, key_of(item.ref, item.id)) is None]
+
+        fresh = self._parts.store.read(Scope(actor.tenant, ref), body)
+        return sum(self._remember(actor, item) for item in fresh)
+
+    def _remember(self, actor: Actor, item: Commitment) -> bool:
+        key = key_of(item.ref, item.id)
+
+        def body(tx: WriteTx) -> bool:
+            if tx.load(COMMITMENT_SPACE, key) is not None:
+                return False
+            data = {"space": COMMITMENT_SPACE, "key": key}
+            seq = tx.append(NewEvent("document.saved", "COMMIT", actor.id, data=data), tick=False)
+            tx.save(COMMITMENT_SPACE, key, msgspec.json.encode(item), seq=seq, expected=0)
+            tx.wake(tx.now if item.due is None else item.due)
+            return True
+
+        try:
+            return self._parts.store.write(Scope(actor.tenant), body)
+        except Conflict:
+            return False  # another process was faster
+
+    def fire_due(self, actor: Actor) -> int:
+        """Fire what has come due and what has become true; returns how many. Any number of processes may call this."""
+        actor.require(Right.WRITE)
+        self._writable()
+        moving = self._parts.store.read(Scope(actor.tenant), lambda tx: list(_moving(tx)))
+        return sum(self.settle(actor, key) for key, _ in moving)
+
+    def settle(self, actor: Actor, key: str) -> bool:
+        """Look at one commitment and fire it if it must; True when this call fired it."""
+
+        def body(tx: WriteTx) -> bool:
+            stored = tx.load(COMMITMENT_SPACE, key)
+            if stored is None or stored.body is None:
+                return False
+            item = msgspec.json.decode(stored.body, type=Commitment)
+            fires, after = _next(tx, item)
+            if after == item:
+                return False
+            if fires:
+                data = {"ref": item.ref, "commitment": item.id, "condition": item.condition}
+                if actor.run:
+                    data["run"] = actor.run
+                event = NewEvent("commitment.fired", "COMMIT", actor.id, entry_id=item.id, data=data)
+                seq = tx.append(event)
+            else:
+                data = {"space": COMMITMENT_SPACE, "key": key}
+                seq = tx.append(NewEvent("document.saved", "COMMIT", actor.id, data=data), tick=False)
+            tx.save(COMMITMENT_SPACE, key, msgspec.json.encode(after), seq=seq, expected=stored.version)
+            return fires
+
+        try:
+            return self._parts.store.write(Scope(actor.tenant), body)
+        except Conflict:
+            return False  # another process was faster
+
+    def _writable(self) -> None:
+        if self._parts.read_only:
+            raise ReadOnly()
+
+
+def key_of(ref: str, entry_id: str) -> str:
+    """A key that no other pair of names has."""
+    return hashlib.sha256(canonical([ref, entry_id])).hexdigest()
+
+
+def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
+    """(whether one would fire or change now, when to look at the tenant's commitments again).
+
+    A condition may become true with any write: while a tenant has one, it is looked at again and again.
+    """
+    moving, at = False, None
+    for _, item in _stored(tx):
+        if item.due is not None and item.fired_for == item.due:
+            continue
+        changes = _next(tx, item)[1] != item
+        moving = moving or changes
+        if changes or item.due is None:
+            instant = tx.now if changes or _entry(tx, item) else tx.now + GONE_MS
+        else:
+            instant = max(item.due, tx.now + 1) if _entry(tx, item) else max(item.due, tx.now + GONE_MS)
+        at = instant if at is None else min(at, instant)
+    return moving, at
+
+
+def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
+    """Whether a commitment fires now, and how it stands afterwards. One whose entry is gone never fires."""
+    if not _entry(tx, item):
+        return False, item
+    scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)
+    try:
+        if item.due is not None:
+            if item.due > tx.now or item.fired_for == item.due:
+                return False, item
+            return True, msgspec.structs.replace(item, fired_for=item.due, fires=item.fires + 1)
+        met = _holds(tx, item)
+        fires = met and not item.met
+        return fires, msgspec.structs.replace(item, met=met, fires=item.fires + fires)
+    finally:
+        tx.scope = scope
+
+
+def _entry(tx: ReadTx, item: Commitment) -> bool:
+    scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)
+    try:
+        return tx.get(item.id) is not None
+    finally:
+        tx.scope = scope
+
+
+def _holds(tx: ReadTx, item: Commitment) -> bool:
+    found = tx.scan(Filter(tags=(str(item.tag),)), limit=2).items
+    return any(entry.id != item.id for entry in found)
+
+
+def _stored(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
+    cursor: str | None = None
+    while True:
+        page = tx.documents(COMMITMENT_SPACE, limit=_PAGE, cursor=cursor)
+        for document in page.items:
+            yield document.key, msgspec.json.decode(document.body or b"{}", type=Commitment)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
+    """Commitments that would change if they were looked at now."""
+    return ((key, item) for key, item in _stored(tx) if _next(tx, item)[1] != item)
+
+
+def _entries(tx: ReadTx) -> Iterator[Entry]:
+    cursor: str | None = None
+    while True:
+        page = tx.scan(Filter(kinds=(KIND,)), limit=_PAGE, cursor=cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _read(entry: Entry) -> Commitment | None:
+    """The commitment in an entry; None when it does not say when."""
+    due, when = entry.attributes.get("due"), entry.attributes.get("when")
+    if isinstance(due, str):
+        try:
+            due = from_iso(due)
+        except Invalid:
+            return None
+    if isinstance(due, int) and not isinstance(due, bool):
+        return Commitment(entry.ref, entry.id, due=due)
+    tag = when.get("tag") if isinstance(when, dict) else None
+    return Commitment(entry.ref, entry.id, tag=tag) if isinstance(tag, str) and tag else None

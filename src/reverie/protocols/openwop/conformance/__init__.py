@@ -1,0 +1,1 @@
+"""Test seams for conformance suites, loaded only when they are switched on."""

@@ -1,0 +1,109 @@
+"""Workflows that conformance suites start. They do what their names say, through the same paths as everything else."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Entry, Scope, valid_ref
+from reverie.core.errors import Invalid
+from reverie.core.query import Filter
+from reverie.memory.read import MAX_PAGE
+from reverie.protocols.openwop.injection import Injection
+from reverie.protocols.openwop.workflow import Work, Workflow
+from reverie.services import Services
+
+PROBE_SECRET = "conformance-test-secret"
+_HOUR_MS = 3_600_000
+
+
+def fixtures(parts: Services, injection: Injection) -> dict[str, Workflow]:
+    """Every fixture by id."""
+    prefix = "conformance-agent-memory-"
+    bodies: dict[str, Callable[[Work], Mapping[str, Any]]] = {
+        "conformance-noop": _noop,
+        f"{prefix}roundtrip": _roundtrip,
+        f"{prefix}ttl": lambda work: _ttl(work, parts.clock.now()),
+        f"{prefix}redaction": _redaction,
+        f"{prefix}cross-tenant": lambda work: _cross_tenant(work, parts),
+    }
+    if parts.tokens is not None:
+        bodies[f"{prefix}injection-budget"] = lambda work: _injection(work, injection)
+    return {name: Workflow(body, fixture=True, ref=_ref_of(name)) for name, body in bodies.items()}
+
+
+def _ref_of(name: str) -> Callable[[Mapping[str, Any]], str]:
+    fixed = name.replace("conformance-", "conformance/", 1)
+
+    def ref(inputs: Mapping[str, Any]) -> str:
+        asked = inputs.get("memoryRef")
+        if asked is None:
+            return fixed
+        if not isinstance(asked, str) or not valid_ref(asked):
+            raise Invalid("inputs.memoryRef names a memory.", pointer="/inputs/memoryRef")
+        return asked
+
+    return ref
+
+
+def _ref(work: Work) -> str:
+    return str(work.run.ref)
+
+
+def _noop(work: Work) -> Mapping[str, Any]:
+    """Nothing; the host notes that the run took place."""
+    work.put(_ref(work), "A run without steps took place.", name="summary", tags=["source:run"])
+    return {}
+
+
+def _roundtrip(work: Work) -> Mapping[str, Any]:
+    ref = _ref(work)
+    written = work.put(ref, "What is written in a run can be read in it.", name="note", node="write-then-read")
+    return {"memoryReadback": work.get(ref, written.id)}
+
+
+def _ttl(work: Work, now: int) -> Mapping[str, Any]:
+    ref = _ref(work)
+    work.plant(ref, "This note's time is over.", name="expired", expires_at=now - 1, node="ttl-probe")
+    fresh = work.put(ref, "This note has an hour.", name="fresh", expires_at=now + _HOUR_MS, node="ttl-probe")
+    own = {work.id("expired"), fresh.id}
+    found = [entry for entry in work.list(ref) if entry.id in own]
+    return {"memoryList": found, "expiredId": work.id("expired"), "freshId": fresh.id}
+
+
+def _redaction(work: Work) -> Mapping[str, Any]:
+    ref, value = _ref(work), f"byok{secrets.token_hex(16)}"
+    work.register({PROBE_SECRET: value})
+    written = work.put(ref, f"The vault resolved {value} for this run.", name="note", node="redaction-probe")
+    return {"memoryReadback": work.get(ref, written.id)}
+
+
+def _cross_tenant(work: Work, parts: Services) -> Mapping[str, Any]:
+    """The owner finds its entry; the same name, or a foreign one, shows another tenant nothing of it."""
+    ref = _ref(work)
+    written = work.put(ref, "Only its own tenant reads this.", name="note", node="cross-tenant-probe")
+    named = work.inputs.get("probeMemoryRef")
+    if isinstance(named, str) and named != ref:
+        found = work.list(named)
+    else:
+        found = _as_another(parts, work.actor, ref)
+    own = [entry for entry in work.list(ref) if entry.id == written.id]
+    return {"ownerEntryId": written.id, "ownerProbe": own, "crossTenantProbe": found}
+
+
+def _injection(work: Work, injection: Injection) -> Mapping[str, Any]:
+    """Three notes, and as many of the newest as a budget of tokens holds; one that is too long alone is left out."""
+    ref, budget = _ref(work), work.inputs.get("tokenBudget", 32)
+    for name, text in (("short", "A short note."), ("long", "A long note. " * 200), ("newest", "The newest note.")):
+        work.put(ref, text, name=name, node="injection-budget-probe")
+    own = [entry for entry in work.list(ref) if entry.source.run == work.run.id]
+    kept = injection.within(own, budget)
+    return {"memoryList": kept, "tokenBudget": budget}
+
+
+def _as_another(parts: Services, actor: Actor, ref: str) -> list[Entry]:
+    """What a tenant that is not this one reads under the same name."""
+    other = Scope(f"not-{actor.tenant}"[:60], ref)
+    return list(parts.store.read(other, lambda tx: tx.scan(Filter(), limit=MAX_PAGE)).items)

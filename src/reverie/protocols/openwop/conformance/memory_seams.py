@@ -1,0 +1,304 @@
+"""Test seams over memory; they exist only behind their switches, and want a key like everything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from reverie.core.clock import from_iso
+from reverie.core.dream import GivenText
+from reverie.core.entry import Draft, Entry
+from reverie.core.errors import Invalid
+from reverie.core.event import Event
+from reverie.core.run import COMMITMENTS, COMPACT, CONSOLIDATE, DISTILL
+from reverie.distil.archive import INDEX_PATH
+from reverie.http.call import Call
+from reverie.memory.entries import check_ref
+from reverie.protocols.openwop.commitments import key_of
+from reverie.protocols.openwop.conformance.seams import Seams
+from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.payloads import flat, payload_of
+from reverie.protocols.openwop.http.wire import Open
+from reverie.protocols.openwop.http.workspace import file_document
+from reverie.protocols.openwop.passes import Passed, check_budget
+
+compaction = api()
+others = api()
+memory = api()
+
+CORPUS = (
+    GivenText("The team decided to ship the parser on Friday after the review.", "corpus-1"),
+    GivenText("Nightly builds take eleven minutes; the slowest step is the link check.", "corpus-2"),
+    GivenText("The customer asked for weekly summaries by e-mail, not by phone.", "corpus-3"),
+)
+"""What is distilled when a suite names a memory that has nothing in it."""
+DUPLICATES = (
+    "The build is green again after the link check was fixed.",
+    "The build is green again after the link check was fixed.",
+    "Weekly summaries go out by e-mail every Monday.",
+    "Weekly summaries go out by e-mail every Monday.",
+    "The parser ships on Friday.",
+)
+_CANARY = re.compile(r"sk-canary-[A-Za-z0-9_-]+")
+
+
+class SecretIn(Open):
+    secret_id: str = Field(min_length=1, max_length=256)
+    value: str = Field(min_length=1, max_length=65_536)
+
+
+class SeedEntryIn(Open):
+    id: str = Field(min_length=1, max_length=1500)
+    content: str
+    tags: list[str] = Field(default_factory=list)
+    created_at: str | None = None
+    expires_at: str | None = None
+
+
+class SeedIn(Open):
+    memory_ref: str = Field(min_length=1)
+    entries: list[SeedEntryIn] = Field(min_length=1)
+    secrets: list[SecretIn] = Field(default_factory=list)
+
+
+class CompactIn(Open):
+    memory_ref: str = Field(min_length=1)
+    max_input_entries: int | None = None
+    max_output_bytes: int | None = None
+    secrets: list[SecretIn] = Field(default_factory=list)
+    summarizer_output: str | None = None
+
+
+class ForgetIn(Open):
+    memory_ref: str = Field(min_length=1)
+    subject: str = Field(min_length=1, max_length=256)
+
+
+class GivenIn(Open):
+    content: str
+    id: str | None = Field(default=None, min_length=1, max_length=1500)
+
+
+class DistillIn(Open):
+    memory_ref: str = Field(min_length=1)
+    token_budget: Any = None
+    sources: list[str | GivenIn] | None = None
+    index_emitted: bool = True
+    include_secret_canary: bool = False
+    secrets: list[SecretIn] = Field(default_factory=list)
+    summarizer_output: str | None = None
+
+
+class ConsolidateIn(Open):
+    memory_ref: str = Field(min_length=1)
+    include_secret_canary: bool = False
+
+
+class CommitmentIn(Open):
+    memory_ref: str = Field(min_length=1)
+    condition: str
+    include_intention_canary: bool = False
+
+
+def routers(seams: Seams) -> list[APIRouter]:
+    """The routes of what is switched on."""
+    chosen = ((seams.memory, memory), (seams.compaction, compaction), (seams.others, others))
+    return [router for on, router in chosen if on]
+
+
+@memory.post("/test/memory/seed")
+def seed(call: Call, body: SeedIn) -> Response:
+    """Entries as given, but for the secrets registered for this write."""
+    drafts = [
+        Draft(
+            content=entry.content,
+            id=entry.id,
+            tags=tuple(entry.tags),
+            created_at=_instant(entry.created_at, f"/entries/{number}/createdAt"),
+            expires_at=_instant(entry.expires_at, f"/entries/{number}/expiresAt"),
+        )
+        for number, entry in enumerate(body.entries)
+    ]
+    planted = call.host.seeding.plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
+    return reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
+
+
+@memory.post("/test/memory/forget")
+def forget(call: Call, body: ForgetIn) -> Response:
+    """Everything about a subject in one memory, and all that was made from it."""
+    check_ref(body.memory_ref)
+    done = call.host.forgetting.forget(call.actor, body.subject, ref=body.memory_ref)
+    return reply({"forgotten": done.readable})
+
+
+@compaction.post("/test/memory/compact")
+def compact(call: Call, body: CompactIn) -> Response:
+    """One compaction, now; 204 when there is nothing to collapse."""
+    check_ref(body.memory_ref)
+    secrets = _secrets(body.secrets)
+    run, done = call.host.runs.around(
+        call.actor,
+        COMPACT,
+        lambda acting: call.host.passes.compact(
+            acting,
+            body.memory_ref,
+            run_id=acting.run,
+            max_input=body.max_input_entries,
+            max_output_bytes=body.max_output_bytes,
+            secrets=secrets,
+            summarizer_output=body.summarizer_output,
+        ),
+        ref=body.memory_ref,
+        inputs={"memoryRef": body.memory_ref},
+        variables=_variables,
+    )
+    if done is None:
+        return Response(None, 204)
+    event = _event(call, done.report.seq)
+    return reply(
+        {
+            "type": event.type,
+            "payload": payload_of(event),
+            "outputContent": done.content,
+            "runId": run.id,
+            **_acknowledged(body.secrets),
+        }
+    )
+
+
+@others.post("/host/sample/memory/distill")
+def distill(call: Call, body: DistillIn) -> Response:
+    """One distillation, now: of the given sources, else of the memory, else of a fixed corpus."""
+    check_ref(body.memory_ref)
+    if body.token_budget is not None:
+        check_budget(body.token_budget)
+    secrets = _secrets(body.secrets)
+    given = None if body.sources is None else _given(body.sources)
+    if given is None and not call.host.reading.page(call.actor, body.memory_ref, limit=1).items:
+        given = list(CORPUS)
+    if body.include_secret_canary:
+        texts: Sequence[GivenText | Entry] = given or _standing(call, body.memory_ref)
+        found = sorted({token for text in texts for token in _CANARY.findall(text.content)})
+        secrets += [(f"canary-{number}", token) for number, token in enumerate(found, 1)]
+    run, done = call.host.runs.around(
+        call.actor,
+        DISTILL,
+        lambda acting: call.host.passes.distil(
+            acting,
+            body.memory_ref,
+            run_id=acting.run,
+            budget=body.token_budget,
+            sources=given,
+            index=body.index_emitted,
+            secrets=secrets,
+            summarizer_output=body.summarizer_output,
+        ),
+        ref=body.memory_ref,
+        inputs={"memoryRef": body.memory_ref},
+        variables=_variables,
+    )
+    if done is None:
+        return Response(None, 204)
+    answer: dict[str, Any] = {
+        "event": flat(_event(call, done.report.seq)),
+        "archiveChecksum": done.report.checksum,
+        "indexUpdated": body.index_emitted,
+        "runId": run.id,
+        "archive": done.archive,
+        "outputContent": done.content,
+        **_acknowledged(body.secrets),
+    }
+    if body.index_emitted:
+        answer["indexFile"] = file_document(call.host.workspace.get(call.actor, INDEX_PATH))
+    return reply(answer)
+
+
+@others.post("/host/sample/memory/consolidate")
+def consolidate(call: Call, body: ConsolidateIn) -> Response:
+    """One pass, now; over a small corpus with duplicates when the memory has nothing in it."""
+    check_ref(body.memory_ref)
+    if not call.host.reading.page(call.actor, body.memory_ref, limit=1).items:
+        canary = f"sk-canary-{uuid4().hex}"
+        texts = [*DUPLICATES, *([f"The key is {canary}."] if body.include_secret_canary else [])]
+        drafts = [Draft(text, id=f"corpus-{uuid4().hex}") for text in texts]
+        call.host.seeding.plant(call.actor, body.memory_ref, drafts, secrets=[("canary", canary)])
+    run, done = call.host.runs.around(
+        call.actor,
+        CONSOLIDATE,
+        lambda acting: call.host.passes.consolidate(acting, body.memory_ref, run_id=acting.run),
+        ref=body.memory_ref,
+        inputs={"memoryRef": body.memory_ref},
+    )
+    answer: dict[str, Any] = {"event": flat(_event(call, done.seq or 0)), "runId": run.id}
+    if body.include_secret_canary:
+        standing = _standing(call, body.memory_ref)
+        answer["secretLeaked"] = any(_CANARY.search(entry.content) for entry in standing)
+    return reply(answer)
+
+
+@others.post("/host/sample/commitment/fire")
+def fire(call: Call, body: CommitmentIn) -> Response:
+    """Make a commitment whose condition holds, and look at it twice: it fires once."""
+    check_ref(body.memory_ref)
+    if body.condition not in ("time", "predicate"):
+        raise Invalid("condition is time or predicate.", pointer="/condition")
+    canary = f"intention-canary-{uuid4().hex}"
+    host, tag = call.host, f"commitment:{uuid4().hex}"
+    if body.condition == "time":
+        made = host.commitments.make(call.actor, body.memory_ref, f"Remind them. {canary}", due=host.parts.clock.now())
+    else:
+        made = host.commitments.make(call.actor, body.memory_ref, f"Tell them. {canary}", tag=tag)
+        host.writing.put(call.actor, body.memory_ref, [Draft("The condition holds.", tags=(tag,))])
+    key = key_of(made.ref, made.id)
+    run, fired = host.runs.around(
+        call.actor,
+        COMMITMENTS,
+        lambda acting: sum(host.commitments.settle(acting, key) for _ in range(2)),
+        ref=body.memory_ref,
+    )
+    events = [event for _, event in host.runs.events(call.actor, run) if event.type == "commitment.fired"]
+    answer: dict[str, Any] = {"event": flat(events[0]), "fireCount": fired, "runId": run.id}
+    if body.include_intention_canary:
+        answer["intentionCanary"] = canary
+    return reply(answer)
+
+
+def _standing(call: Call, ref: str) -> Sequence[Entry]:
+    return call.host.reading.page(call.actor, ref, limit=1000).items
+
+
+def _event(call: Call, seq: int) -> Event:
+    return call.host.reading.events(call.actor, after=seq - 1, limit=1)[0]
+
+
+def _variables(done: Passed | None) -> Mapping[str, Any]:
+    if done is None:
+        return {"sourceCount": 0}
+    return {"outputId": done.report.output_id, "byteSize": done.report.byte_size}
+
+
+def _given(sources: Sequence[str | GivenIn]) -> list[GivenText]:
+    """Sources with an id each. One without gets the number of its place among the sorted texts, whatever its order."""
+    texts = [GivenIn(content=item) if isinstance(item, str) else item for item in sources]
+    if not texts:
+        raise Invalid("Name at least one source, or leave sources out.", pointer="/sources")
+    unnamed = sorted(item.content for item in texts if item.id is None)
+    named = [GivenText(item.content, item.id) for item in texts if item.id is not None]
+    return named + [GivenText(content, f"source-{number}") for number, content in enumerate(unnamed, 1)]
+
+
+def _secrets(given: Sequence[SecretIn]) -> list[tuple[str, str]]:
+    return [(secret.secret_id, secret.value) for secret in given]
+
+
+def _acknowledged(given: Sequence[SecretIn]) -> dict[str, int]:
+    return {"secretsRegistered": len(given)} if given else {}
+
+
+def _instant(text: str | None, pointer: str) -> int | None:
+    return None if text is None else from_iso(text, pointer=pointer)

@@ -1,0 +1,169 @@
+"""Test seams over runs, files, schedules and reads; they exist only behind their switches."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from reverie.core.clock import from_iso
+from reverie.core.errors import Invalid
+from reverie.http.call import Call
+from reverie.protocols.openwop.conformance.seams import Seams
+from reverie.protocols.openwop.heartbeat import MAX_RUNTIME_MS
+from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.run_events import asked
+from reverie.protocols.openwop.http.runs import read
+from reverie.protocols.openwop.http.wire import Open, Segment, memory_entry
+from reverie.protocols.openwop.http.workspace import answer, file_document
+
+memory = api()
+others = api("/v1/host/sample")
+_PATIENCE_SECONDS = 5.0
+
+
+def routers(seams: Seams) -> list[APIRouter]:
+    """The routes of what is switched on."""
+    return [router for on, router in ((seams.memory, memory), (seams.others, others)) if on]
+
+
+# memory
+
+
+@memory.get("/memory/{memory_ref}")
+def entries(
+    call: Call,
+    memory_ref: Segment,
+    limit: Annotated[str | None, Query()] = None,
+    tag: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
+    id: Annotated[str | None, Query(max_length=1500)] = None,  # noqa: A002
+    as_of: Annotated[str | None, Query(alias="asOf")] = None,
+    token_budget: Annotated[str | None, Query(alias="tokenBudget")] = None,
+    rank: Annotated[Literal["recency", "relevance"], Query()] = "recency",
+    query: Annotated[str | None, Query(max_length=8192)] = None,
+) -> Response:
+    at = None if as_of is None else from_iso(as_of, pointer="/asOf")
+    if rank == "relevance":
+        if not query or at is not None or id is not None:
+            raise Invalid("Rank by relevance takes a query, and neither asOf nor id.", pointer="/query")
+        found = call.host.injection.relevant(call.actor, memory_ref, query, tag=tag, limit=_limit(limit))
+    else:
+        found = call.host.instants.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
+    if token_budget is not None:
+        found = call.host.injection.within(found, _limit(token_budget, "tokenBudget"))
+    shown: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
+    return reply(shown | ({"asOf": as_of} if as_of is not None else {}))
+
+
+# workspace files of an owner that the body names
+
+
+class FileOp(Open):
+    tenant: str = Field(min_length=1, max_length=256)
+    workspace: str | None = Field(default=None, max_length=256)
+    op: Literal["list", "get", "put", "delete"]
+    path: str = ""
+    content: str | None = None
+    content_type: str | None = Field(default=None, alias="contentType")
+    if_match: str | None = Field(default=None, alias="ifMatch")
+    prefix: str = ""
+    version: int | None = Field(default=None, ge=1)
+
+
+@others.post("/workspace/op")
+def file_op(call: Call, body: FileOp) -> Response:
+    """The named owner's files live inside the caller's own tenant: no key reaches another tenant, not even here."""
+    files, owner = call.host.workspace, _owner(call.actor.tenant, body)
+    if body.op == "list":
+        found = files.files(call.actor, prefix=body.prefix, owner=owner)
+        return reply({"files": [file_document(file) for file in found]})
+    if body.op == "get":
+        return answer(files.get(call.actor, body.path, version=body.version, owner=owner))
+    if body.op == "delete":
+        files.delete(call.actor, body.path, if_match=body.if_match, owner=owner)
+        return Response(None, 204)
+    if body.content is None:
+        raise Invalid("A put has content.", pointer="/content")
+    file = files.put(
+        call.actor,
+        body.path,
+        body.content,
+        content_type=body.content_type,
+        if_match=body.if_match,
+        owner=owner,
+    )
+    return answer(file)
+
+
+def _owner(tenant: str, body: FileOp) -> list[str | None] | None:
+    own = body.tenant == tenant and body.workspace in (None, "", "default")
+    return None if own else [body.tenant, body.workspace]
+
+
+# schedules
+
+
+class TickIn(Open):
+    scenario: Literal["single-tick", "missed-window"]
+    missed_ticks: int = Field(default=1, alias="missedTicks", ge=0, le=100_000)
+
+
+@others.post("/scheduling/tick")
+def tick(call: Call, body: TickIn) -> Response:
+    """A schedule whose ticks have passed, on the real scheduler: how many runs it fires."""
+    host, actor = call.host, call.actor
+    missed = 1 if body.scenario == "single-tick" else body.missed_ticks
+    before = host.reading.snapshot(actor)
+    fields = {"cron": "* * * * *", "zone": "UTC", "ref": "conformance/scheduling", "least_entries": 2}
+    made = host.parts.clock.now() - missed * 60_000
+    schedule = host.schedules.save(actor, {**fields, "created_at": made})
+    until = time.monotonic() + _PATIENCE_SECONDS
+    try:
+        while True:
+            host.schedules.tick(actor)
+            started = host.reading.events(actor, after=before, types=("run.started",))
+            runs = [host.runs.get(actor, str(event.data["run"])) for event in started]
+            fired = [run for run in runs if run.metadata.get("schedule") == schedule.id]
+            # a worker of this host may have taken the tick: its run is on its way
+            if not missed or (fired and all(run.ended for run in fired)) or time.monotonic() > until:
+                return reply({"runsFired": len(fired), "runIds": [run.id for run in fired]})
+            time.sleep(0.02)
+    finally:
+        host.schedules.drop(actor, schedule.id)
+
+
+class HeartbeatIn(Open):
+    heartbeat_id: str = Field(alias="heartbeatId", min_length=1, max_length=256)
+    observed_state: Any = Field(default=None, alias="observedState")
+    simulate_slow_ms: int = Field(default=0, alias="simulateSlowMs", ge=0)
+
+
+@others.post("/heartbeat/tick")
+def heartbeat(call: Call, body: HeartbeatIn) -> Response:
+    """A look that takes too long is broken off; one that sees a change enqueues one run."""
+    if body.simulate_slow_ms > MAX_RUNTIME_MS:
+        return reply({"evaluated": False, "stateChanged": False, "enqueuedRuns": 0})
+    changed = call.host.heartbeats.beat(call.actor, body.heartbeat_id, body.observed_state)
+    if changed:
+        call.host.runs.start(call.actor, "conformance-noop", fixtures=True)
+    return reply({"evaluated": True, "stateChanged": changed, "enqueuedRuns": int(changed)})
+
+
+# the durable log
+
+
+@others.get("/test/runs/{run_id}/events")
+def events(call: Call, run_id: Segment) -> Response:
+    want = asked(call)
+    run = call.host.runs.get(call.actor, run_id)
+    return reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
+
+
+def _limit(text: str | None, name: str = "limit") -> int:
+    if text is None or text == "":
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise Invalid(f"{name} is a whole number of at least 0.", pointer=f"/{name}")
+    return int(text)

@@ -1,0 +1,119 @@
+"""Events of a run as the protocol shows them, and how a caller asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from fastapi import Request
+
+from reverie.core.clock import to_iso
+from reverie.core.errors import Invalid
+from reverie.core.event import Event
+from reverie.core.run import END_EVENTS
+from reverie.http.sse import message
+from reverie.protocols.openwop.http.payloads import PAYLOADS, payload_of
+
+MODES = ("updates", "values", "messages", "debug")
+_WITH_MEMORY = frozenset({"updates", "debug"})
+_LARGEST = 2**53 - 1
+_MOST_BUFFER_MS = 5000
+_MOST_WAIT_SECONDS = 30
+
+
+def run_event(run_id: str, sequence: int, event: Event) -> dict[str, Any]:
+    """A run event document. In a replay, `run_id` is the replay's: the rest is what was recorded."""
+    shown: dict[str, Any] = {
+        "eventId": f"{run_id}-{sequence}",
+        "runId": run_id,
+        "type": event.type,
+        "payload": _payload(event),
+        "timestamp": to_iso(event.at),
+        "sequence": sequence,
+    }
+    if event.data.get("node"):
+        shown["nodeId"] = event.data["node"]
+    return shown
+
+
+def sse(document: dict[str, Any]) -> bytes:
+    """The same as a server-sent event; its id is the sequence."""
+    return message(document["type"], orjson.dumps(document), number=document["sequence"])
+
+
+def ends(documents: Iterable[dict[str, Any]]) -> bool:
+    """Whether the run's last event is among them."""
+    return any(document["type"] in END_EVENTS for document in documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller wants of a run's events. Everything is checked before the form of the answer is chosen."""
+
+    after: int = -1
+    modes: frozenset[str] = frozenset({"updates"})
+    buffer_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    types: frozenset[str] | None = None
+    node: str | None = None
+
+    def wants(self, document: dict[str, Any]) -> bool:
+        """Whether an event belongs to what was asked."""
+        if self.types is not None and document["type"] not in self.types:
+            return False
+        if self.node is not None and document.get("nodeId") != self.node:
+            return False
+        return document["type"] not in PAYLOADS or bool(self.modes & _WITH_MEMORY)
+
+
+def asked(request: Request) -> Asked:
+    """From query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode."""
+    query = request.query_params
+    modes = [mode.strip() for given in query.getlist("streamMode") for mode in given.split(",")] or ["updates"]
+    if not set(modes) <= set(MODES):
+        raise Invalid(
+            f"streamMode is one of {', '.join(MODES)}.",
+            code="unsupported_stream_mode",
+            pointer="/streamMode",
+            details={"supported": list(MODES)},
+        )
+    buffer = _number(query.get("bufferMs"), "bufferMs", least=0, most=_MOST_BUFFER_MS, default=0)
+    wait = _number(query.get("timeout"), "timeout", least=0, most=_LARGEST, default=0)
+    after = -1
+    for name in ("lastSequence", "after", "since"):
+        after = _number(query.get(name), name, least=-1, most=_LARGEST, default=after)
+    resumed = request.headers.get("last-event-id")
+    if resumed:
+        after = _number(resumed.rpartition("-")[2], "Last-Event-ID", least=0, most=_LARGEST, default=after)
+    types = query.getlist("type")
+    return Asked(
+        after=after,
+        modes=frozenset(modes),
+        buffer_seconds=buffer / 1000,
+        wait_seconds=min(wait, _MOST_WAIT_SECONDS),
+        types=frozenset(types) if types else None,
+        node=query.get("nodeId"),
+    )
+
+
+def _payload(event: Event) -> dict[str, Any]:
+    payload = payload_of(event)
+    if payload is not None:
+        return payload
+    data = event.data
+    if event.type == "run.started":
+        fork = data.get("fork")
+        named = {"forkedFrom": {"runId": fork["source"], "fromSeq": fork["from"], "mode": fork["mode"]}} if fork else {}
+        return {"workflowId": data["workflow"], **named}
+    return {"error": {"code": data["code"]}} if event.type == "run.failed" and "code" in data else {}
+
+
+def _number(text: str | None, name: str, *, least: int, most: int, default: int) -> int:
+    if text is None or text == "":
+        return default
+    if not re.fullmatch(r"-?[0-9]{1,16}", text) or not least <= int(text) <= most:
+        raise Invalid(f"{name} is a whole number of {least} to {most}.", pointer=f"/{name}")
+    return int(text)

@@ -1,0 +1,212 @@
+"""Runs: start, look at, follow, cancel, fork."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from functools import partial
+from typing import Any
+
+from fastapi import Response
+from pydantic import Field
+
+from reverie.core.actor import Actor, Right
+from reverie.core.clock import to_iso
+from reverie.core.entry import Entry
+from reverie.core.run import Run
+from reverie.host import Host
+from reverie.http.call import Call, needs
+from reverie.http.limits import key_of
+from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
+from reverie.http.threads import Lane
+from reverie.protocols.openwop.http.call import PREFIX, api, reply
+from reverie.protocols.openwop.http.run_events import Asked, asked, ends, run_event, sse
+from reverie.protocols.openwop.http.wire import Open, Segment, memory_entry
+
+router = api()
+HEARTBEAT_SECONDS = 10.0
+_POLL_SECONDS = 0.25
+_PAGE = 1000
+
+
+class RunIn(Open):
+    """A `tenantId` may stand here as well; only the credential says who is calling."""
+
+    workflow_id: str = Field(alias="workflowId", min_length=1, max_length=256)
+    inputs: dict[str, Any] | None = None
+    configurable: dict[str, Any] | None = None
+    tags: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ForkIn(Open):
+    mode: str
+    from_seq: int | None = Field(default=None, alias="fromSeq")
+    overlay: dict[str, Any] | None = Field(default=None, alias="runOptionsOverlay")
+
+
+@router.post("/runs")
+@needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
+def start(call: Call, body: RunIn) -> Response:
+    run = call.host.runs.start(
+        call.actor,
+        body.workflow_id,
+        inputs=body.inputs,
+        configurable=body.configurable,
+        tags=body.tags or (),
+        metadata=body.metadata,
+        fixtures=call.settings.openwop_seams,
+    )
+    return reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
+
+
+@router.get("/runs/{run_id}")
+def get(call: Call, run_id: Segment) -> Response:
+    run = call.host.runs.get(call.actor, run_id)
+    return reply(document(run, call.host.runs.variables(call.actor, run), call.actor.tenant))
+
+
+@router.get("/runs/{run_id}/events")
+def events(call: Call, run_id: Segment) -> Response:
+    want = asked(call)
+    run = call.host.runs.get(call.actor, run_id)
+    if not wanted(call):
+        return reply(page(call.host, call.actor, run, want))
+    call.actor.require(Right.READ)
+    return event_stream(call, key_of(call.actor), _stream(call, run.id, want))
+
+
+@router.get("/runs/{run_id}/events/poll")
+async def poll(call: Call, run_id: Segment) -> Response:
+    want, key = asked(call), call.actor.key_id
+    loop = asyncio.get_running_loop()
+    until = loop.time() + want.wait_seconds
+
+    def look() -> dict[str, Any]:
+        return page(call.host, call.actor, call.host.runs.get(call.actor, run_id), want)
+
+    found = await call.run(Lane.READ, look)
+    if want.wait_seconds <= 0:
+        return reply(found)
+    with open_stream(call, key_of(call.actor)):
+        async with call.app.state.tail.watch(call.actor.tenant, key) as watch:
+            while not (found["events"] or found["isTerminal"] or watch.over(key)):
+                left = until - loop.time()
+                if left <= 0:
+                    break
+                await watch.wait(min(left, _POLL_SECONDS))
+                found = await call.run(Lane.READ, look)
+    return reply(found)
+
+
+@router.post("/runs/{run_id}/cancel")
+@needs(Right.WRITE)
+def cancel(call: Call, run_id: Segment) -> Response:
+    before = call.host.runs.get(call.actor, run_id)
+    run = before if before.ended else call.host.runs.cancel(call.actor, run_id)
+    answer = {"runId": run.id, "status": run.status.value}
+    return reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
+
+
+@router.post("/runs/{run_id}:fork")
+@needs(Right.WRITE, lane=Lane.HEAVY)
+def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
+    run = call.host.forks.fork(
+        call.actor,
+        run_id,
+        body.mode,
+        from_seq=body.from_seq,
+        overlay=body.overlay,
+        fixtures=call.settings.openwop_seams,
+    )
+    forked = {
+        "runId": run.id,
+        "sourceRunId": run_id,
+        "fromSeq": body.from_seq or 0,
+        "mode": body.mode,
+        "status": run.status.value,
+    }
+    return reply({**forked, **_urls(run)}, 201)
+
+
+def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, Any]:
+    """A run as it stands. What it does not have is left out."""
+    shown: dict[str, Any] = {
+        "runId": run.id,
+        "workflowId": run.workflow,
+        "status": run.status.value,
+        "owner": {"tenant": tenant, "principal": run.actor},
+        "startedAt": to_iso(run.started_at),
+        "variables": {name: _wire(value) for name, value in variables.items()},
+        "inputs": run.inputs,
+        "configurable": run.configurable,
+        "tags": list(run.tags),
+        "metadata": run.metadata,
+        "workspace": [{"path": path, "version": version} for path, version in run.files],
+        "memorySnapshotSeq": run.snapshot,
+    }
+    if run.completed_at is not None:
+        shown["completedAt"] = to_iso(run.completed_at)
+    if run.fault is not None:
+        details = {"details": run.fault.details} if run.fault.details else {}
+        shown["error"] = {"code": run.fault.code, "message": run.fault.message, **details}
+    if run.fork is not None:
+        shown["forkedFrom"] = {"runId": run.fork.source, "fromSeq": run.fork.from_seq, "mode": run.fork.mode}
+    return shown
+
+
+def page(host: Host, actor: Actor, run: Run, want: Asked) -> dict[str, Any]:
+    """The poll shape: every name that clients look for."""
+    found = read(host, actor, run, want.after)
+    return {
+        "runId": run.id,
+        "events": [event for event in found if want.wants(event)],
+        "lastEventSeq": found[-1]["sequence"] if found else want.after,
+        "isComplete": run.ended,
+        "runStatus": run.status.value,
+        "isTerminal": run.ended,
+    }
+
+
+def read(host: Host, actor: Actor, run: Run, after: int) -> list[dict[str, Any]]:
+    """Events of a run after a sequence."""
+    found = host.runs.events(actor, run, after=after, limit=_PAGE)
+    return [run_event(run.id, sequence, event) for sequence, event in found]
+
+
+async def _stream(call: Call, run_id: str, want: Asked) -> AsyncGenerator[bytes, None]:
+    loop, after, key = asyncio.get_running_loop(), want.after, call.actor.key_id
+    alive_at = loop.time()
+    yield RETRY
+    async with call.app.state.tail.watch(call.actor.tenant, key) as watch:
+        while not watch.over(key):
+            run, found = await call.run(Lane.READ, partial(_look, call, run_id, after))
+            if found and want.buffer_seconds and not ends(found):
+                await asyncio.sleep(want.buffer_seconds)
+                found = await call.run(Lane.READ, partial(read, call.host, call.actor, run, after))
+            if found:
+                after, alive_at = found[-1]["sequence"], loop.time()
+                yield b"".join(sse(event) for event in found if want.wants(event))
+            if ends(found) or (run.ended and not found):
+                return
+            if loop.time() - alive_at >= HEARTBEAT_SECONDS:
+                yield ALIVE
+                alive_at = loop.time()
+            if len(found) < _PAGE:
+                await watch.wait(_POLL_SECONDS)
+
+
+def _look(call: Call, run_id: str, after: int) -> tuple[Run, list[dict[str, Any]]]:
+    """The record first: a run that has ended has all its events."""
+    run = call.host.runs.get(call.actor, run_id)
+    return run, read(call.host, call.actor, run, after)
+
+
+def _wire(value: Any) -> Any:
+    if isinstance(value, Entry):
+        return memory_entry(value)
+    return [_wire(item) for item in value] if isinstance(value, list) else value
+
+
+def _urls(run: Run) -> dict[str, str]:
+    return {"eventsUrl": f"{PREFIX}/runs/{run.id}/events", "statusUrl": f"{PREFIX}/runs/{run.id}"}

@@ -1,0 +1,89 @@
+"""Workspace files: versioned, per tenant and workspace."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Header, Query, Response
+from pydantic import Field
+
+from reverie.core.actor import Right
+from reverie.core.clock import to_iso
+from reverie.core.errors import Invalid, ReverieError
+from reverie.http.call import Call, needs
+from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.wire import Closed, Segment
+from reverie.protocols.openwop.workspace import File
+
+router = api("/v1/host/workspace")
+off = api("/v1/host/workspace")
+"""In place of `router` where the family is switched off."""
+IfMatch = Annotated[str | None, Header()]
+
+
+class NotProvided(ReverieError):
+    """This host does not provide workspace files."""
+
+    code = "capability_not_provided"
+
+
+class FileIn(Closed):
+    content: str
+    content_type: str | None = Field(default=None, alias="contentType")
+
+
+@router.get("/files")
+def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
+    return reply({"files": [file_document(file) for file in call.host.workspace.files(call.actor, prefix=prefix)]})
+
+
+@router.get("/files/{path:path}")
+def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = None) -> Response:
+    return answer(call.host.workspace.get(call.actor, path, version=version_number(version)))
+
+
+@router.put("/files/{path:path}")
+@needs(Right.WRITE)
+def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
+    file = call.host.workspace.put(call.actor, path, body.content, content_type=body.content_type, if_match=if_match)
+    return answer(file)
+
+
+@router.delete("/files/{path:path}")
+@needs(Right.WRITE)
+def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
+    call.host.workspace.delete(call.actor, path, if_match=if_match)
+    return Response(None, 204)
+
+
+def file_document(file: File) -> dict[str, Any]:
+    """A file, closed; without content in a list."""
+    shown: dict[str, Any] = {"path": file.path}
+    if file.content is not None:
+        shown["content"] = file.content
+    return shown | {
+        "version": file.version,
+        "updatedAt": to_iso(file.updated_at),
+        "contentType": file.content_type,
+        "etag": file.etag,
+    }
+
+
+def answer(file: File) -> Response:
+    """One file."""
+    return reply(file_document(file), 200, {"ETag": file.etag})
+
+
+def version_number(text: str | None) -> int | None:
+    """A version as sent; one that cannot be is not found, as a purged one."""
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
+        raise Invalid("version is a whole number of at least 1.", pointer="/version")
+    return int(text)
+
+
+@off.api_route("/{rest:path}", methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+async def not_provided() -> Response:
+    """Every path of the family, when it is not advertised; before a byte of the body is looked at."""
+    raise NotProvided()

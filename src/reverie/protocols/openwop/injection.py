@@ -1,0 +1,49 @@
+"""What of a memory goes into a prompt: the ranked list, cut to a number of tokens. No entry is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Entry
+from reverie.core.errors import Invalid, ReverieError
+from reverie.core.query import Filter
+from reverie.memory.search import MAX_HITS, Search
+from reverie.services import Services
+
+
+class Injection:
+    """Ranks by relevance and keeps within a budget."""
+
+    def __init__(self, parts: Services, recall: Search) -> None:
+        self._parts = parts
+        self._recall = recall
+
+    def relevant(self, actor: Actor, ref: str, query: str, *, tag: str | None = None, limit: int = 0) -> list[Entry]:
+        """Entries by how well they answer a query. Needs an embedder: this host would guess without one."""
+        if self._parts.embedder is None:
+            raise ReverieError("This host has no embedder, so it cannot rank by relevance.", code="no_embedder")
+        where = Filter(tags=(tag,)) if tag is not None else Filter()
+        found = self._recall.search(actor, ref, query, where=where, limit=min(limit or MAX_HITS, MAX_HITS))
+        return [hit.entry for hit in found.hits]
+
+    def within(self, entries: Iterable[Entry], budget: int) -> list[Entry]:
+        """The longest beginning of a ranked list that counts at most `budget` tokens.
+
+        An entry that alone is over the budget is left out whole, and does not end the list.
+        """
+        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+            raise Invalid("A token budget is a whole number of at least 1.", pointer="/tokenBudget")
+        if self._parts.tokens is None:
+            raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
+        kept: list[Entry] = []
+        used = 0
+        for entry in entries:
+            size = self._parts.tokens.count(entry.content)
+            if size > budget:
+                continue
+            used += size
+            if used > budget:
+                break
+            kept.append(entry)
+        return kept

@@ -1,0 +1,280 @@
+"""Passes over one memory that are runs of host workflows: compaction, distillation, consolidation.
+
+Each is a plan for the dream engine (or the consolidation beside it) under the id of its run: one transaction, one
+event that names the run, known secrets of that run beside the tenant's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import orjson
+from msgspec import Struct
+
+from reverie.core.actor import Actor, Right
+from reverie.core.dream import DreamPlan, DreamReport, GivenText
+from reverie.core.errors import Busy, Invalid
+from reverie.core.run import COMPACT, CONSOLIDATE, DISTILL
+from reverie.distil.request import Told
+from reverie.dreams.archive import Archives
+from reverie.dreams.consolidate import Consolidated, Consolidator
+from reverie.dreams.engine import DreamEngine
+from reverie.memory.entries import check_ref
+from reverie.memory.policy import RuleBook
+from reverie.memory.read import Reader
+from reverie.protocols.openwop.commitments import Commitments
+from reverie.services import Services
+
+T = TypeVar("T")
+Secrets = Sequence[tuple[str, str]]
+"""(id, value) of each secret a run knows; one id may have several values."""
+WORKFLOWS = (COMPACT, DISTILL, CONSOLIDATE)
+"""The workflows of the host itself; their inputs are `{"memoryRef": ...}`."""
+MOST_ENTRIES = 1000
+"""How many entries one compaction takes at most: the oldest."""
+BUDGET_KEY = "distillation.tokenBudget"
+_PATIENCE_SECONDS = 20.0
+_LOOK_AGAIN_SECONDS = 0.05
+
+
+class Passed(Struct, frozen=True):
+    """What a compaction or distillation did, for those who may see text."""
+
+    run_id: str
+    report: DreamReport
+    content: str
+    """The text as stored."""
+    archive: Mapping[str, Any] | None = None
+
+
+class Passes:
+    """Runs one pass now. A pass that finds the memory busy waits for a while, then sees what is left to do."""
+
+    def __init__(
+        self,
+        parts: Services,
+        rules: RuleBook,
+        reading: Reader,
+        dreaming: DreamEngine,
+        consolidating: Consolidator,
+        archives: Archives,
+        commitments: Commitments,
+    ) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._reading = reading
+        self._dreaming = dreaming
+        self._consolidating = consolidating
+        self._archives = archives
+        self._commitments = commitments
+
+    def compact(
+        self,
+        actor: Actor,
+        ref: str,
+        *,
+        run_id: str | None = None,
+        max_input: int | None = None,
+        max_output_bytes: int | None = None,
+        secrets: Secrets | None = None,
+        summarizer_output: str | None = None,
+        as_of: int | None = None,
+    ) -> Passed | None:
+        """Make one entry of many. None when fewer than two live entries are there to take.
+
+        `summarizer_output` takes the place of the joined sources before redaction. Raises RedactionFailed with
+        nothing stored.
+        """
+        run = run_id or self._parts.ids.new()
+        plan = DreamPlan(
+            ref=ref,
+            operation="COMPACT",
+            run=run,
+            index=False,
+            most_entries=_whole("maxInputEntries", max_input, least=1, most=MOST_ENTRIES),
+            most_bytes=_whole("maxOutputBytes", max_output_bytes, least=1, most=self.most_bytes(actor)),
+            originals=False,
+            strict=False,
+            as_of=as_of,
+        )
+        return self._dream(actor, plan, run, secrets, summarizer_output, None)
+
+    def distil(
+        self,
+        actor: Actor,
+        ref: str,
+        *,
+        run_id: str | None = None,
+        budget: int | None = None,
+        sources: Sequence[GivenText] | None = None,
+        index: bool = True,
+        secrets: Secrets | None = None,
+        summarizer_output: str | None = None,
+        as_of: int | None = None,
+    ) -> Passed | None:
+        """Distil a memory (or `sources` in its stead) within a token budget. None when there is nothing to distil.
+
+        Raises TokenBudgetExceeded with nothing changed.
+        """
+        run = run_id or self._parts.ids.new()
+        if budget is not None:
+            check_budget(budget)
+        plan = DreamPlan(
+            ref=ref,
+            operation="DISTILL",
+            budget=budget,
+            run=run,
+            index=index,
+            least_entries=1,
+            originals=False,
+            strict=False,
+            as_of=as_of,
+        )
+        return self._dream(actor, plan, run, secrets, summarizer_output, sources)
+
+    def consolidate(
+        self,
+        actor: Actor,
+        ref: str,
+        *,
+        run_id: str | None = None,
+        trigger: str = "on-demand",
+        as_of: int | None = None,
+    ) -> Consolidated:
+        """Reconcile a memory. Its event is there even when nothing changed: then as many entries out as in."""
+        runner = replace(actor, run=run_id or self._parts.ids.new())
+        done = self._patiently(lambda: self._consolidating.run(runner, ref, trigger=trigger, as_of=as_of))
+        self._commitments.infer(actor, ref)
+        return done
+
+    def check(self, workflow_id: str, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
+        """Refuse inputs and options that no run of this workflow could use."""
+        ref = inputs.get("memoryRef")
+        if not isinstance(ref, str):
+            raise Invalid("Name the memory: inputs.memoryRef.", pointer="/inputs/memoryRef")
+        check_ref(ref)
+        if workflow_id == DISTILL:
+            asked_budget(configurable)
+        if workflow_id == COMPACT:
+            _whole("maxInputEntries", inputs.get("maxInputEntries"), least=1, most=MOST_ENTRIES)
+            _whole("maxOutputBytes", inputs.get("maxOutputBytes"), least=1, most=2**31)
+
+    def execute(
+        self,
+        actor: Actor,
+        workflow_id: str,
+        inputs: Mapping[str, Any],
+        configurable: Mapping[str, Any],
+        run_id: str,
+        snapshot_seq: int | None,
+    ) -> dict[str, Any]:
+        """One run of a host workflow: its variables. Raises what the pass raises, with nothing changed."""
+        self.check(workflow_id, inputs, configurable)
+        ref = str(inputs["memoryRef"])
+        if workflow_id == CONSOLIDATE:
+            done = self.consolidate(actor, ref, run_id=run_id, as_of=snapshot_seq)
+            return {"memoryRef": ref, "inputCount": done.input_count, "outputCount": done.output_count}
+        if workflow_id == DISTILL:
+            passed = self.distil(actor, ref, run_id=run_id, budget=asked_budget(configurable), as_of=snapshot_seq)
+        elif workflow_id == COMPACT:
+            passed = self.compact(
+                actor,
+                ref,
+                run_id=run_id,
+                max_input=inputs.get("maxInputEntries"),
+                max_output_bytes=inputs.get("maxOutputBytes"),
+                as_of=snapshot_seq,
+            )
+        else:
+            raise Invalid("There is no such workflow.", pointer="/workflowId")
+        if passed is None:
+            return {"memoryRef": ref, "sourceCount": 0}
+        report = passed.report
+        variables = {"memoryRef": ref, "outputId": report.output_id, "byteSize": report.byte_size}
+        variables["sourceCount"] = source_count(report)
+        if report.checksum is not None:
+            variables |= {"archiveChecksum": report.checksum, "tokenBudget": report.budget}
+            variables["tokensUsed"] = report.tokens_used
+        return variables
+
+    def most_bytes(self, actor: Actor) -> int:
+        """The largest output of a compaction: as large as an entry may be."""
+        return self._rules.current(actor.tenant).policy.max_entry_bytes
+
+    def _dream(
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        run: str,
+        secrets: Secrets | None,
+        told: str | None,
+        given: Sequence[GivenText] | None,
+    ) -> Passed | None:
+        actor.require(Right.DREAM)
+        check_ref(plan.ref)
+        runner = replace(actor, run=run)
+        distiller = None if told is None else Told(told, work=run)
+        if secrets:
+            self._rules.register_run(actor, run, secrets)
+        try:
+            report = self._patiently(
+                lambda: self._dreaming.run(runner, plan, distiller=distiller, dream_id=run, given=given)
+            )
+        except Busy:
+            if plan.most_bytes is None:
+                raise
+            return None  # somebody else is at it: there is nothing to do here
+        finally:
+            if secrets:
+                self._rules.end_run(actor, run)
+        if report is None:
+            return None
+        entry = self._reading.get(actor, plan.ref, str(report.output_id), cold=True)
+        archive = None
+        if report.checksum is not None:
+            archive = orjson.loads(self._archives.get(actor, report.checksum))
+        return Passed(run, report, entry.content, archive)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return attempt()
+            except Busy:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+def source_count(report: DreamReport) -> int:
+    """How many entries or texts became one."""
+    return len(report.sources) or int(report.given)
+
+
+def asked_budget(configurable: Mapping[str, Any]) -> int | None:
+    """The token budget of a run's options: the dotted key, or the same nested. None when there is none."""
+    value = configurable.get(BUDGET_KEY)
+    if value is None:
+        nested = configurable.get("distillation")
+        value = nested.get("tokenBudget") if isinstance(nested, dict) else None
+    if value is not None:
+        check_budget(value)
+    return value
+
+
+def check_budget(value: Any) -> None:
+    """Refuse what is no token budget."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Invalid("A token budget is a whole number of at least 1.", pointer="/tokenBudget")
+
+
+def _whole(name: str, value: Any, *, least: int, most: int) -> int:
+    """`value` as a whole number, never above `most`; `most` when it is not given."""
+    if value is None:
+        return most
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Invalid(f"{name} is a whole number of at least {least}.", pointer=f"/{name}")
+    return min(value, most)

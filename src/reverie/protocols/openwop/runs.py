@@ -1,0 +1,403 @@
+"""Runs: work with a beginning, an end, and a stream of events.
+
+A run is begun in one transaction (record, `run.started`, lease), does its work outside any, and is ended in one more
+(record, last event). Whoever works on it holds its lease. When the process dies the lease ends, and another process
+does what the run's record says: the work again, or the end with `run_interrupted`; exactly one process does, since
+taking the run over is a transaction that fails for everyone else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+
+from reverie.core.actor import Actor, Right
+from reverie.core.canonical import canonical
+from reverie.core.entry import Entry, EntryState, Scope
+from reverie.core.errors import Forbidden, Invalid, NotFound, ReadOnly, ReverieError
+from reverie.core.event import Event, NewEvent
+from reverie.core.query import Filter
+from reverie.core.run import RUN_SPACE, Fault, Fork, Interrupted, Run, RunOver, RunStatus
+from reverie.memory.entries import Entries
+from reverie.memory.policy import RuleBook
+from reverie.memory.read import ANYTHING
+from reverie.protocols.openwop.run_records import OPEN_SPACE, load_run, save_run
+from reverie.protocols.openwop.workflow import Work, Workflow
+from reverie.protocols.openwop.workspace import WORKFLOW as WORKSPACE_WORKFLOW
+from reverie.protocols.openwop.workspace import snapshot as workspace_snapshot
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.leases import Leases
+
+T = TypeVar("T")
+LEASE_MS = 30_000
+"""How long a run without a sign of life counts as being worked on."""
+MOST_ATTEMPTS = 3
+ABANDONED_MS = 60 * 60_000
+"""How long a run waits for whoever started it to start it again."""
+MAX_OPTION_BYTES = 65_536
+MAX_TAGS = 64
+ENTRY = "$entry"
+"""How a variable that is an entry is kept: by name. Its text is looked up when it is shown."""
+
+
+class Runs:
+    """Starts, shows, cancels and recovers runs."""
+
+    def __init__(self, parts: Services, rules: RuleBook, writing: Entries) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._writing = writing
+        self._workflows: dict[str, Workflow] = {}
+        self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
+        self._holder = f"runs/{parts.ids.new()}"
+
+    # what can be run
+
+    def offer(self, workflow_id: str, workflow: Workflow) -> None:
+        """Make a workflow known. The composition of the host does this, once."""
+        self._workflows[workflow_id] = workflow
+
+    def workflow(self, workflow_id: str, *, fixtures: bool) -> Workflow:
+        """A workflow by id. Fixtures exist only where the caller's door serves them."""
+        found = self._workflows.get(workflow_id)
+        if found is None or (found.fixture and not fixtures):
+            raise Invalid("There is no workflow of that id.", pointer="/workflowId")
+        return found
+
+    def fixtures(self) -> list[str]:
+        """The workflows that exist for conformance suites, by id."""
+        return sorted(name for name, workflow in self._workflows.items() if workflow.fixture)
+
+    # a run's life
+
+    def start(
+        self,
+        actor: Actor,
+        workflow_id: str,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        configurable: Mapping[str, Any] | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        fixtures: bool = False,
+        fork: Fork | None = None,
+    ) -> Run:
+        """Run a workflow of the host to its end. What is wrong with the request is refused before anything begins."""
+        workflow = self.workflow(workflow_id, fixtures=fixtures)
+        for right in workflow.rights:
+            actor.require(right)
+        run = self._draft(actor, workflow_id, inputs or {}, configurable or {}, tags, metadata or {})
+        ref = workflow.ref(run.inputs)
+        workflow.check(run.inputs, run.configurable)
+        run = msgspec.structs.replace(run, ref=ref, interrupted=workflow.interrupted, fork=fork)
+        return self._execute(actor, self._begin(actor, run), workflow.body)
+
+    def around(
+        self,
+        actor: Actor,
+        workflow_id: str,
+        body: Callable[[Actor], T],
+        *,
+        ref: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        run_id: str | None = None,
+        interrupted: Interrupted = Interrupted.FAIL,
+        variables: Callable[[T], Mapping[str, Any]] | None = None,
+    ) -> tuple[Run, T]:
+        """Do something of the host's own as a run: `body` gets the actor whose events name the run.
+
+        What `body` raises ends the run as failed and is raised again. With a `run_id` that was begun before, by a
+        process that died, the run goes on; one that has ended is RunOver.
+        """
+        run = self._draft(actor, workflow_id, inputs or {}, {}, (), metadata or {})
+        run = msgspec.structs.replace(run, ref=ref, interrupted=interrupted, id=run_id or run.id)
+        begun = self._begin(actor, run, again=run_id is not None)
+        results: list[T] = []
+        faults: list[ReverieError] = []
+
+        def work(context: Work) -> Mapping[str, Any]:
+            try:
+                results.append(body(context.actor))
+            except ReverieError as fault:
+                faults.append(fault)
+                raise
+            return variables(results[0]) if variables else {}
+
+        done = self._execute(actor, begun, work)
+        if faults:
+            raise faults[0]
+        if not results:
+            raise RunOver()
+        return done, results[0]
+
+    def get(self, actor: Actor, run_id: str) -> Run:
+        """A run of the tenant. Raises NotFound."""
+        actor.require(Right.READ)
+        return self._parts.store.read(Scope(actor.tenant), lambda tx: load_run(tx, run_id))
+
+    def variables(self, actor: Actor, run: Run) -> dict[str, Any]:
+        """A run's variables, with the entries it saw as far as their text still exists."""
+        actor.require(Right.READ)
+        return {name: self._shown(actor, value) for name, value in run.variables.items()}
+
+    def events(self, actor: Actor, run: Run, *, after: int = -1, limit: int = 1000) -> list[tuple[int, Event]]:
+        """(sequence, event) of a run, those after a sequence: 0, 1, 2 ... without a gap, the end last."""
+        actor.require(Right.READ)
+        recorded = run.fork.recorded if run.fork and run.fork.recorded else run.id
+        skip = max(after + 1, 0)
+        found = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.read_run(recorded, skip=skip, limit=limit))
+        return list(enumerate(found, skip))
+
+    def cancel(self, actor: Actor, run_id: str) -> Run:
+        """Ask a run to stop. One that nobody works on ends at once; one that has ended stays as it is."""
+        actor.require(Right.WRITE)
+        self._writable()
+
+        def body(tx: WriteTx) -> Run:
+            run = load_run(tx, run_id)
+            if run.ended or run.status is RunStatus.CANCELLING:
+                return run
+            if run.workflow == WORKSPACE_WORKFLOW:
+                raise Forbidden("This run is the host's own and does not end.", code="run_forbidden")
+            if tx.claim(_lease(run_id), "cancel", until=tx.now + 1):
+                tx.release(_lease(run_id), "cancel")
+                return self._end(tx, actor, run, RunStatus.CANCELLED)
+            data = {"run": run_id}
+            seq = tx.append(NewEvent("run.cancelling", "RUN", actor.id, data=data))
+            asked = msgspec.structs.replace(run, status=RunStatus.CANCELLING)
+            save_run(tx, asked, seq=seq)
+            return asked
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def recover(self, actor: Actor) -> int:
+        """Go on with every run of the tenant whose process died, or end it. Returns how many."""
+        if self._parts.read_only:
+            return 0
+        done = 0
+        for run_id in self._parts.store.read(Scope(actor.tenant), _open_runs):
+            run = self._resume(actor, run_id, waiting=True)
+            if run is None:
+                continue
+            done += 1
+            workflow = self._workflows.get(run.workflow)
+            again = run.interrupted is Interrupted.AGAIN and workflow is not None and run.attempts <= MOST_ATTEMPTS
+            if run.status is RunStatus.CANCELLING:
+                self._finish(actor, run, RunStatus.CANCELLED)
+            elif workflow is None or not again:
+                fault = Fault("run_interrupted", "The process that worked on this run stopped. Start it again.")
+                self._finish(actor, run, RunStatus.FAILED, fault=fault)
+            else:
+                rights = frozenset(Right(right) for right in run.rights)
+                starter = dataclasses.replace(actor, id=run.actor, rights=rights, authority=run.authority)
+                self._execute(starter, run, workflow.body)
+        return done
+
+    # inside
+
+    def _draft(
+        self,
+        actor: Actor,
+        workflow_id: str,
+        inputs: Mapping[str, Any],
+        configurable: Mapping[str, Any],
+        tags: Sequence[str],
+        metadata: Mapping[str, Any],
+    ) -> Run:
+        """A run as it will be stored: everything a caller wrote has passed the redactor."""
+        for name, value in (("inputs", inputs), ("configurable", configurable), ("metadata", metadata)):
+            if len(canonical(dict(value))) > MAX_OPTION_BYTES:
+                raise Invalid(f"{name} is at most {MAX_OPTION_BYTES} bytes as JSON.", pointer=f"/{name}")
+        if len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 256 for tag in tags):
+            raise Invalid(f"At most {MAX_TAGS} tags of 1 to 256 characters.", pointer="/tags")
+        known = self._rules.current(actor.tenant).known
+        clean, _ = self._parts.redactor.value(
+            {"i": dict(inputs), "c": dict(configurable), "t": list(tags), "m": dict(metadata)}, known
+        )
+        options: Any = clean
+        return Run(
+            id=self._parts.ids.new(),
+            workflow=workflow_id,
+            status=RunStatus.RUNNING,
+            actor=actor.id,
+            rights=tuple(sorted(actor.rights)),
+            authority=actor.authority,
+            snapshot=0,
+            started_at=0,
+            inputs=options["i"],
+            configurable=options["c"],
+            tags=tuple(options["t"]),
+            metadata=options["m"],
+        )
+
+    def _begin(self, actor: Actor, run: Run, *, again: bool = False) -> Run:
+        """Begin a run. `again`: one of that id may have been begun before, and then goes on."""
+        self._writable()
+
+        def look(tx: ReadTx) -> tuple[int, int, bool]:
+            known = again and tx.load(RUN_SPACE, run.id) is not None
+            return tx.head().seq, tx.count(Filter()) if run.ref is not None else 0, known
+
+        snapshot, seen, known = self._parts.store.read(Scope(actor.tenant, run.ref), look)
+        if known and (resumed := self._resume(actor, run.id)) is not None:
+            return resumed
+
+        def body(tx: WriteTx) -> Run:
+            begun = msgspec.structs.replace(
+                run, snapshot=snapshot, seen=seen, started_at=tx.now, files=workspace_snapshot(tx)
+            )
+            data: dict[str, Any] = {"run": run.id, "workflow": run.workflow}
+            if run.fork:
+                data["fork"] = {"source": run.fork.source, "mode": run.fork.mode, "from": run.fork.from_seq}
+            seq = tx.append(NewEvent("run.started", "RUN", actor.id, data=data))
+            save_run(tx, begun, seq=seq, new=True)
+            tx.save(OPEN_SPACE, run.id, b"", seq=seq)
+            tx.claim(_lease(run.id), self._holder, until=tx.now + LEASE_MS)
+            tx.wake(tx.now + LEASE_MS)  # whoever works on it may be gone by then
+            return begun
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def _resume(self, actor: Actor, run_id: str, *, waiting: bool = False) -> Run | None:
+        """Take over a run that nobody works on; None when there is none, or someone does. Raises RunOver at its end.
+
+        `waiting`: leave a run to whoever started it, for an hour.
+        """
+        self._writable()
+        taker = f"{self._holder}/taker"  # not our own name: a lease that this very process holds is not free either
+
+        def body(tx: WriteTx) -> Run | None:
+            try:
+                run = load_run(tx, run_id)
+            except NotFound:
+                return None
+            if run.ended:
+                if waiting:
+                    return None
+                raise RunOver()
+            if waiting and run.interrupted is Interrupted.ELSEWHERE and tx.now - run.started_at < ABANDONED_MS:
+                return None
+            if not tx.claim(_lease(run_id), taker, until=tx.now + LEASE_MS):
+                if waiting:
+                    return None
+                raise RunOver("Another process works on this run.")
+            taken = msgspec.structs.replace(run, attempts=run.attempts + 1)
+            data = {"resumed": run_id, "attempt": taken.attempts}
+            save_run(tx, taken, seq=tx.append(NewEvent("run.resumed", "RUN", actor.id, data=data)))
+            tx.release(_lease(run_id), taker)
+            tx.claim(_lease(run_id), self._holder, until=tx.now + LEASE_MS)
+            return taken
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def _execute(self, actor: Actor, run: Run, body: Callable[[Work], Mapping[str, Any]]) -> Run:
+        acting = dataclasses.replace(actor, run=run.id)
+        work = Work(self._parts, self._rules, self._writing, acting, run)
+        with self._leases.beating(actor, _lease(run.id), self._holder, for_ms=LEASE_MS):
+            try:
+                variables = body(work)
+            except RunOver:
+                return self.get(dataclasses.replace(actor, rights=actor.rights | {Right.READ}), run.id)
+            except ReverieError as error:
+                fault = Fault(error.reason, error.message, _plain(error.details))
+                return self._finish(actor, run, RunStatus.FAILED, fault=fault)
+            except Exception as error:
+                fault = Fault("internal_error", "Something went wrong here.")
+                self._finish(actor, run, RunStatus.FAILED, fault=fault)
+                raise error
+            finally:
+                self._rules.end_run(actor, run.id)
+            return self._finish(actor, run, RunStatus.COMPLETED, variables=_kept(variables))
+
+    def _finish(
+        self,
+        actor: Actor,
+        run: Run,
+        status: RunStatus,
+        *,
+        fault: Fault | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> Run:
+        known = self._rules.current(actor.tenant).known
+        clean = fault
+        if fault:
+            said = self._parts.redactor.value({"message": fault.message, "details": dict(fault.details)}, known)[0]
+            clean = msgspec.convert({"code": fault.code, **said}, Fault)  # type: ignore[dict-item]
+
+        def body(tx: WriteTx) -> Run:
+            stored = load_run(tx, run.id)
+            if stored.ended or stored.attempts != run.attempts:
+                return stored  # someone else took it over
+            end = RunStatus.CANCELLED if stored.status is RunStatus.CANCELLING else status
+            if end is not RunStatus.CANCELLED:
+                stored = msgspec.structs.replace(stored, fault=clean, variables=variables or {})
+            return self._end(tx, actor, stored, end)
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def _end(self, tx: WriteTx, actor: Actor, run: Run, status: RunStatus) -> Run:
+        """The last event of a run, with its record; nothing is written in its name after it."""
+        ended = msgspec.structs.replace(run, status=status, completed_at=tx.now)
+        data: dict[str, Any] = {"run": run.id, "workflow": run.workflow}
+        if status is RunStatus.FAILED and run.fault:
+            data["code"] = run.fault.code
+        seq = tx.append(NewEvent(f"run.{status.value}", "RUN", actor.id, data=data))
+        save_run(tx, ended, seq=seq)
+        tx.drop(OPEN_SPACE, run.id, seq=seq)
+        tx.release(_lease(run.id), self._holder)
+        return ended
+
+    def _shown(self, actor: Actor, value: Any) -> Any:
+        if isinstance(value, list):
+            shown = [self._shown(actor, item) for item in value]
+            return [item for item, kept in zip(shown, value, strict=True) if item is not None or not _names(kept)]
+        if _names(value):
+            ref, entry_id = value[ENTRY]
+            where = msgspec.structs.replace(ANYTHING, expired=False)
+            entry = self._parts.store.read(Scope(actor.tenant, ref), lambda tx: tx.get(entry_id, where=where))
+            return None if entry is None or entry.state is EntryState.ERASED else entry
+        return value
+
+    def _writable(self) -> None:
+        if self._parts.read_only:
+            raise ReadOnly()
+
+
+def _lease(run_id: str) -> str:
+    return f"run/{run_id}"
+
+
+def upcoming_recovery(tx: ReadTx) -> int | None:
+    """When someone should see whether a run was abandoned; None when all have ended."""
+    begun = [document.updated_at for document in tx.documents(OPEN_SPACE, limit=1000).items]
+    return min(begun) + LEASE_MS if begun else None
+
+
+def _open_runs(tx: ReadTx) -> list[str]:
+    return [document.key for document in tx.documents(OPEN_SPACE, limit=1000).items]
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {ENTRY}
+
+
+def _kept(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables as stored: entries by name."""
+    return {name: _by_name(value) for name, value in variables.items()}
+
+
+def _by_name(value: Any) -> Any:
+    if isinstance(value, Entry):
+        return {ENTRY: [value.ref, value.id]}
+    return [_by_name(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Details of an error as JSON."""
+    return dict(orjson.loads(orjson.dumps(dict(details), default=str)))

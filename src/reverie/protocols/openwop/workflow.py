@@ -1,0 +1,153 @@
+"""A workflow of the host, and what its body works with: memory as a run sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from reverie.core.actor import Actor, Right
+from reverie.core.entry import Draft, Entry, Scope, Source, valid_ref
+from reverie.core.errors import Conflict, Invalid, NotFound
+from reverie.core.query import Filter
+from reverie.core.run import Interrupted, Run, RunStatus
+from reverie.memory.entries import Entries, check_ref, insert
+from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.read import MAX_PAGE
+from reverie.protocols.openwop.run_records import load_run
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Something the host can run."""
+
+    body: Callable[[Work], Mapping[str, Any]]
+    """Returns the run's variables. Entries in them are kept by name, not by text."""
+    rights: tuple[Right, ...] = (Right.READ, Right.WRITE)
+    fixture: bool = False
+    """For conformance suites only."""
+    interrupted: Interrupted = Interrupted.AGAIN
+    ref: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    """The memory a run works on. Raises Invalid."""
+    check: Callable[[Mapping[str, Any], Mapping[str, Any]], None] = lambda *_: None
+    """Refuse inputs and options that cannot be right, before a run begins."""
+
+
+def memory_ref(inputs: Mapping[str, Any]) -> str:
+    """The memory named in a run's inputs. A malformed name is refused: the run would write there."""
+    ref = inputs.get("memoryRef")
+    if not isinstance(ref, str) or not valid_ref(ref):
+        raise Invalid("inputs.memoryRef names a memory.", pointer="/inputs/memoryRef")
+    return ref
+
+
+class Work:
+    """A run at work. What it reads is memory as it was when the run began, and what the run itself wrote since."""
+
+    def __init__(self, parts: Services, rules: RuleBook, writing: Entries, actor: Actor, run: Run) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._writing = writing
+        self.actor = actor
+        """Acts in the name of the run: its events go to the run's stream."""
+        self.run = run
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        return self.run.inputs
+
+    @property
+    def configurable(self) -> Mapping[str, Any]:
+        return self.run.configurable
+
+    def id(self, name: str) -> str:
+        """An id for something this run makes: the same when its work is done again after a crash."""
+        return f"{self.run.id}.{name}"
+
+    def cancelled(self) -> bool:
+        """Whether someone asked the run to stop. A body of several steps looks between them."""
+        run = self._parts.store.read(Scope(self.actor.tenant), lambda tx: load_run(tx, self.run.id))
+        return run.status is not RunStatus.RUNNING
+
+    def register(self, secrets: Mapping[str, str]) -> int:
+        """Secrets that the run's vault resolved: replaced in all it writes, forgotten when it ends."""
+        return self._rules.register_run(self.actor, self.run.id, secrets)
+
+    def list(self, ref: str, *, limit: int = 0, tag: str | None = None) -> list[Entry]:
+        """Entries newest first; none for a malformed or unknown name. `limit` 0: as many as one page has."""
+        if not valid_ref(ref):
+            return []
+        most = min(limit or MAX_PAGE, MAX_PAGE)
+        tags = (tag,) if tag is not None else ()
+
+        def body(tx: ReadTx) -> list[Entry]:
+            before = tx.scan(Filter(tags=tags), limit=most, as_of=self.run.snapshot).items
+            own = tx.scan(Filter(tags=tags, run=self.run.id), limit=most).items
+            found = {entry.id: entry for entry in (*before, *own)}
+            return sorted(found.values(), key=lambda entry: (-entry.created_at, -entry.position))[:most]
+
+        return self._parts.store.read(Scope(self.actor.tenant, ref), body)
+
+    def get(self, ref: str, entry_id: str) -> Entry | None:
+        """The entry as this run sees it."""
+        if not valid_ref(ref):
+            return None
+
+        def body(tx: ReadTx) -> Entry | None:
+            before = tx.get(entry_id, as_of=self.run.snapshot)
+            return before or tx.get(entry_id, where=Filter(run=self.run.id))
+
+        return self._parts.store.read(Scope(self.actor.tenant, ref), body)
+
+    def put(
+        self,
+        ref: str,
+        content: str,
+        *,
+        name: str,
+        node: str | None = None,
+        tags: Sequence[str] = (),
+        expires_at: int | None = None,
+    ) -> Entry:
+        """Store an entry. `name` makes its id; done again after a crash, it is the entry of the first time."""
+        draft = self._draft(content, name, node, tags, expires_at)
+        try:
+            self._writing.put(self.actor, ref, [draft])
+        except Conflict as fault:
+            if fault.reason != "id_taken":
+                raise
+        return self._written(ref, name)
+
+    def plant(self, ref: str, content: str, *, name: str, expires_at: int, node: str | None = None) -> None:
+        """Store an entry below `put`: one whose time may be over already."""
+        check_ref(ref)
+        draft = self._draft(content, name, node, (), None)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], None]:
+            item = self._writing.prepare(self.actor, ref, [draft], rules)[0]
+            entry = msgspec.structs.replace(item.entry, expires_at=expires_at)
+
+            def body(tx: WriteTx) -> None:
+                insert(tx, self.actor, msgspec.structs.replace(item, entry=entry), operation="PUT")
+
+            return body
+
+        try:
+            self._rules.guarded(self.actor.tenant, prepare, Scope(self.actor.tenant, ref))
+        except Conflict as fault:
+            if fault.reason != "id_taken":
+                raise
+
+    def _draft(self, content: str, name: str, node: str | None, tags: Sequence[str], expires_at: int | None) -> Draft:
+        source = Source(run=self.run.id, node=node)
+        return Draft(content, id=self.id(name), tags=tuple(tags), source=source, expires_at=expires_at)
+
+    def _written(self, ref: str, name: str) -> Entry:
+        found = self.get(ref, self.id(name))
+        if found is None:
+            raise NotFound("The entry this run wrote is gone.")
+        return found

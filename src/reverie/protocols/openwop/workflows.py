@@ -1,0 +1,63 @@
+"""What can be run: the passes over memory, and the fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reverie.core.actor import Right
+from reverie.core.entry import Scope
+from reverie.core.event import Event
+from reverie.protocols.openwop.conformance.fixtures import fixtures
+from reverie.protocols.openwop.injection import Injection
+from reverie.protocols.openwop.passes import WORKFLOWS, Passes
+from reverie.protocols.openwop.workflow import Work, Workflow, memory_ref
+from reverie.services import Services
+
+_RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
+
+
+def workflows(parts: Services, passes: Passes, injection: Injection) -> dict[str, Workflow]:
+    """Every workflow by id."""
+    return {name: _pass(name, parts, passes) for name in WORKFLOWS} | fixtures(parts, injection)
+
+
+def _pass(name: str, parts: Services, passes: Passes) -> Workflow:
+    def check(inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
+        passes.check(name, inputs, configurable)
+
+    return Workflow(_body(name, parts, passes), rights=_RIGHTS, ref=memory_ref, check=check)
+
+
+def _body(name: str, parts: Services, passes: Passes) -> Callable[[Work], Mapping[str, Any]]:
+    def body(work: Work) -> Mapping[str, Any]:
+        run = work.run
+        if run.attempts > 1:  # the process before us may have got as far as the commit
+            before = parts.store.read(Scope(work.actor.tenant), lambda tx: tx.read_run(run.id))
+            done = next((event for event in before if event.type in _VARIABLES), None)
+            if done is not None:
+                return _VARIABLES[done.type](done)
+        return passes.execute(work.actor, name, run.inputs, run.configurable, run.id, run.snapshot)
+
+    return body
+
+
+def _compacted(event: Event) -> dict[str, Any]:
+    data = event.data
+    variables = {"memoryRef": data["ref"], "outputId": event.entry_id, "byteSize": data["bytes"]}
+    variables["sourceCount"] = data["sources"]
+    if data.get("checksum"):
+        variables |= {"archiveChecksum": data["checksum"], "tokenBudget": data["budget"], "tokensUsed": data["tokens"]}
+    return variables
+
+
+def _consolidated(event: Event) -> dict[str, Any]:
+    data = event.data
+    return {"memoryRef": data["ref"], "inputCount": data["input_count"], "outputCount": data["output_count"]}
+
+
+_VARIABLES: Mapping[str, Callable[[Event], dict[str, Any]]] = {
+    "memory.compacted": _compacted,
+    "agent.memory.consolidated": _consolidated,
+}
+"""The variables of a pass as its event says them: what a run that is gone on with answers."""

@@ -1,0 +1,209 @@
+"""The proxy: any client with a configurable base URL gains a bounded window; everything else passes through.
+
+A request to `/v1/responses` belongs to a window when it names a scope: the header `x-reverie-scope`, else its
+`prompt_cache_key`. All other traffic goes to the upstream and back byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from anyio import to_thread
+
+from reverie.core.clock import SystemClock
+from reverie.core.ports import Clock
+from reverie.http.origin import OriginPolicy, preflight, readable_by
+from reverie.protocols.responses.proxy.relay import (
+    SCOPE,
+    Caller,
+    CallerLeft,
+    Header,
+    Receive,
+    Scope,
+    Send,
+    Upstream,
+    answer,
+    error_body,
+    forwarded,
+    header,
+    normal_path,
+    pass_through,
+    start,
+)
+from reverie.protocols.responses.proxy.status import METRICS, PATH, Counts, show, show_metrics
+
+MOST_BYTES = 64 * 2**20
+"""Longer requests are not looked into: they pass through."""
+STATUS = b"x-reverie-window-status"
+_JSON_ROUTES = (b"/responses", b"/responses/compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that belongs to a window."""
+
+    scope_id: str
+    body: dict[str, Any]
+    headers: Sequence[Header]
+    """As they go upstream, without those that describe the body."""
+    query: bytes
+
+
+class Windows(Protocol):
+    """What the proxy needs of the windows."""
+
+    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int | None:
+        """Answer one request through its window; the status that was sent, or None when there can be no window."""
+
+    def listed(self) -> Sequence[Mapping[str, Any]]:
+        """The windows, without their items."""
+
+
+class Proxy:
+    """An ASGI application."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        windows: Windows | None,
+        *,
+        counts: Counts | None = None,
+        clock: Clock | None = None,
+        pages: OriginPolicy | None = None,
+    ) -> None:
+        self.upstream = upstream
+        self.windows = windows
+        self._pages = pages or OriginPolicy(own_port=True, own_pages=False)
+        self.counts = counts or Counts((clock or SystemClock()).now())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection event."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            caller = Caller(receive)
+            try:
+                await self._checked(scope, caller, send)
+            except CallerLeft:
+                self.counts.requests["caller_left"] += 1
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _checked(self, scope: Scope, caller: Caller, send: Send) -> None:
+        """Refuse what does not come from a program on this machine, from the head of the request alone."""
+        refused = self._pages.refused(scope)
+        if refused is not None:
+            self.counts.requests[refused.code] += 1
+            await answer(send, refused.status, error_body(refused.message, refused.code))
+            return
+        page = self._pages.shared_with(scope)
+        if page is not None:
+            granted = preflight(scope, page)
+            if granted is not None:
+                await send(start(204, granted))
+                await send({"type": "http.response.body", "body": b""})
+                return
+            send = _readable(send, page)
+        path = normal_path(scope)
+        if path is None:
+            self.counts.requests["invalid_path"] += 1
+            said = "The path is sent upstream as it is: it begins with a slash and has no segment that leads upwards."
+            await answer(send, 400, error_body(said, "invalid_path"))
+            return
+        if scope["method"] == "POST" and self.upstream.inside(path) in _JSON_ROUTES and not _is_json(scope["headers"]):
+            self.counts.requests["unsupported_media_type"] += 1
+            said = "Send JSON: Content-Type: application/json."
+            await answer(send, 415, error_body(said, "unsupported_media_type"))
+            return
+        scope["raw_path"] = path
+        await self._http(scope, path, caller, send)
+
+    async def _http(self, scope: Scope, path: bytes, caller: Caller, send: Send) -> None:
+        headers = list(scope["headers"])
+        if path in (PATH, PATH + b".json", METRICS) and scope["method"] in ("GET", "HEAD"):
+            if path == METRICS:
+                await show_metrics(send, self.counts)
+                return
+            listed = await to_thread.run_sync(self.windows.listed) if self.windows else ()
+            document = self.counts.document(self.upstream.url, listed)
+            await show(send, headers, document, as_json=path != PATH)
+            return
+        extra: list[Header] = []
+        if scope["method"] == "POST" and self.windows is not None and self.upstream.inside(path) == b"/responses":
+            asked, said = await self._understood(scope, caller, headers)
+            if asked is not None:
+                status = await self.windows.turn(asked, caller, send)
+                if status is not None:
+                    self.counts.requests["windowed"] += 1
+                    self.counts.requests["upstream_fault"] += status in (0, 502)
+                    return
+                said = "window_unavailable"
+            if said:
+                self.counts.requests[said] += 1
+                extra.append((STATUS, said.encode()))
+        elif path.endswith(b"/responses/compact") and header(headers, SCOPE) is not None:
+            self.counts.requests["client_compaction"] += 1  # the client's own; its next history tells what came of it
+            extra.append((STATUS, b"client_compaction"))
+        self.counts.requests["passed_through"] += not extra
+        relayed = await pass_through(self.upstream, scope, caller, send, extra)
+        self.counts.requests["upstream_fault"] += relayed in (0, 502)
+
+    async def _understood(
+        self, scope: Scope, caller: Caller, headers: Sequence[Header]
+    ) -> tuple[Asked | None, str | None]:
+        """(the request, None) when it belongs to a window; else (None, why it passes through although it names one)."""
+        if header(headers, b"content-encoding") not in (None, b"identity"):
+            return None, None
+        raw = await caller.look(MOST_BYTES)
+        if raw is None:
+            return None, None
+        try:
+            body = json.loads(raw)
+        except (ValueError, RecursionError):
+            return None, None
+        if not isinstance(body, dict):
+            return None, None
+        named = header(headers, SCOPE)
+        scope_id: Any = named.decode("utf-8", "replace").strip() if named is not None else body.get("prompt_cache_key")
+        if not isinstance(scope_id, str) or not scope_id or not isinstance(body.get("input"), str | list):
+            return None, None
+        if body.get("previous_response_id") is not None or body.get("conversation") is not None:
+            return None, "client_managed_chain"
+        items = body["input"] if isinstance(body["input"], list) else []
+        if any(isinstance(item, dict) and item.get("type") == "compaction_trigger" for item in items):
+            return None, "client_compaction"
+        if body.get("background"):
+            return None, "background"
+        left = (b"content-length", b"accept-encoding")
+        sent = [(name, value) for name, value in forwarded(headers) if name.lower() not in left]
+        return Asked(scope_id, body, sent, scope["query_string"]), None
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            event = await receive()
+            if event["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            elif event["type"] == "lifespan.shutdown":
+                await self.upstream.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def _is_json(headers: Sequence[Header]) -> bool:
+    """Whether the body is declared as JSON. A page may send other kinds to any site without asking it first."""
+    kind = (header(headers, b"content-type") or b"").partition(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+
+
+def _readable(send: Send, page: bytes) -> Send:
+    """`send` with the headers that let a listed page read the answer."""
+
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *readable_by(page)]
+        await send(message)
+
+    return sending

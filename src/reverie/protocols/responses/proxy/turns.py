@@ -1,0 +1,390 @@
+"""Requests of the proxy that belong to a window: the engine's steps, done over raw HTTP, with the answer relayed.
+
+Credentials go upstream and nowhere else: of an account the window keeps a keyed hash. An answer reaches the caller as
+the upstream sent it, a stream piece by piece.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import zlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import httpcore2
+
+from reverie.core.actor import Actor
+from reverie.core.errors import ReverieError
+from reverie.host import Host
+from reverie.ops.logs import Action, log, where
+from reverie.protocols.responses.proxy.application import STATUS, Asked
+from reverie.protocols.responses.proxy.relay import (
+    Caller,
+    Header,
+    Send,
+    Upstream,
+    UpstreamFault,
+    header,
+    pieces,
+    refuse,
+    returned,
+    start,
+)
+from reverie.protocols.responses.proxy.sse import Events
+from reverie.protocols.responses.proxy.status import Counts
+from reverie.protocols.responses.sdk import keep
+from reverie.window import Base, Item, NegativeCache, WindowPolicy
+from reverie.window.engine import Engine
+from reverie.window.steps import Answer, Keep
+from reverie.window.steps import Send as Step
+from reverie.window.streaming import Streaming, holds_back, is_closing
+
+PROVIDER = "openai"
+MOST_OPEN = 1000
+"""Windows kept at hand; the others are read again when they are asked for."""
+_ONCE = (b"idempotency-key",)
+"""Not sent again with another body."""
+_FIELDS = {
+    "status": b"x-reverie-window-status",
+    "request_lowering_mode": b"x-reverie-window-lowering",
+    "fallback_reason": b"x-reverie-window-fallback-reason",
+    "reset_reason": b"x-reverie-window-reset-reason",
+    "incremental_input_items": b"x-reverie-window-new-items",
+    "first_mismatch_path": b"x-reverie-window-mismatch-path",
+    "mismatch_kind": b"x-reverie-window-mismatch-kind",
+}
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer of the upstream: read whole, or open."""
+
+    status: int
+    headers: list[Header]
+    body: bytes = b""
+    stream: AsyncIterator[bytes] | None = None
+
+
+@dataclass(slots=True)
+class Held:
+    """A window at hand. One turn at a time; what decides is in the store."""
+
+    engine: Engine
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class WindowTurns:
+    """The windows behind one proxy."""
+
+    def __init__(
+        self, host: Host, actor: Actor, upstream: Upstream, *, base: Base, policy: WindowPolicy, counts: Counts
+    ) -> None:
+        self._host = host
+        self._actor = actor
+        self._upstream = upstream
+        self._base = base
+        self._policy = policy
+        self._negative = NegativeCache()
+        self._counts = counts
+        self._held: OrderedDict[tuple[str, bytes], Held] = OrderedDict()
+        self._secret = secrets.token_bytes(32)  # no credential outlives its request, not even here
+
+    def listed(self) -> list[Mapping[str, Any]]:
+        """The windows, newest first, without their items."""
+        page = self._host.windows.all(self._actor, limit=500)
+        found = sorted(page.items, key=lambda window: -window.updated_at)
+        return [
+            {
+                "scope": window.scope,
+                "generation": window.generation,
+                "items": window.items,
+                "compactionItems": window.compactions,
+                "updatedAt": window.updated_at,
+            }
+            for window in found
+        ]
+
+    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int | None:
+        """Answer one request through its window; the status that was sent, or None when there can be no window."""
+        try:
+            held = await self._window(asked)
+        except ReverieError:
+            return None
+        waited = False
+        async with caller.present():
+            waited = await held.lock.acquire()
+        if not waited:
+            return 0  # it left while others were being answered
+        try:
+            return await _Exchange(self, held.engine, asked, caller, send).run()
+        finally:
+            held.lock.release()
+
+    async def _window(self, asked: Asked) -> Held:
+        account = _account(asked.headers)
+        key = (asked.scope_id, blake2b(account.encode(), key=self._secret).digest())
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+
+        def open_window() -> Engine:
+            keeper = self._host.windows.keeper(
+                self._actor, asked.scope_id, policy=self._policy, negative=self._negative
+            )
+            state = keeper.open(provider=PROVIDER, base=self._base, account=account)
+            return Engine(keeper, state, clock=self._host.parts.clock.now)
+
+        engine: Engine = await keep(open_window)
+        held = self._held.setdefault(key, Held(engine))
+        while len(self._held) > MOST_OPEN:
+            self._held.popitem(last=False)
+        return held
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, windows: WindowTurns, engine: Engine, asked: Asked, caller: Caller, send: Send) -> None:
+        self._windows = windows
+        self._engine = engine
+        self._asked = asked
+        self._caller = caller
+        self._send = send
+        self._open = AsyncExitStack()
+        self._sent = 0
+        self._kept: bool | None = None
+        """Whether the answer was kept as a stable boundary; None: not looked at yet."""
+        self._params = {name: value for name, value in asked.body.items() if name != "input"}
+        self._params.setdefault("store", windows._base.kind != "codex")  # what leaving it out means
+
+    async def run(self) -> int | None:
+        """The status that was sent."""
+        async with self._open:
+            completed = False
+            status: int | None = 0
+            async with self._caller.present():
+                try:
+                    status, completed = await self._answer()
+                except UpstreamFault as fault:
+                    if not fault.begun:
+                        status = await refuse(self._send, self._windows._upstream, fault.kind, self._headers())
+                except Exception as fault:
+                    if not isinstance(fault, ReverieError):
+                        log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
+                    status = None if not self._sent else 0
+        # The caller has its answer; a pass that is due now costs it nothing.
+        if completed:
+            with suppress(Exception):  # it is the next turn's again
+                await self._drive(self._engine.after_turn())
+        self._windows._counts.turn(self._engine.diagnostics)
+        return status
+
+    async def _answer(self) -> tuple[int, bool]:
+        engine = self._engine
+        answer: Answer = await self._drive(engine.turn(self._asked.body["input"], "history", self._params, stream=True))
+        reply: Reply | None = answer.value
+        if reply is None:
+            raise UpstreamFault(str(answer.error or "upstream_disconnected"))
+        if reply.stream is not None:
+            return await self._relay(reply)
+        completed = bool(answer.ok and await self._keep(answer.text, None))
+        await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
+        await self._send({"type": "http.response.body", "body": reply.body})
+        return reply.status, completed
+
+    # streams
+
+    async def _relay(self, reply: Reply) -> tuple[int, bool]:
+        """Pass a stream on, piece by piece, and keep what it told when it ends well.
+
+        A window that is getting full may be refused for its length in the stream: there the opening events, which say
+        nothing yet, wait for the first that does, so that the request can be repeated unseen.
+        """
+        careful = self._engine.state.pressure()[0] * 2 >= self._engine.state.policy.trigger()
+        events, told = Events(), Streaming()
+        waiting: list[bytes] | None = [] if careful else None
+        decoded = decoder(reply.headers)
+        begun = False
+        assert reply.stream is not None
+        silence = self._engine.state.policy.watchdog_seconds if self._engine.state.mode == "server_side" else None
+        source = reply.stream
+        while True:
+            try:
+                piece = await asyncio.wait_for(anext(source, None), silence)
+            except (TimeoutError, UpstreamFault) as fault:
+                await self._drive(self._engine.stream_failed(stalled=isinstance(fault, TimeoutError)))
+                if not begun:
+                    await self._begin(reply)
+                    await self._pass_on(waiting)
+                return 0, False  # left unfinished, as the upstream left it
+            if piece is None:
+                break
+            kinds = [told.feed(event) for event in events.feed(decoded(piece))]
+            if waiting is not None:
+                waiting.append(piece)
+                if all(holds_back(kind) for kind in kinds):
+                    continue
+                if self._engine.overflowed(told.failure) and not told.items:
+                    again = await self._drive(self._engine.reopen())
+                    if again is not None and again.ok and again.value.stream is not None:
+                        reply, source = again.value, again.value.stream
+                        events, told, waiting, decoded = Events(), Streaming(), None, decoder(reply.headers)
+                        continue
+                await self._begin(reply)
+                begun = True
+                await self._pass_on(waiting)
+                waiting = None
+                continue
+            if not begun:
+                await self._begin(reply)
+                begun = True
+            if any(is_closing(kind) for kind in kinds):  # kept before the caller can act on it
+                self._kept = await self._keep(told.response or "", told.output)
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        if not begun:
+            await self._begin(reply)
+            await self._pass_on(waiting)
+        if told.response is not None and self._kept is None:
+            self._kept = await self._keep(told.response, told.output)
+        await self._send({"type": "http.response.body", "body": b""})
+        return reply.status, bool(self._kept)
+
+    async def _keep(self, text: str, items: list[Item] | None) -> bool:
+        """Keep an answer. Whatever that meets, the caller gets it."""
+        try:
+            return bool(await self._drive(self._engine.keep(text, items)))
+        except Exception as fault:
+            log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
+            return False
+
+    async def _begin(self, reply: Reply) -> None:
+        await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
+
+    async def _pass_on(self, waiting: list[bytes] | None) -> None:
+        for piece in waiting or ():
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    # steps
+
+    async def _drive(self, steps: Generator[Step | Keep, Any, Any]) -> Any:
+        """Do what the engine asks for, one step after the other."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    if isinstance(step, Keep):
+                        result: Any = await keep(step.call)
+                    else:
+                        result = await self._ask(step)
+                except BaseException as fault:
+                    step = steps.throw(fault)
+                else:
+                    step = steps.send(result)
+        except StopIteration as done:
+            return done.value
+
+    async def _ask(self, step: Step) -> Answer:
+        upstream = self._windows._upstream
+        body = dict(step.body)
+        if step.collect:
+            body["stream"] = True
+        data = json.dumps(body, separators=(",", ":")).encode()
+        headers = [
+            (name, value)
+            for name, value in self._asked.headers
+            if name.lower() not in _ONCE or (not step.is_pass and not self._sent)
+        ]
+        if not step.is_pass:
+            self._sent += 1
+        headers += [(b"Accept-Encoding", b"identity"), (b"Content-Length", str(len(data)).encode())]
+        target = upstream.target(b"/v1" + step.path.encode(), self._asked.query if not step.is_pass else b"")
+        streams = not step.is_pass and body.get("stream") is True
+        try:
+            if streams:
+                response = await self._open.enter_async_context(upstream.ask(b"POST", target, headers, data))
+                reply = await _read(response, whole=response.status != 200)
+            else:
+                async with asyncio.timeout(step.timeout), upstream.ask(b"POST", target, headers, data) as response:
+                    reply = await _read(response, whole=True)
+        except TimeoutError:
+            return Answer(None, error=UpstreamFault("upstream_timeout"), stalled=True)
+        except UpstreamFault as fault:
+            return Answer(None, error=fault)
+        if reply.stream is not None:
+            return Answer(reply.status, value=reply)
+        text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
+        if step.collect and reply.status == 200:
+            told = Streaming()
+            for event in Events().feed(decoder(reply.headers)(reply.body) + b"\n\n"):
+                told.feed(event)
+            text = told.body() if told.response is not None else ""
+        failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
+        return Answer(reply.status, text, value=reply, error=failed)
+
+    # what is said about it
+
+    def _headers(self) -> list[Header]:
+        """The diagnostics that are known when the answer begins."""
+        known = self._engine.diagnostics
+        found = known["incremental_continuation"] or {}
+        shown: list[Header] = [
+            (name, _plain(found[field])) for field, name in _FIELDS.items() if found.get(field) is not None
+        ]
+        state = self._engine.state
+        shown.append((b"x-reverie-window-generation", str(state.generation).encode()))
+        shown.append((b"x-reverie-window-items", str(len(state.items)).encode()))
+        passed = known["remote_compaction"]
+        if passed:
+            shown.append((b"x-reverie-window-compaction", _plain(passed["status"])))
+            if passed.get("trigger_reason"):
+                shown.append((b"x-reverie-window-compaction-trigger", _plain(passed["trigger_reason"])))
+        cache = known["cache"]
+        if cache and cache.get("cache_loss"):
+            shown.append((b"x-reverie-window-cache-loss", _plain(cache["cache_loss"])))
+        return shown if any(name == STATUS for name, _ in shown) else [(STATUS, b"unknown"), *shown]
+
+
+async def _read(response: httpcore2.Response, *, whole: bool) -> Reply:
+    headers = list(response.headers)
+    if not whole and b"event-stream" in (header(headers, b"content-type") or b""):
+        return Reply(int(response.status), headers, stream=pieces(response))
+    body = b"".join([piece async for piece in pieces(response)])
+    return Reply(int(response.status), headers, body)
+
+
+def _account(headers: Sequence[Header]) -> str:
+    """What tells accounts apart. A ChatGPT account keeps its id while its tokens change."""
+    own = header(headers, b"chatgpt-account-id")
+    if own is not None:
+        return "chatgpt " + own.decode("latin-1")
+    names = (b"authorization", b"api-key", b"openai-organization", b"openai-project")
+    return "\n".join((header(headers, name) or b"").decode("latin-1") for name in names)
+
+
+def decoder(headers: Sequence[Header]) -> Callable[[bytes], bytes]:
+    """How to read a body; the caller gets it as it is."""
+    packed = (header(headers, b"content-encoding") or b"identity").strip().lower()
+    if packed not in (b"gzip", b"deflate"):
+        return bytes
+    unpack = zlib.decompressobj(47 if packed == b"gzip" else zlib.MAX_WBITS)
+
+    def read(data: bytes) -> bytes:
+        try:
+            return unpack.decompress(data)
+        except zlib.error:
+            return b""
+
+    return read
+
+
+def _plain(value: Any) -> bytes:
+    """A header value: printable ASCII only."""
+    text = "".join(char if " " <= char <= "~" else "?" for char in str(value))
+    return text[:200].encode()

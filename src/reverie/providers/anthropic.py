@@ -1,0 +1,156 @@
+"""Anthropic's models, through the official client."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reverie.providers.chat import (
+    DENIED,
+    DOWN,
+    LIMITED,
+    NONSENSE,
+    REFUSED,
+    SLOW,
+    TOO_LONG,
+    ModelFault,
+    Prompt,
+    Reply,
+    Unsupported,
+    address_mark,
+    keep_quiet,
+    require_sdk,
+    trust,
+    wait_of,
+    within,
+)
+
+_TOOL = "record"
+_ABOUT_FORMAT = ("output_config", "output_format", "output format", "structured", "schema")
+
+
+class AnthropicModel:
+    """A model of Anthropic's, or of an endpoint that speaks its messages.
+
+    Structured output where the model has it, else one tool the model must call. Temperature and seed are not sent:
+    the API takes none. The client's own retries are off.
+    """
+
+    def __init__(self, model: str, *, api_key: str = "", base_url: str = "") -> None:
+        require_sdk("anthropic")
+        self._model = model
+        self._key = api_key
+        self._base_url = base_url
+        self._structured = True
+        self._thoughtless = True
+
+    def __repr__(self) -> str:
+        return f"<AnthropicModel {self._model}>"
+
+    @property
+    def name(self) -> str:
+        return f"anthropic/{self._model}"
+
+    @property
+    def parameters(self) -> str:
+        return f"messages thinking=off url={address_mark(self._base_url)}"
+
+    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+        import anthropic
+        import httpx2
+
+        keep_quiet("anthropic", "httpx2", "httpcore2")
+        # One client per call: closing it ends whatever it still waits for, and nobody else's call.
+        client = anthropic.Anthropic(
+            api_key=self._key or "none",
+            base_url=self._base_url or None,
+            max_retries=0,
+            http_client=anthropic.DefaultHttpxClient(verify=trust()),
+            open_telemetry=False,  # its spans can be told to hold what was said
+        )
+        call = self._call(prompt)
+        fault: ModelFault | None = None
+        try:
+            answer = within(seconds, lambda: client.messages.create(**call, timeout=seconds))
+        except ModelFault as slow:
+            fault = slow
+        except anthropic.APITimeoutError:
+            fault = ModelFault(SLOW, billed=True)
+        except anthropic.APIConnectionError as error:
+            fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
+        except anthropic.APIStatusError as error:
+            told = f"{error.error_code or ''} {error.message}".lower()
+            if error.status_code not in (400, 422) or not self._plainer(call, told):
+                fault = _fault(error.status_code, told, wait_of(error.response.headers))
+        except anthropic.AnthropicError:
+            fault = ModelFault(NONSENSE, billed=True)
+        except ValueError:  # a body that is not JSON
+            fault = ModelFault(NONSENSE, billed=True)
+        else:
+            return _reply(answer)
+        finally:
+            client.close()
+        # Raised outside the handler, so that no provider's words hang on it as context.
+        raise fault or Unsupported
+
+    def _call(self, prompt: Prompt) -> dict[str, Any]:
+        call: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": prompt.output_tokens,
+            "system": prompt.system,
+            "messages": [{"role": "user", "content": prompt.user}],
+        }
+        if self._thoughtless:
+            call["thinking"] = {"type": "disabled"}
+        if self._structured:
+            call["output_config"] = {"format": {"type": "json_schema", "schema": dict(prompt.schema)}}
+        else:
+            call["tools"] = [
+                {"name": _TOOL, "description": "Record the statements.", "input_schema": dict(prompt.schema)}
+            ]
+            call["tool_choice"] = {"type": "tool", "name": _TOOL}
+        return call
+
+    def _plainer(self, call: dict[str, Any], told: str) -> bool:
+        """Give up the part of `call` the model refused. False when it refused something else."""
+        if "thinking" in call and "thinking" in told:
+            self._thoughtless = False
+            return True
+        if "output_config" in call and any(word in told for word in _ABOUT_FORMAT):
+            self._structured = False
+            return True
+        return False
+
+
+def _fault(status: int, told: str, retry_after: float | None) -> ModelFault:
+    if status == 429:
+        return ModelFault(LIMITED, retry_after=retry_after)
+    if status in (408, 409) or status >= 500:
+        return ModelFault(DOWN, retry_after=retry_after)
+    if status in (401, 402, 403, 404):
+        return ModelFault(DENIED)
+    if "too long" in told or "context" in told or status == 413:
+        return ModelFault(TOO_LONG)
+    return ModelFault(REFUSED)
+
+
+def _reply(answer: Any) -> Reply:
+    text = ""
+    for block in getattr(answer, "content", None) or ():
+        if getattr(block, "type", "") == "tool_use":
+            text = json.dumps(block.input)
+            break
+        if getattr(block, "type", "") == "text":
+            text += block.text or ""
+    usage = getattr(answer, "usage", None)
+    read = [
+        getattr(usage, name, None)
+        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    ]
+    written = getattr(usage, "output_tokens", None)
+    return Reply(
+        text=text,
+        input_tokens=sum(n for n in read if isinstance(n, int)) if isinstance(read[0], int) else -1,
+        output_tokens=written if isinstance(written, int) and written >= 0 else -1,
+        cut=getattr(answer, "stop_reason", None) in ("max_tokens", "model_context_window_exceeded"),
+    )

@@ -1,0 +1,282 @@
+"""The distiller that asks a language model: windows, answers traced to their sources, a text that fits.
+
+The model proposes; nothing it says is stored as such. Statements without a source are dropped here, and the gates of
+the engine judge the rest as they judge every distillate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+
+from reverie.core.dream import ModelFailed, SpendExceeded
+from reverie.core.errors import Invalid
+from reverie.distil.dates import day_of, spell
+from reverie.distil.request import Answer, Request
+from reverie.distil.source import How, Source, Statement
+from reverie.providers.chat import NONSENSE, RETRYABLE, TOO_LONG, ChatModel, ModelFault, Prompt, Unsupported
+from reverie.providers.chunks import cut, weight
+from reverie.providers.prompt import VERSION, Fact, Line, ask, understand
+
+LEAST_CONTEXT = 2048
+_TRIES = 4
+_REFUSALS = 6  # parameters an endpoint may refuse before it is given up
+_LEVELS = 6
+_PAUSE_SECONDS = 0.5
+_MOST_OUTPUT = 8192  # tokens of one answer; many models have no more
+_WRAPPING = 256  # tokens of JSON around an answer
+_LEAST_SHARE = 60
+
+
+class LlmDistiller:
+    """Distils with a model. Stateless between requests; one instance serves every thread.
+
+    Prices are in cents per million tokens; 0 is unknown and not counted as money.
+    """
+
+    name = "llm"
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        context: int,
+        price_in: int = 0,
+        price_out: int = 0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if context < LEAST_CONTEXT:
+            raise Invalid(f"REVERIE_MODEL_CONTEXT is at least {LEAST_CONTEXT} tokens.")
+        self._model = model
+        self._context = context
+        self._prices = (price_in, price_out)
+        self._sleep = sleep
+
+    @property
+    def fingerprint(self) -> str:
+        return f"llm/1 prompt/{VERSION} {self._model.name} {self._model.parameters} context={self._context}"
+
+    def distil(self, request: Request) -> Answer:
+        """Ask, window by window, then condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
+        run = _Run(request, self._model, self._context, self._prices, self._sleep)
+        try:
+            facts = run.condense(_lines(request), request.output_tokens)
+        finally:
+            request.spend.note(model=self._model.name, windows=run.windows)
+        return _written(facts, request)
+
+
+class _Run:
+    """One request on its way."""
+
+    def __init__(
+        self,
+        request: Request,
+        model: ChatModel,
+        context: int,
+        prices: tuple[int, int],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self.windows = 0
+        self._request = request
+        self._count = request.count
+        self._model = model
+        self._prices = prices
+        self._sleep = sleep
+        # A quarter stays free: providers count tokens their own way, some a third more than we do.
+        empty = ask([], words=1000, output_tokens=0, complaints=("must_keep", "invented", "json"))
+        self._room = context * 3 // 4 - self._size(empty) - _WRAPPING
+
+    def condense(self, lines: Sequence[Line], target: int, level: int = 0) -> list[Fact]:
+        """Facts about `lines` in about `target` tokens."""
+        total = sum(weight(line, self._count) for line in lines)
+        # A window of w tokens is answered in about w * target / total, half again as much where a second round will
+        # choose among the answers, and as JSON that takes twice the tokens.
+        room = self._room * total // (total + 3 * target)
+        windows = cut(lines, max(min(room, _MOST_OUTPUT * total // (4 * target)), 1), self._count)
+        facts: list[Fact] = []
+        for window in windows:
+            size = sum(weight(line, self._count) for line in window)
+            share = max(target * size // total, _LEAST_SHARE)
+            facts += self._window(window, share * 3 // 2 if len(windows) > 1 else share)
+        if len(windows) == 1 or level == _LEVELS or not facts:
+            return facts
+        again = [Line(fact.text, fact.day, fact.sources) for fact in _ordered(facts, self._request)]
+        left = sum(weight(line, self._count) for line in again)
+        if self._count(_text([(fact.day, fact.text) for fact in facts])) <= target or left * 10 > total * 9:
+            return facts  # it fits, or another round would not make it smaller
+        return self.condense(again, target, level + 1)
+
+    def _window(self, window: Sequence[Line], share: int) -> list[Fact]:
+        self.windows += 1
+        try:
+            return self._facts(window, share)
+        except ModelFault as fault:
+            if fault.kind == TOO_LONG and len(window) > 1:  # the model counts more tokens than we do
+                middle = len(window) // 2
+                return self._window(window[:middle], share // 2) + self._window(window[middle:], share // 2)
+            kind = fault.kind
+        raise ModelFailed(f"The model gave no usable answer ({kind}).", details={"fault": kind})
+
+    def _facts(self, window: Sequence[Line], share: int) -> list[Fact]:
+        """One window, with retries for what may pass: limits of rate, outages, answers that are no JSON."""
+        complaints = list(self._request.complaints)
+        spend = self._request.spend
+        tries = refusals = 0
+        while True:
+            prompt = ask(
+                window,
+                words=max(share * 3 // 4, 20),
+                output_tokens=min(share * 2 + _WRAPPING, _MOST_OUTPUT),
+                complaints=complaints,
+            )
+            try:
+                facts = self._ask(prompt, window)
+            except Unsupported:
+                refusals += 1
+                if refusals > _REFUSALS:
+                    raise ModelFault(NONSENSE) from None
+                continue
+            except ModelFault as found:
+                fault = found
+            else:
+                if facts:
+                    return facts
+                fault = ModelFault(NONSENSE)
+            tries += 1
+            if fault.kind not in RETRYABLE or tries == _TRIES:
+                raise fault
+            if fault.kind == NONSENSE and "json" not in complaints:
+                complaints.append("json")
+            pause = _PAUSE_SECONDS * 2 ** (tries - 1) if fault.retry_after is None else fault.retry_after
+            if pause >= spend.seconds_left():
+                raise SpendExceeded(
+                    "The model asks for more time than a dream may wait.", details={"limit": "model_seconds_per_dream"}
+                )
+            self._sleep(pause)
+            spend.retried()
+
+    def _ask(self, prompt: Prompt, window: Sequence[Line]) -> list[Fact] | None:
+        """One call, paid for: the most it can take is set aside before, what it took is settled after."""
+        spend = self._request.spend
+        most = self._size(prompt) * 5 // 4
+        spend.reserve(
+            input_tokens=most, output_tokens=prompt.output_tokens, microcents=self._price(most, prompt.output_tokens)
+        )
+        nothing = {"input_tokens": 0, "output_tokens": 0, "microcents": 0}
+        try:
+            reply = self._model.ask(prompt, seconds=spend.seconds_left())
+        except Unsupported:
+            spend.settle(**nothing)
+            raise
+        except ModelFault as fault:
+            if not fault.billed:
+                spend.settle(**nothing)
+            raise
+        read = reply.input_tokens if reply.input_tokens >= 0 else most
+        written = reply.output_tokens if reply.output_tokens >= 0 else prompt.output_tokens
+        spend.settle(input_tokens=read, output_tokens=written, microcents=self._price(read, written))
+        return understand(reply.text, window)
+
+    def _price(self, read: int, written: int) -> int:
+        return read * self._prices[0] + written * self._prices[1]
+
+    def _size(self, prompt: Prompt) -> int:
+        return self._count(prompt.system) + self._count(prompt.user) + self._count(str(prompt.schema)) + 32
+
+
+def _lines(request: Request) -> list[Line]:
+    """The sources as lines, cleaned once more: a secret may have been registered after they were stored."""
+    prepared = request.work.prepared
+    merged = {group.kept: group.merged for group in prepared.collapsed}
+    keep: dict[str, list[str]] = {}
+    for item in request.must_keep:
+        if item.declared:
+            keep.setdefault(item.source_id, []).append(request.clean(" ".join(item.text.split())))
+    return [
+        Line(
+            text=request.clean(source.content),
+            day=day_of(source.created_at),
+            sources=(source.id, *merged.get(source.id, ())),
+            speaker=request.clean(source.speaker) if source.speaker else None,
+            session=source.session,
+            keep=tuple(keep.get(source.id, ())),
+        )
+        for source in prepared.sources
+    ]
+
+
+def _ordered(facts: Sequence[Fact], request: Request) -> list[Fact]:
+    """Oldest day first; within a day as the sources stand."""
+    place = {source.id: number for number, source in enumerate(request.work.prepared.sources)}
+    last = len(place)
+    return sorted(facts, key=lambda f: (f.day, min(place.get(i, last) for i in f.sources), f.rank, f.text))
+
+
+def _text(statements: Sequence[tuple[date, str]]) -> str:
+    """A heading per day, a statement per line."""
+    lines: list[str] = []
+    day = None
+    for when, text in statements:
+        if when != day:
+            day = when
+            lines.append(f"[{spell(day)}]")
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _written(facts: Sequence[Fact], request: Request) -> Answer:
+    """The text of the facts that fit, what must be kept before all others, and never part of a statement."""
+    unique: dict[str, Fact] = {}
+    for fact in facts:
+        known = unique.get(fact.text)
+        ids = dict.fromkeys((*(known.sources if known else ()), *fact.sources))
+        unique[fact.text] = replace(known or fact, sources=tuple(ids))
+    kept = _kept(list(unique.values()), request)
+    ranked = [*kept, *sorted((f for f in unique.values() if f not in kept), key=lambda f: (f.rank, f.day, f.text))]
+
+    def draw(number: int) -> tuple[str, list[Fact]]:
+        chosen = _ordered(ranked[:number], request)
+        return _text([(fact.day, fact.text) for fact in chosen]), chosen
+
+    fits, beyond = 0, len(ranked) + 1
+    while beyond - fits > 1:
+        middle = (fits + beyond) // 2
+        if request.count(draw(middle)[0]) <= request.output_tokens:
+            fits = middle
+        else:
+            beyond = middle
+    text, chosen = draw(fits)
+    contents = {source.id: source for source in request.work.sources}
+    return Answer(text, [_statement(fact, contents) for fact in chosen])
+
+
+def _kept(facts: Sequence[Fact], request: Request) -> list[Fact]:
+    """The facts that hold what must be kept; what the model left out is quoted."""
+    sources = {source.id: source for source in request.work.prepared.sources}
+    found: dict[Fact, None] = {}
+    for item in request.must_keep:
+        if not item.declared or item.source_id not in sources:
+            continue
+        wanted = request.clean(" ".join(item.text.split()))
+        holding = next((fact for fact in facts if wanted.strip(" .!") in fact.text), None)
+        if holding is None:
+            source = sources[item.source_id]
+            said = f"{source.speaker}: {wanted}" if source.speaker else wanted
+            holding = Fact(said, day_of(source.created_at), (source.id,), 0)
+        found[holding] = None
+    return list(found)
+
+
+def _statement(fact: Fact, contents: dict[str, Source]) -> Statement:
+    newest = sorted(fact.sources, key=lambda i: (-contents[i].created_at, i))
+    how: How = "shortened" if len(newest) == 1 else "merged"
+    for source_id in newest:
+        source = contents[source_id]
+        said = fact.text.removeprefix(f"{source.speaker}: ") if source.speaker else fact.text
+        if said in " ".join(source.content.split()):
+            how = "quoted"
+            break
+    return Statement(fact.text, tuple(newest), how)

@@ -1,0 +1,160 @@
+"""Any OpenAI-compatible endpoint, through the official client. Chat completions: what nearly all of them speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reverie.providers.chat import (
+    DENIED,
+    DOWN,
+    LIMITED,
+    NONSENSE,
+    REFUSED,
+    SLOW,
+    TOO_LONG,
+    ModelFault,
+    Prompt,
+    Reply,
+    Unsupported,
+    address_mark,
+    keep_quiet,
+    require_sdk,
+    trust,
+    wait_of,
+    within,
+)
+
+SEED = 7
+_FORMATS = ("json_schema", "json_object", "text")
+_ABOUT_FORMAT = ("response_format", "schema", "json", "structured", "grammar")
+
+
+class OpenAiModel:
+    """A model of an OpenAI-compatible endpoint.
+
+    What an endpoint refuses (structured output, a seed, a temperature, the newer name of the output limit) is left out
+    from then on, so every endpoint gets the richest call it takes. The client's own retries are off.
+    """
+
+    def __init__(self, model: str, *, api_key: str = "", base_url: str = "") -> None:
+        require_sdk("openai")
+        self._model = model
+        self._key = api_key
+        self._base_url = base_url
+        self._format = 0
+        self._limit = "max_completion_tokens"
+        self._options: dict[str, Any] = {"temperature": 0, "seed": SEED}
+
+    def __repr__(self) -> str:
+        return f"<OpenAiModel {self._model}>"
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._model}"
+
+    @property
+    def parameters(self) -> str:
+        return f"chat temperature=0 seed={SEED} url={address_mark(self._base_url)}"
+
+    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+        import httpx2
+        import openai
+
+        keep_quiet("openai", "httpx2", "httpcore2")
+        # One client per call: closing it ends whatever it still waits for, and nobody else's call. Endpoints that
+        # people run at home take any key, but the client wants one.
+        client = openai.OpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url or None,
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(verify=trust()),
+        )
+        call = self._call(prompt)
+        fault: ModelFault | None = None
+        try:
+            answer = within(seconds, lambda: client.chat.completions.create(**call, timeout=seconds))
+        except ModelFault as slow:
+            fault = slow
+        except openai.APITimeoutError:
+            fault = ModelFault(SLOW, billed=True)
+        except openai.APIConnectionError as error:
+            fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
+        except openai.APIStatusError as error:
+            told = f"{error.param or ''} {error.code or ''} {error.message}".lower()
+            if error.status_code in (400, 422) and self._plainer(call, told):
+                fault = None
+            else:
+                fault = _fault(error.status_code, told, wait_of(error.response.headers))
+        except openai.OpenAIError:
+            fault = ModelFault(NONSENSE, billed=True)
+        except ValueError:  # a body that is not JSON
+            fault = ModelFault(NONSENSE, billed=True)
+        else:
+            return _reply(answer)
+        finally:
+            client.close()
+        # Raised outside the handler, so that no provider's words hang on it as context.
+        raise fault or Unsupported
+
+    def _call(self, prompt: Prompt) -> dict[str, Any]:
+        call: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+            self._limit: prompt.output_tokens,
+            **self._options,
+        }
+        kind = _FORMATS[self._format]
+        if kind == "json_schema":
+            schema = {"name": "distillate", "strict": True, "schema": dict(prompt.schema)}
+            call["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif kind == "json_object":
+            call["response_format"] = {"type": "json_object"}
+        return call
+
+    def _plainer(self, call: dict[str, Any], told: str) -> bool:
+        """Give up the part of `call` an endpoint refused. False when it refused something else.
+
+        Judged by the call, not by what is sent now: another thread may have learnt the same a moment ago.
+        """
+        if "max_completion_tokens" in call and "max_completion_tokens" in told:
+            self._limit = "max_tokens"
+            return True
+        for name in ("temperature", "seed"):
+            if name in call and name in told:
+                self._options = {key: value for key, value in self._options.items() if key != name}
+                return True
+        if "response_format" in call and "context" not in told and any(word in told for word in _ABOUT_FORMAT):
+            sent = _FORMATS.index(call["response_format"]["type"])
+            self._format = max(self._format, sent + 1)
+            return True
+        return False
+
+
+def _fault(status: int, told: str, retry_after: float | None) -> ModelFault:
+    if status == 429:
+        # An empty account answers 429 as well, and no waiting fills it.
+        return ModelFault(DENIED) if "insufficient_quota" in told else ModelFault(LIMITED, retry_after=retry_after)
+    if status in (408, 409) or status >= 500:
+        return ModelFault(DOWN, retry_after=retry_after)
+    if status in (401, 403, 404):
+        return ModelFault(DENIED)
+    if "context_length" in told or "context length" in told or "too long" in told or status == 413:
+        return ModelFault(TOO_LONG)
+    return ModelFault(REFUSED)
+
+
+def _reply(answer: Any) -> Reply:
+    usage = getattr(answer, "usage", None)
+    choices = getattr(answer, "choices", None)
+    choice = choices[0] if choices else None
+    text = getattr(getattr(choice, "message", None), "content", None)
+    return Reply(
+        text=text if isinstance(text, str) else "",
+        input_tokens=_whole(getattr(usage, "prompt_tokens", None)),
+        output_tokens=_whole(getattr(usage, "completion_tokens", None)),
+        cut=getattr(choice, "finish_reason", None) == "length",
+    )
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else -1

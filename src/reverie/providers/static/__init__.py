@@ -1,0 +1,109 @@
+"""The built-in embedder: a table of word-piece vectors, read with numpy and nothing else.
+
+A text's vector is the sum of the rows of its word pieces, scaled to length 127 and rounded to int8. The rows
+are integers and are added as integers; the one square root and one division that follow are exactly rounded
+by IEEE 754, element by element. So the same text has the same 256 bytes on every machine, whatever its vector
+unit, and a stored vector may be compared by its hash.
+
+Comparing is just as stable. A dot product of two such vectors is a sum of 256 products of at most 127 * 127,
+so every partial sum stays below 2**22 and is exactly representable in float32: a float32 matrix product over
+these vectors is exact in any order of summation, and may be given to the fastest BLAS at hand.
+
+`MANIFEST.json` says where the table comes from, under which licence, and how it was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.providers.static.wordpiece import WordPiece
+
+DIMENSIONS = 256
+LENGTH = 127
+"""The Euclidean length of every vector, so that dot product / LENGTH**2 is the cosine."""
+
+_SEGMENT = 256
+"""Rows added before widening: 256 * 127 still fits an int16."""
+
+_BATCH = 512
+"""Texts handled at once, so that the gathered rows stay near the processor."""
+
+
+class DamagedTableError(RuntimeError):
+    """The embedding table on disk is not the one this release was built with. Reinstall the package."""
+
+
+class StaticEmbedder:
+    """Text to int8[256], deterministic and local.
+
+    `name` contains the hash of the table: vectors made under different names must not be compared. Loading
+    reads about 8 MB and checks its hashes; an instance may be shared between threads.
+    """
+
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        folder = resources.files(__name__)
+        manifest = json.loads(folder.joinpath("MANIFEST.json").read_text(encoding="utf-8"))
+        data = {name: folder.joinpath(name).read_bytes() for name in manifest["files"]}
+        for name, facts in manifest["files"].items():
+            if hashlib.sha256(data[name]).hexdigest() != facts["sha256"]:
+                raise DamagedTableError(f"{name} does not match MANIFEST.json; reinstall reverie")
+        self.name: str = f"{manifest['name']}/{manifest['files']['table.npy']['sha256'][:12]}"
+        table = np.load(io.BytesIO(data["table.npy"]), allow_pickle=False)
+        self._table: NDArray[np.int16] = table.astype(np.int16)
+        self._wordpiece = WordPiece(data["vocabulary.txt"].decode("utf-8").splitlines())
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """One vector per text, in order; a text without any known word gets the zero vector."""
+        if len(texts) == 1:
+            return [self._embed_one(self._wordpiece.rows(texts[0]))]
+        vectors: list[bytes] = []
+        for start in range(0, len(texts), _BATCH):
+            sums = self._sums([self._wordpiece.rows(text) for text in texts[start : start + _BATCH]])
+            packed = _to_int8(sums).tobytes()
+            vectors.extend(packed[at : at + DIMENSIONS] for at in range(0, len(packed), DIMENSIONS))
+        return vectors
+
+    def _embed_one(self, own: list[int]) -> bytes:
+        """The same integers and the same roundings for one text, in fewer calls: 6 us instead of 24."""
+        if not own or len(own) > _SEGMENT:
+            return _to_int8(self._sums([own])).tobytes()
+        wide = np.add.reduce(self._table.take(own, axis=0), axis=0, dtype=np.int16).astype(np.float64)
+        square = float(np.dot(wide, wide))  # exact: integers far below 2^53
+        scaled: NDArray[Any] = np.rint(wide * (LENGTH / (math.sqrt(square) if square else 1.0)))
+        return scaled.astype(np.int8).tobytes()
+
+    def _sums(self, rows: list[list[int]]) -> NDArray[np.int32]:
+        """The sum of each text's rows, exact."""
+        take, add = self._table.take, np.add.reduce
+        sums = [
+            add(take(own, axis=0), axis=0, dtype=np.int16) if 0 < len(own) <= _SEGMENT else self._long_sum(own)
+            for own in rows
+        ]
+        return np.array(sums, dtype=np.int32)
+
+    def _long_sum(self, own: list[int]) -> NDArray[np.int32]:
+        total = np.zeros(DIMENSIONS, dtype=np.int32)
+        for at in range(0, len(own), _SEGMENT):
+            total += np.add.reduce(self._table.take(own[at : at + _SEGMENT], axis=0), axis=0, dtype=np.int16)
+        return total
+
+
+def _to_int8(sums: NDArray[np.int32]) -> NDArray[np.int8]:
+    """Each row scaled to LENGTH and rounded half to even; a zero row stays zero."""
+    wide = sums.astype(np.int64)
+    squares = np.einsum("ij,ij->i", wide, wide)
+    lengths = np.sqrt(squares.astype(np.float64))
+    scales = LENGTH / np.where(squares == 0, 1.0, lengths)
+    scaled: NDArray[Any] = np.rint(sums * scales[:, None])
+    return scaled.astype(np.int8)

@@ -1,0 +1,206 @@
+"""Words: what is indexed of a text, and what is asked of the index.
+
+Every store indexes the same terms, made here, so a search finds the same entries on every store. A term has only
+lower-case letters, digits, `_` and the vowel signs of Indic scripts; it never contains white space. A term with a
+leading or trailing `^` is the beginning or end of a long compound word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import chain
+
+from msgspec import Struct
+
+from reverie.search.languages import ENGLISH, FUNCTION_WORDS, LATIN, detect, fold, guess, stem
+
+MAX_QUERY_TERMS = 32
+MAX_TERM_LENGTH = 64
+"""Longer runs (keys, hashes, blobs) are indexed by their first 64 characters."""
+STOP_WORDS = FUNCTION_WORDS[ENGLISH]
+
+_SIGNS = "".join(chr(code) for code in range(0x0900, 0x1800) if unicodedata.category(chr(code))[0] == "M")
+"""Vowel signs and tone marks of Indic and South-East Asian scripts; Python's `\\w` does not match them."""
+# Scripts written without spaces between words: indexed as overlapping pairs of characters.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0002fa1f"
+)
+_IN_WORD = rf"\w{_SIGNS}"
+_WORD = re.compile(rf"[{_IN_WORD}]+(?:['’][{_IN_WORD}]+)*(?:[-./:@#+&]+[{_IN_WORD}]+(?:['’][{_IN_WORD}]+)*)*")
+_PART = re.compile(rf"(?:(?!_)[{_IN_WORD}])+(?:['’](?:(?!_)[{_IN_WORD}])+)*")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_RUN = re.compile(f"[{_UNSPACED}]+")
+_ELISIONS = frozenset(
+    [
+        "l",
+        "d",
+        "j",
+        "m",
+        "t",
+        "s",
+        "n",
+        "c",
+        "qu",
+        "jusqu",
+        "lorsqu",
+        "puisqu",
+        "dell",
+        "nell",
+        "sull",
+        "all",
+        "dall",
+        "quell",
+        "un",
+        "gl",
+    ]
+)
+"""What stands before an apostrophe in French and Italian: articles and pronouns."""
+_FORMULAS = re.compile(
+    "でしょうか|ましたか|ですか|ますか|でした|ました|ません|です|ます|という|いつ|どこ|だれ|誰が|誰に|誰の|なに|何が|何の"
+    "|何を|いくら|どの|どれ|なぜ|から|まで|している|していた|する|した|して"
+    "|为什么|什么时候|是什么|什么|时候|多少钱|多少|哪里|哪个|哪些|怎么样|怎么|谁|吗|呢|了|的"
+    "|為什麼|什麼時候|什麼|時候|多少錢|哪裡|哪個|怎麼|誰|嗎"
+    "|언제야|언제|어디에|어디|누구에게|누구|무엇|무슨|얼마나|얼마야|얼마|어떻게|있어|있다|이다|한다|했다"
+)
+"""Question words, endings and particles of Japanese, Chinese and Korean: words do not run across them."""
+_COMPOUNDING = frozenset({"german", "dutch", "swedish", "danish", "finnish", "hungarian"})
+_CONTRACTIONS = frozenset({"t", "d", "ll", "re", "ve", "m", "s"})
+_LONG = 9
+"""Letters from which a word of a compounding language is also indexed by its beginning and end."""
+_EDGE = 6
+"""Letters of a beginning or end."""
+_START = "^"
+"""Marks a beginning when in front and an end when behind."""
+_PARTLY = 0.5
+"""What the same beginning or end weighs, compared with the same word."""
+
+
+class Word(Struct, frozen=True):
+    """A word of a question: as written, and the terms that match it, each with a weight up to 1."""
+
+    text: str
+    terms: tuple[tuple[str, float], ...]
+
+
+def terms(text: str) -> list[str]:
+    """The terms of `text`, in order, repeated as often as they occur; function words of its language are left out.
+
+    An identifier is there whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but function words keeps
+    them, so that it can still be found.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    language = detect(text)
+    kept = list(chain.from_iterable(map(_seen[language].__getitem__, text.split())))  # no word has white space in it
+    return kept or [term for word in _WORD.findall(text) for term, _, _ in _compute(word, language)]
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms of a question by its own language: unique, in order, at most 32."""
+    return list(dict.fromkeys(terms(text)))[:MAX_QUERY_TERMS]
+
+
+def question(text: str) -> list[Word]:
+    """The words of a question, each with the terms it may be indexed under: unique, in order, at most 32.
+
+    An entry may be too short to show its language and is then indexed as English, so every word is also looked up by
+    its English stem; and when the question does not show its own, by the stems of every language.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    language, shown = guess(text)
+    languages = (language, ENGLISH) if shown else (language, *LATIN)
+    spoken = [said for word in _WORD.findall(text) for said in _compute(word, language)]
+    found: dict[str, Word] = {}
+    for term, _, surface in [said for said in spoken if not said[1]] or spoken:
+        if term in found:
+            continue
+        alternatives = {term: 1.0}
+        if surface and not surface.isdigit():
+            for other in languages:
+                alternatives.setdefault(stem(surface, other), 1.0)
+            alternatives.setdefault(fold(surface), 1.0)
+            if (language in _COMPOUNDING or not shown) and len(term) >= _EDGE:
+                alternatives |= {_START + term[:_EDGE]: _PARTLY, term[-_EDGE:] + _START: _PARTLY}
+        found[term] = Word(surface or term, tuple(alternatives.items()))
+    return list(found.values())[:MAX_QUERY_TERMS]
+
+
+Said = tuple[str, bool, str]
+"""(term, whether it is a function word, the lower-case word it was made from or "" for a part of a run)."""
+
+
+def _compute(word: str, language: str) -> list[Said]:
+    """The terms of one word of a text, which may be joined from several parts."""
+    parts = _PART.findall(word)
+    pieces = [piece for part in parts for piece in _CAMEL.split(part)]
+    found: list[Said] = []
+    if len(pieces) > 1:
+        whole = "_".join(fold(_bare(part)) for part in parts)[:MAX_TERM_LENGTH]
+        if not _RUN.search(whole):
+            found.append((whole, False, ""))
+    for piece in pieces:
+        lowered = _bare(piece)
+        at = 0
+        for run in _RUN.finditer(lowered):
+            found += _spaced(lowered[at : run.start()], language)
+            for characters in _FORMULAS.split(run.group()):
+                if characters:
+                    found += [(characters[i : i + 2], False, "") for i in range(max(1, len(characters) - 1))]
+            at = run.end()
+        found += _spaced(lowered[at:], language)
+    return found
+
+
+def _spaced(word: str, language: str) -> list[Said]:
+    if not word:
+        return []
+    if word.isdigit():
+        return [(word[:MAX_TERM_LENGTH], False, word)]
+    clipped = word[:MAX_TERM_LENGTH]
+    return [(stem(clipped, language), fold(word) in FUNCTION_WORDS[language], clipped)]
+
+
+def _bare(piece: str) -> str:
+    """Lower case; without the article before an apostrophe, the possessive or the ending after it."""
+    lowered = piece.lower().replace("’", "'")
+    if "'" not in lowered:
+        return lowered
+    before, _, after = lowered.partition("'")
+    if before in _ELISIONS and len(after) > 1:
+        return after.replace("'", "")
+    if after == "s" or (len(before) > 2 and len(after) > 1 and after not in _CONTRACTIONS):
+        return before
+    return lowered.replace("'", "")
+
+
+class _Seen(dict[str, tuple[str, ...]]):
+    """The terms of pieces between white space that were seen before, function words left out.
+
+    `__missing__` keeps the common path in C code.
+    """
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        found = tuple(term for word in _WORD.findall(piece) for term in _kept(word, self._language))
+        if len(piece) <= MAX_TERM_LENGTH:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[piece] = found
+        return found
+
+
+def _kept(word: str, language: str) -> list[str]:
+    """The terms of a word, unless it is a function word; a long compound also by its beginning and end."""
+    kept = [term for term, stopped, _ in _compute(word, language) if not stopped]
+    if language in _COMPOUNDING:
+        for term in [term for term in kept if len(term) >= _LONG and "_" not in term]:
+            kept += [_START + term[:_EDGE], term[-_EDGE:] + _START]
+    return kept
+
+
+_REMEMBERED = 1 << 15
+_seen = {language: _Seen(language) for language in FUNCTION_WORDS}

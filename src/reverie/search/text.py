@@ -1,0 +1,34 @@
+"""What of an entry is searched, and what of a question is compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reverie.search.languages import FUNCTION_WORDS, detect, fold
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def searchable(
+    content: str,
+    *,
+    speaker: str | None = None,
+    tags: Sequence[str] = (),
+    subject: str | None = None,
+    created_at: int | None = None,  # noqa: ARG001
+) -> str:
+    """The text whose words are indexed and whose vector is stored: who said it, what, and under which labels.
+
+    The time is not written into it: a time in a question is matched against `created_at` itself (`when.py`).
+    """
+    labels = [label for label in (subject, *tags) if label and label not in content]
+    said = f"{speaker}: {content}" if speaker else content
+    return f"{said} ({', '.join(labels)})" if labels else said
+
+
+def comparable(query: str) -> str:
+    """The text whose vector represents a question: its content words; all of it if it has none."""
+    common = FUNCTION_WORDS[detect(query)]
+    kept = [word for word in _WORD.findall(query) if fold(word).replace("’", "").replace("'", "") not in common]
+    return " ".join(kept) or query

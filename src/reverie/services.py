@@ -1,0 +1,53 @@
+"""What a host is made of. `app` chooses the parts; the host only knows their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reverie.core.clock import SystemClock
+from reverie.core.ids import TimeIds
+from reverie.core.job import JobQueue
+from reverie.core.ports import Cipher, Clock, Embedder, ForgetLedger, Ids, TokenCounter
+from reverie.redact import Redactor
+
+if TYPE_CHECKING:
+    from reverie.distil.request import Distiller
+    from reverie.store.contract import Store
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOptions:
+    """How the Akashik Field of each tenant runs."""
+
+    ref: str = "akashik"
+    """The memory that is the Field."""
+    level: int = 3
+    """Its conformance level: what a level lacks is refused."""
+    faults: bool = False
+    """Whether faults can be had on request, for tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of one host."""
+
+    store: Store
+    redactor: Redactor = field(default_factory=Redactor)
+    embedder: Embedder | None = None
+    tokens: TokenCounter | None = None
+    cipher: Cipher | None = None
+    ledger: ForgetLedger | None = None
+    distillers: Mapping[str, Distiller] = field(default_factory=dict)
+    """Beside the model-free one, which is always there."""
+    own_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The host's own credentials by label: replaced in everything any tenant stores."""
+    jobs: JobQueue | None = None
+    """Where jobs wait; None: in the store, as documents."""
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=TimeIds)
+    read_only: bool = False
+    agents_folder: str = ""
+    """Where manifests of agents for every tenant lie."""
+    field: FieldOptions = field(default_factory=FieldOptions)

@@ -1,0 +1,222 @@
+"""Callers that come at the same time are served together, by one of them.
+
+Most of what a write costs, it costs per call: redacting and embedding 64 texts at once takes a third of the time of
+doing it 64 times, and storing them in one body saves another tenth. So a caller that finds somebody at work
+waits in line; whoever is done appoints the first in line, who serves the whole line. A caller that finds nobody is
+served at once and pays for nothing but a look. Callers that wait in an event loop stand in the same line: one thread
+leads for all of them, and wakes their loop once for the whole group.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from reverie.core.errors import StoreError
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Executor
+
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+MOST_TOGETHER = 256
+_A_CROWD = 4
+_PATIENCE_SECONDS = 0.002
+_LOOK_AGAIN_SECONDS = 0.0003
+
+
+class _Turn(Generic[Item, Answer]):
+    """One caller in line, a thread. Woken with an answer, with an error, or to lead."""
+
+    __slots__ = ("_bell", "answer", "error", "item", "leads")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.answer: Answer | None = None
+        self.error: BaseException | None = None
+        self.leads = False
+        self._bell = threading.Lock()
+        self._bell.acquire()
+
+    def wait(self) -> None:
+        self._bell.acquire()
+
+    def wake(self) -> None:
+        self._bell.release()
+
+
+class _Awaited(Generic[Item, Answer]):
+    """One caller in line that waits in an event loop. A thread of `pool` leads in its place."""
+
+    __slots__ = ("answer", "error", "future", "item", "loop", "pool")
+
+    def __init__(self, item: Item, pool: Executor) -> None:
+        from asyncio import get_running_loop  # a program without asyncio never loads it
+
+        self.item = item
+        self.answer: Answer | None = None
+        self.error: BaseException | None = None
+        self.pool = pool
+        self.loop = get_running_loop()
+        self.future: asyncio.Future[Answer] = self.loop.create_future()
+
+    def settle(self) -> None:
+        """In the loop: let the caller go on, unless it has stopped waiting."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.answer)  # type: ignore[arg-type]  # served without an error: there is an answer
+
+
+Line = list[_Turn[Item, Answer] | _Awaited[Item, Answer]]
+
+
+class GroupCommit(Generic[Key, Item, Answer]):
+    """Serves items that share a key together. `serve` gives one answer per item.
+
+    If it raises for several items at once, each is served alone, so that nobody suffers for what another one sent.
+    """
+
+    def __init__(self, serve: Callable[[Key, list[Item]], list[Answer]]) -> None:
+        self._serve = serve
+        self._lock = threading.Lock()
+        self._lines: dict[Key, Line[Item, Answer]] = {}
+        """Who waits. A key is here exactly while somebody is at work on it."""
+        self._crowd = 1
+
+    def ask(self, key: Key, item: Item) -> Answer:
+        """The answer to `item`, or what serving it raised."""
+        own: _Turn[Item, Answer] | None = None
+        with self._lock:
+            line = self._lines.get(key)
+            if line is None:
+                line = self._lines[key] = []
+            else:
+                own = _Turn(item)
+                line.append(own)
+        if own is None:
+            own = _Turn(item)
+        else:
+            own.wait()
+            if not own.leads:
+                return _outcome(own)
+        try:
+            self._lead(key, line, own)
+        finally:
+            self._pass_on(key, line)
+        return _outcome(own)
+
+    async def ask_soon(self, key: Key, item: Item, pool: Executor) -> Answer:
+        """The same without blocking the event loop. Once asked, it is served, whether or not anybody still waits."""
+        own: _Awaited[Item, Answer] = _Awaited(item, pool)
+        with self._lock:
+            line = self._lines.get(key)
+            if line is None:
+                self._lines[key] = [own]
+            else:
+                line.append(own)
+        if line is None:
+            self._pass_on(key, self._lines[key])
+        return await own.future
+
+    def _lead(self, key: Key, line: Line[Item, Answer], own: _Turn[Item, Answer] | _Awaited[Item, Answer]) -> None:
+        self._await_crowd(line)
+        with self._lock:
+            group = [own, *line[: MOST_TOGETHER - 1]]
+            del line[: MOST_TOGETHER - 1]
+        self._crowd = len(group)
+        try:
+            self._answer(key, group)
+        except BaseException:  # the leader was interrupted: the others must not wait for ever
+            for turn in group:
+                turn.error = turn.error or StoreError("The write was interrupted. Look whether it is there.")
+            raise
+        finally:
+            _wake(group)
+
+    def _lead_for_loops(self, key: Key, line: Line[Item, Answer]) -> None:
+        """Lead, in a thread of its own, until a thread that waits can take over or nobody is left."""
+        try:
+            while self._pass_on(key, line, here=True):
+                with self._lock:
+                    own = line.pop(0)
+                self._lead(key, line, own)
+        except BaseException:
+            self._pass_on(key, line)
+            raise
+
+    def _await_crowd(self, line: Line[Item, Answer]) -> None:
+        """After a crowd was served, the same crowd comes again, one by one.
+
+        Without this moment of patience the first to come is served alone while all others wait for its commit.
+        """
+        expected = self._crowd
+        if expected < _A_CROWD:
+            return
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while len(line) + 1 < expected and time.monotonic() < until:
+            time.sleep(_LOOK_AGAIN_SECONDS)
+
+    def _answer(self, key: Key, group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None:
+        try:
+            answers = self._serve(key, [turn.item for turn in group])
+        except Exception as fault:
+            if len(group) == 1:
+                group[0].error = fault
+                return
+            for turn in group:
+                self._answer(key, [turn])
+            return
+        for turn, answer in zip(group, answers, strict=True):
+            turn.answer = answer
+
+    def _pass_on(self, key: Key, line: Line[Item, Answer], *, here: bool = False) -> bool:
+        """Appoint the first in line. True when that one waits in a loop and the caller leads for it (`here`)."""
+        with self._lock:
+            if not line:
+                del self._lines[key]
+                return False
+            first = line[0]
+            if isinstance(first, _Turn):
+                del line[0]
+        if isinstance(first, _Turn):
+            first.leads = True
+            first.wake()
+            return False
+        if not here:
+            try:
+                first.pool.submit(self._lead_for_loops, key, line)
+            except RuntimeError:  # the pool is closed: its callers learn so from what they asked for
+                self._lead_for_loops(key, line)
+        return here
+
+
+def _wake(group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None:
+    loops: dict[asyncio.AbstractEventLoop, list[_Awaited[Item, Answer]]] = {}
+    for turn in group:
+        if isinstance(turn, _Turn):
+            turn.wake()
+        else:
+            loops.setdefault(turn.loop, []).append(turn)
+    for loop, turns in loops.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits in it
+            loop.call_soon_threadsafe(_settle, turns)
+
+
+def _settle(turns: Sequence[_Awaited[Item, Answer]]) -> None:
+    for turn in turns:
+        turn.settle()
+
+
+def _outcome(turn: _Turn[Item, Answer]) -> Answer:
+    if turn.error is not None:
+        raise turn.error
+    return turn.answer  # type: ignore[return-value]  # served without an error: there is an answer

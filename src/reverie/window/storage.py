@@ -1,0 +1,424 @@
+"""Keeps the window of one scope: loads it, grows it, compacts it, drops it; each in one transaction.
+
+A window is transport state, and sealed (`sealed.py`); what a person or a memory read may see of a conversation are the
+entries written beside it, redacted like any other (`checkpoints.py`). Its passes are on record (`attempts.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Document, Scope
+from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
+from reverie.core.event import NewEvent, keyed_hash
+from reverie.memory.entries import Entries, Prepared, insert
+from reverie.memory.policy import RuleBook, Rules
+from reverie.services import Services
+from reverie.store.contract import WriteTx
+from reverie.store.leases import holder
+from reverie.window.attempts import Attempts
+from reverie.window.checkpoint import Checkpoint
+from reverie.window.checkpoints import Checkpoints
+from reverie.window.continuation import matches
+from reverie.window.items import Item, developer_note
+from reverie.window.policy import Base, NegativeCache, WindowPolicy
+from reverie.window.record import CorruptWindow, carry, load
+from reverie.window.sealed import WINDOW_SPACE, Sealed
+from reverie.window.state import WindowState
+from reverie.window.steps import Ticket
+from reverie.window.turn import Turn
+
+T = TypeVar("T")
+_TRIES = 10
+_MARGIN_MS = 60_000
+
+
+class WindowStore:
+    """The durable side of one window."""
+
+    def __init__(
+        self,
+        parts: Services,
+        rules: RuleBook,
+        writing: Entries,
+        actor: Actor,
+        *,
+        key: str,
+        ref: str,
+        policy: WindowPolicy,
+        negative: NegativeCache,
+        subject: str | None = None,
+    ) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._writing = writing
+        self._actor = actor
+        self._scope = Scope(actor.tenant, ref)
+        self.key = key
+        self.ref = ref
+        self.policy = policy
+        self.negative = negative
+        self._sealed = Sealed(parts, self._scope, key=key)
+        self.attempts = Attempts(parts, actor, self._scope, self._sealed)
+        self._checkpoints = Checkpoints(parts, self._scope, key=key, subject=subject)
+        self.work: dict[str, Any] = {}
+        """What the runtime says about the work; every checkpoint quotes it."""
+
+    def clock(self) -> int:
+        """Now, in milliseconds."""
+        return self._parts.clock.now()
+
+    # loading
+
+    def open(self, *, provider: str, base: Base, account: str) -> WindowState:
+        """The window as last committed; passes that died are abandoned. A window made elsewhere, or one that fails
+        its own checks, is dropped."""
+
+        def body(tx: WriteTx) -> tuple[Document | None, str]:
+            self.attempts.bury(tx)
+            return tx.load(WINDOW_SPACE, self.key), keyed_hash(tx.log_key(), account)
+
+        document, fingerprint = self._parts.store.write(self._scope, body)
+        state = self._state(document)
+        if state is None:
+            return WindowState(
+                scope_id=self.key,
+                base=base,
+                provider=provider,
+                account_fingerprint=fingerprint,
+                policy=self.policy,
+                negative=self.negative,
+                redact=self._redact,
+            )
+        state.rebind(provider=provider, base=base, account_fingerprint=fingerprint)
+        if state.resets and not state.model:
+            state.account_fingerprint = fingerprint
+        return state
+
+    def refresh(self, state: WindowState) -> WindowState:
+        """`state`, or what another process made of the window since."""
+        document = self._parts.store.read(self._scope, lambda tx: tx.load(WINDOW_SPACE, self.key))
+        current = document.version if document is not None else 0
+        if current == state.version:
+            return state
+        if document is None:
+            fresh = WindowState(scope_id=self.key, base=state.base, provider=state.provider, policy=self.policy)
+            fresh.account_fingerprint = state.account_fingerprint
+            fresh.negative = self.negative
+            fresh.redact = self._redact
+            return fresh
+        newest = self._state(document)
+        assert newest is not None
+        newest.rebind(provider=state.provider, base=state.base, account_fingerprint=state.account_fingerprint)
+        return carry(newest, state)
+
+    def _state(self, document: Document | None) -> WindowState | None:
+        if document is None:
+            return None
+        try:
+            state = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
+        except (CorruptWindow, ReverieError):
+            meta = document.meta
+            state = WindowState(scope_id=self.key, policy=self.policy, negative=self.negative)
+            state.generation = int(meta.get("generation", 0))
+            state.epoch = int(meta.get("epoch", 0))
+            state.next_position = state.epoch_position = int(meta.get("position", 0))
+            state.reset("corrupt_state")
+        wanted = self.policy.mode_for(state.base.kind)
+        if state.mode != wanted and not (wanted == "server_side" and state.mode == "standalone"):
+            state.mode = wanted
+        state.redact = self._redact
+        state.version = document.version
+        return state
+
+    # turns
+
+    def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
+        """Keep an answered turn: the window and, beside it, the words. What others appended meanwhile stays; a drop
+        meanwhile wins. Drops that the turn began with are kept in the same transaction."""
+        repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
+        try:
+            return self._save_turn(state, turn, repeats)
+        except QuotaExceeded:  # the window goes on; the quota says no to words only
+            return self._save_turn(state, turn, repeats, words=False)
+
+    def _save_turn(self, state: WindowState, turn: Turn, repeats: Sequence[Any], *, words: bool = True) -> WindowState:
+        def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int, str | None]]:
+            drafts = self._checkpoints.turn_drafts(turn, rules) if words and self.policy.ledger else []
+            after = (
+                self._checkpoints.make(state, "server_threshold", work=self.work)
+                if words and turn.server_items
+                else None
+            )
+            if after is not None:
+                drafts = [*drafts, self._checkpoints.draft(after, rules)]
+            prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+            dropped = self._dropped(state, rules)
+
+            def body(tx: WriteTx) -> tuple[WindowState, int, str | None]:
+                document = tx.load(WINDOW_SPACE, self.key)
+                current = document.version if document is not None else 0
+                kept: WindowState | None = state
+                if current != state.version:
+                    kept = self._merged(document, state, turn, repeats)
+                if prepared:
+                    self._check_quota(tx, rules, prepared)
+                ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
+                receipts = [insert(tx, self._actor, item, operation="TURN") for item in prepared]
+                if kept is None:  # dropped meanwhile
+                    fresh = WindowState(scope_id=self.key, base=state.base, policy=self.policy)
+                    return fresh, 0, None
+                data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
+                seq = tx.append(self._event("provider_window_updated", "TURN", data))
+                saved = self._sealed.save(tx, kept, seq, current)
+                if turn.server_items:
+                    last = receipts[-1].id if after is not None and receipts else None
+                    self.attempts.by_server(tx, kept, turn, last, seq)
+                return kept, saved.version, ref
+
+            return body
+
+        kept, version, turn.checkpoint_ref = self._commit(prepare)
+        state.resets.clear()
+        kept.version = version
+        return kept if kept is state else carry(kept, state)
+
+    def _merged(
+        self, document: Document | None, state: WindowState, turn: Turn, repeats: Sequence[Any]
+    ) -> WindowState | None:
+        if document is None:
+            return None
+        try:
+            newest = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
+        except (CorruptWindow, ReverieError):
+            return state
+        if state.resets and newest.epoch == state.epoch - len(state.resets):  # this turn drops what others added
+            state.generation = max(state.generation, newest.generation + 1)
+            return state
+        if newest.epoch != state.epoch:
+            return newest
+        newest.append(turn.appended, repeats)
+        newest.shape, newest.request_shape_hash, newest.model = state.shape, state.request_shape_hash, state.model
+        newest.response_id = None
+        return newest
+
+    def _check_quota(self, tx: WriteTx, rules: Rules, prepared: Sequence[Any]) -> None:
+        head, size = tx.head(), sum(item.entry.byte_size for item in prepared)
+        limits = rules.policy
+        if head.entries + len(prepared) > limits.max_entries or head.bytes + size > limits.max_bytes:
+            raise QuotaExceeded()
+
+    # passes
+
+    def begin_pass(self, state: WindowState) -> Ticket | None:
+        """Before a pass: the checkpoint and the attempt, in one transaction. None: someone else is at it."""
+        attempt = state.attempt
+        assert attempt is not None
+        ticket_id = self._parts.ids.new()
+        name = holder(ticket_id)
+        until = self._parts.clock.now() + int(self.policy.compact_timeout_seconds * 1000) + _MARGIN_MS
+        record = self._checkpoint(state, attempt.reason)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], Ticket | None]:
+            prepared = self._writing.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)
+
+            def body(tx: WriteTx) -> Ticket | None:
+                self.attempts.bury(tx)
+                if not tx.claim(self.attempts.lease, name, until=until):
+                    return None
+                receipt = insert(tx, self._actor, prepared[0], operation="CHECKPOINT")
+                ticket = Ticket(ticket_id, name, receipt.id, record.brief())
+                self.attempts.begin(tx, state, attempt, ticket)
+                return ticket
+
+            return body
+
+        return self._commit(prepare)
+
+    def end_pass(self, ticket: Ticket, report: Mapping[str, Any]) -> None:
+        """A pass that changed nothing: how it ended."""
+        self.attempts.end(ticket, report)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """The one who waited for a pass went away; nobody knows how it ended."""
+        self.attempts.abandon(ticket)
+
+    def commit_pass(
+        self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
+    ) -> tuple[WindowState, dict[str, Any]]:
+        """Judge the answer to a pass against the window as it is now, and keep what it made of it: new items,
+        metadata, attempt and event in one transaction. Anything wrong leaves the window as it was."""
+        attempt = state.attempt
+        assert attempt is not None
+        now = self._parts.clock.now()
+        note = developer_note(ticket.brief) if self.policy.inject_checkpoint == "brief" else None
+
+        def prepare(_: Rules) -> Callable[[WriteTx], tuple[WindowState, dict[str, Any], int, bool]]:
+            def body(tx: WriteTx) -> tuple[WindowState, dict[str, Any], int, bool]:
+                document = tx.load(WINDOW_SPACE, self.key)
+                current = document.version if document is not None else 0
+                if document is None:
+                    return state, {"status": "stale_generation", **attempt.base}, current, False
+                fresh = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
+                before = fresh.generation
+                fresh.attempt = attempt
+                fresh.base = state.base
+                fresh.mode = state.mode
+                report = fresh.accept_compaction(
+                    answer, http_status=http_status, now=now, note=note, duration_ms=duration_ms
+                )
+                if report["status"] != "compacted":
+                    return fresh, report, current, False
+                row = self.attempts.metadata(fresh, ticket, report, attempt.covered_first, attempt.covered_last, before)
+                data: dict[str, Any] = {"window": self.key, "attempt": ticket.id, "trigger_reason": attempt.reason}
+                data |= {"generation_before": before, "generation_after": fresh.generation}
+                data |= {"covered_items": attempt.end, "compaction_items": report["compaction_items"]}
+                data["checkpoint_ref"] = ticket.checkpoint_ref
+                seq = tx.append(self._event("remote_compaction_committed", "COMPACT", data))
+                self._sealed.keep_past(tx, document, seq)
+                saved = self._sealed.save(tx, fresh, seq, current)
+                self.attempts.passed(tx, row, seq)
+                self.attempts.finish(tx, ticket.id, "committed", "compacted", seq)
+                tx.release(self.attempts.lease, ticket.holder)
+                return fresh, report, saved.version, True
+
+            return body
+
+        fresh, report, version, committed = self._commit(prepare)
+        if not committed:
+            # the window stays; cooldowns and failures are told to the one in hand
+            state.attempt = attempt
+            if report["status"] != "stale_generation":
+                report = state.accept_compaction(answer, http_status=http_status, now=now, duration_ms=duration_ms)
+            state.attempt = None
+            state.remote_compaction = report
+            self.end_pass(ticket, report)
+            return state, report
+        fresh.version = version
+        return carry(fresh, state), report
+
+    def tell(self, type_: str, data: Mapping[str, Any]) -> None:
+        """An event that changes nothing else."""
+        event = self._event(type_, "WINDOW", {"window": self.key, **data})
+        self._parts.store.write(self._scope, lambda tx: tx.append(event))
+
+    # drops, undo
+
+    def clear(self, state: WindowState, reason: str) -> None:
+        """Drop the window because the caller says so: the checkpoint of its items, the event and the new generation
+        in one transaction."""
+        state.reset(reason)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], int]:
+            dropped = self._dropped(state, rules)
+
+            def body(tx: WriteTx) -> int:
+                document = tx.load(WINDOW_SPACE, self.key)
+                current = document.version if document is not None else 0
+                _, seq = self._record_drops(tx, state, document, dropped)
+                return self._sealed.save(tx, state, seq, current).version
+
+            return body
+
+        state.version = self._commit(prepare)
+        state.resets.clear()
+
+    def _dropped(self, state: WindowState, rules: Rules) -> Prepared | None:
+        """The checkpoint of the kept window that the first of `state.resets` drops; None when there is no drop."""
+        if not state.resets:
+            return None
+        first = state.resets[0]
+        record = self._checkpoints.make(
+            state,
+            first.reason,
+            work=self.work,
+            items=self._sealed.items(),
+            covered=(first.covered_first, first.covered_last),
+        )
+        return self._writing.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)[0]
+
+    def _record_drops(
+        self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: Prepared | None
+    ) -> tuple[str | None, int]:
+        """Record the drops of a window in the transaction that replaces it: (id of the checkpoint, log position)."""
+        if checkpoint is None:
+            return None, 0
+        ref = insert(tx, self._actor, checkpoint, operation="CHECKPOINT").id
+        seq = 0
+        for reset in state.resets:
+            data = {
+                "window": self.key,
+                "reason": reset.reason,
+                "generation_before": reset.generation_before,
+                "generation_after": reset.generation_after,
+                "compaction_items_dropped": reset.compaction_items_dropped,
+                "checkpoint_ref": ref,
+            }
+            seq = tx.append(self._event("provider_window_reset", "RESET", data))
+        if document is not None:
+            self._sealed.keep_past(tx, document, seq)
+        return ref, seq
+
+    def rewind(self, state: WindowState) -> Item | None:
+        """Take the newest item back, if need be by going back to the generation before a compaction."""
+        item = state.pop()
+        if item is None and state.items:
+            past = self._sealed.past()
+            if past is None:
+                self.clear(state, "rolled_back")
+                return None
+            surplus = max(0, past.next_position - state.next_position)
+            state.items = past.items[: len(past.items) - surplus]
+            state.replaced = min(past.replaced, len(state.items))
+            state.payload_tokens = past.payload_tokens
+            state.awaiting_usage = False
+            item = state.pop()
+        if item is None:
+            return None
+
+        def prepare(_: Rules) -> Callable[[WriteTx], int]:
+            def body(tx: WriteTx) -> int:
+                document = tx.load(WINDOW_SPACE, self.key)
+                current = document.version if document is not None else 0
+                data = {"window": self.key, "generation": state.generation, "items": len(state.items)}
+                seq = tx.append(self._event("provider_window_rewound", "REWIND", data))
+                return self._sealed.save(tx, state, seq, current).version
+
+            return body
+
+        state.version = self._commit(prepare)
+        return item
+
+    def append(self, state: WindowState, items: Sequence[Item]) -> WindowState:
+        """Grow the window by items that no response brought: what a session was given to keep."""
+        repeats = matches(items, returned=False)
+        turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
+        state.append(items, repeats)
+        return self.save_turn(state, turn)
+
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
+        """A window from the readable layer alone: the newest checkpoint and the newest turns that fit, with every
+        call that `following` answers."""
+        return self._checkpoints.readable(most_tokens=most_tokens, following=following)
+
+    # inside
+
+    def _commit(self, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
+        for _ in range(_TRIES):
+            try:
+                return self._rules.guarded(self._actor.tenant, prepare, self._scope)
+            except Conflict:
+                continue
+        return self._rules.guarded(self._actor.tenant, prepare, self._scope)
+
+    def _event(self, type_: str, operation: str, data: Mapping[str, Any]) -> NewEvent:
+        return NewEvent(type_, operation, self._actor.id, data=data)
+
+    def _checkpoint(self, state: WindowState, reason: str, **given: Any) -> Checkpoint:
+        return self._checkpoints.make(state, reason, work=self.work, **given)
+
+    def _redact(self, text: str) -> str:
+        known = self._rules.current(self._actor.tenant).known
+        return self._parts.redactor.text(text, known).text

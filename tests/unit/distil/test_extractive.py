@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError
+from reverie.distil.source import Source
+
+DAY = 86_400_000
+START = 1_683_504_000_000  # 8 May 2023
+DISTILLER = ExtractiveDistiller()
+
+
+def count(text: str) -> int:
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+def make(*contents: str, speaker: str | None = None, kind: str = "note", pinned: bool = False) -> list[Source]:
+    return [
+        Source(id=f"e{i}", content=c, created_at=START + i * DAY, speaker=speaker, kind=kind, pinned=pinned)
+        for i, c in enumerate(contents)
+    ]
+
+
+def text_of(sources: list[Source], tokens: int = 1000) -> str:
+    return DISTILLER.distil(sources, output_tokens=tokens, count=count).text
+
+
+def test_days_speakers_and_anchored_dates_make_it_readable() -> None:
+    said = make("Hey! I joined a pottery class yesterday.", "It was great! I made a blue bowl.", speaker="Ana")
+    assert text_of(said) == "[8 May 2023]\nAna: joined a pottery class on 7 May\n[9 May 2023]\nAna: made a blue bowl"
+
+
+def test_nothing_makes_nothing() -> None:
+    for sources in ([], make("", "  "), make("haha!", "wow", speaker="Ana")):
+        made = DISTILLER.distil(sources, output_tokens=0, count=count)
+        assert (made.text, made.tokens, made.statements) == ("", 0, ())
+        assert DISTILLER.minimum(sources, count=count) == 0
+
+
+def test_duplicates_keep_the_newest_wording_and_a_count() -> None:
+    sources = make("The disk of web-1 is full.", "the disk of web-1 is full", "The disk of web-1 is really full!")
+    made = DISTILLER.distil(sources, output_tokens=100, count=count)
+    assert made.text == "[10 May 2023]\nThe disk of web-1 is full (×3)"
+    assert [(c.kept, c.merged, c.count) for c in made.collapsed] == [("e2", ("e1", "e0"), 3)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The retry limit of the queue worker is 5", "The retry limit of the queue worker is 6"),
+        ("The deploy is done on the main cluster", "The deploy is not done on the main cluster"),
+        ("Ana reviews the patch for the parser", "the patch for the parser Ana reviews"),
+        ("The temperature in the lab is -5", "The temperature in the lab is 5"),
+        ("We will meet the client in Oslo next spring", "We will meet the client in Rome next spring"),
+    ],
+)
+def test_what_differs_in_a_number_a_name_or_a_negation_is_no_duplicate(one: str, other: str) -> None:
+    assert DISTILLER.prepare(make(one, other)).collapsed == ()
+
+
+def test_the_same_words_on_another_day_are_another_fact() -> None:
+    assert DISTILLER.prepare(make("Ran 5 km yesterday.", "Ran 5 km yesterday.")).collapsed == ()
+    assert DISTILLER.prepare(make("Ran 5 km today.", "Ran 5 km today.")).collapsed == ()
+
+
+def test_contradictions_stand_side_by_side_newest_first() -> None:
+    sources = make("The retry limit is 5.", "Lunch was soup.", "The retry limit is 8.")
+    assert "The retry limit is 8 (earlier, 8 May 2023: The retry limit is 5)" in text_of(sources)
+
+
+def test_declared_items_are_kept_at_the_minimum() -> None:
+    sources = [
+        *make("We talked about many things, mostly the weather and the long trip to Oslo.", speaker="Ana"),
+        Source("c", "Never deploy on Fridays, please!", START, kind="constraint"),
+        Source("p", "Hello!", START, pinned=True),
+        Source("t", "The parser is slow. TODO: profile parse_all() before v2.", START + 5),
+    ]
+    least = DISTILLER.minimum(sources, count=count)
+    text = text_of(sources, least)
+    assert "Never deploy on Fridays" in text
+    assert "Hello" in text
+    assert "TODO: profile parse_all() before v2" in text
+    assert "weather" not in text
+    with pytest.raises(OutputTooSmallError) as refused:
+        text_of(sources, least - 1)
+    assert refused.value.minimum == least
+
+
+def test_one_enormous_entry_and_many_tiny_ones() -> None:
+    big = make(" ".join(f"Step {i} sets option_{i} to {i * 7}." for i in range(5000)))
+    made = DISTILLER.distil(big, output_tokens=300, count=count)
+    assert 250 < made.tokens <= 300
+    tiny = make(*(f"ok {i}" for i in range(3000)))
+    assert DISTILLER.distil(tiny, output_tokens=200, count=count).tokens <= 200
+
+
+def test_the_fingerprint_names_the_algorithm_and_its_parts() -> None:
+    assert re.fullmatch(r"extractive/\d+ sentencex/\S+ rensa/\S+", DISTILLER.fingerprint)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["(", '"', "`", "a. ", "a, ", "[A", "[abc def: ", "http://", "last ", "- ", "x"])
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    prepared = DISTILLER.prepare(make(unit * 40_000 + " word"))
+    assert DISTILLER.minimum(prepared, count=count) >= 0

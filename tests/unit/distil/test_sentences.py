@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from reverie.distil.sentences import LONGEST, Form, split
+
+
+def test_prose_lists_code_titles_and_asides_are_told_apart() -> None:
+    pieces = split(
+        "# Plan\nShip it. Dr. Fox agrees.\nStill the same paragraph.\n\n- one\n2. two\n- [x] three\n"
+        "```py\nx = 1\n\ny = 2\n```\nDone [shows: a red bicycle]"
+    )
+    assert [(p.text, p.form) for p in pieces] == [
+        ("Plan", Form.TITLE),
+        ("Ship it.", Form.PROSE),
+        ("Dr. Fox agrees.", Form.PROSE),
+        ("Still the same paragraph.", Form.PROSE),
+        ("one", Form.ITEM),
+        ("two", Form.ITEM),
+        ("three", Form.ITEM),
+        ("x = 1", Form.CODE),
+        ("y = 2", Form.CODE),
+        ("Done", Form.PROSE),
+        ("shows: a red bicycle", Form.ASIDE),
+    ]
+
+
+def test_short_words_end_sentences_too() -> None:
+    assert [p.text for p in split("It matters to me. I ran a race.")] == ["It matters to me.", "I ran a race."]
+
+
+def test_other_scripts_are_split() -> None:
+    assert len(split("これは文です。次の文です。")) == 2
+    assert len(split("Я живу в Москве. Он нет.")) == 2
+
+
+def test_a_run_on_is_cut_between_words_only() -> None:
+    text = " ".join(f"word{i}" for i in range(1000))
+    pieces = split(text)
+    assert " ".join(p.text for p in pieces) == text
+    assert all(p.text.count(" ") < LONGEST for p in pieces)
+
+
+def test_a_marker_is_no_aside() -> None:
+    assert [p.text for p in split("the key [REDACTED:api_key] is out")] == ["the key [REDACTED:api_key] is out"]
+
+
+def test_blank_text_has_no_pieces() -> None:
+    assert split(" \n\t\n ") == []

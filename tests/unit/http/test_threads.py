@@ -1,0 +1,176 @@
+"""Turns between tenants. Work here waits for events, so that the order is decided by the lanes alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from reverie.http.threads import Lane, Threads
+
+
+class Gate:
+    """Work that begins, says so, and ends when it may."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self._go = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def work(self, name: str) -> Callable[[], str]:
+        def run() -> str:
+            with self._lock:
+                self.begun.append(name)
+            assert self._go.acquire(timeout=60)
+            return name
+
+        return run
+
+    def let(self, count: int = 1) -> None:
+        self._go.release(count)
+
+    async def wait(self, count: int) -> None:
+        while len(self.begun) < count:
+            await asyncio.sleep(0.001)
+
+
+def run(script: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(script, 60))
+
+
+def lanes(slots: int, each: int) -> Threads:
+    return Threads(dict.fromkeys(Lane, (slots, each)))
+
+
+def test_a_result_an_error_and_the_context_come_through() -> None:
+    spoken: ContextVar[str] = ContextVar("spoken")
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    async def go() -> None:
+        threads = Threads()
+        spoken.set("here")
+        assert await threads.run(Lane.READ, "a", spoken.get) == "here"
+        name = await threads.run(Lane.READ, "a", lambda: threading.current_thread().name)
+        assert name.startswith("reverie-request")
+        with pytest.raises(ValueError, match="no"):
+            await threads.run(Lane.READ, "a", fail)
+
+    run(go())
+
+
+def test_a_thousand_waiting_of_one_tenant_delay_another_by_one_turn() -> None:
+    async def go() -> None:
+        threads, gate = lanes(2, 2), Gate()
+        many = [asyncio.ensure_future(threads.run(Lane.WRITE, "a", gate.work("a"))) for _ in range(1000)]
+        await gate.wait(2)
+        one = asyncio.ensure_future(threads.run(Lane.WRITE, "b", gate.work("b")))
+        await asyncio.sleep(0)
+        gate.let()
+        await gate.wait(3)
+        gate.let()
+        await gate.wait(4)
+        assert "b" in gate.begun[:4]
+        gate.let(2000)
+        assert await one == "b"
+        assert await asyncio.gather(*many) == ["a"] * 1000
+
+    run(go())
+
+
+def test_tenants_are_served_in_turn() -> None:
+    async def go() -> None:
+        threads, gate = lanes(1, 1), Gate()
+        first = asyncio.ensure_future(threads.run(Lane.READ, "x", gate.work("x")))
+        await gate.wait(1)
+        waiting = [asyncio.ensure_future(threads.run(Lane.READ, tenant, gate.work(tenant))) for tenant in "aaaabbbcc"]
+        await asyncio.sleep(0)
+        gate.let(100)
+        await asyncio.gather(first, *waiting)
+        assert "".join(gate.begun) == "xabcabcaba"[: len(gate.begun)]
+
+    run(go())
+
+
+def test_a_tenant_has_no_more_slots_than_it_may_and_others_have_the_rest() -> None:
+    async def go() -> None:
+        threads, gate = lanes(4, 3), Gate()
+        many = [asyncio.ensure_future(threads.run(Lane.READ, "a", gate.work("a"))) for _ in range(10)]
+        await gate.wait(3)
+        other = asyncio.ensure_future(threads.run(Lane.READ, "b", gate.work("b")))
+        await gate.wait(4)  # at once: a slot was left
+        assert gate.begun == ["a", "a", "a", "b"]
+        gate.let(100)
+        await asyncio.gather(other, *many)
+
+    run(go())
+
+
+def test_lanes_do_not_wait_for_each_other() -> None:
+    async def go() -> None:
+        threads, gate = lanes(1, 1), Gate()
+        heavy = asyncio.ensure_future(threads.run(Lane.HEAVY, "a", gate.work("a")))
+        await gate.wait(1)
+        assert await threads.run(Lane.READ, "a", lambda: 1) == 1
+        gate.let()
+        await heavy
+
+    run(go())
+
+
+def test_work_whose_caller_left_before_it_began_is_dropped() -> None:
+    async def go() -> None:
+        threads, gate = lanes(1, 1), Gate()
+        first = asyncio.ensure_future(threads.run(Lane.READ, "a", gate.work("first")))
+        await gate.wait(1)
+        left = [asyncio.ensure_future(threads.run(Lane.READ, "a", gate.work("left"))) for _ in range(3)]
+        last = asyncio.ensure_future(threads.run(Lane.READ, "b", gate.work("last")))
+        await asyncio.sleep(0)
+        for task in left:
+            task.cancel()
+        await asyncio.sleep(0)
+        gate.let(10)
+        await asyncio.gather(first, last)
+        assert gate.begun == ["first", "last"]
+        assert await threads.run(Lane.READ, "a", lambda: 1) == 1  # nothing is left occupied
+
+    run(go())
+
+
+def test_every_item_of_an_iterator_is_a_turn_of_its_own() -> None:
+    async def go() -> None:
+        threads, order = lanes(1, 1), []
+
+        async def items(tenant: str) -> list[int]:
+            found = []
+            async for item in threads.each(Lane.HEAVY, tenant, iter(range(5))):
+                order.append(tenant)
+                found.append(item)
+            return found
+
+        assert await asyncio.gather(items("a"), items("b")) == [list(range(5))] * 2
+        assert order[:4] != ["a"] * 4
+
+    run(go())
+
+
+def test_work_of_several_event_loops_shares_the_lanes() -> None:
+    threads, answers = lanes(1, 1), []
+
+    def loop(number: int) -> None:
+        async def go() -> None:
+            answers.append(await threads.run(Lane.READ, "a", lambda: number))
+
+        asyncio.run(go())
+
+    started = [threading.Thread(target=loop, args=(number,)) for number in range(8)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join(60)
+    assert sorted(answers) == list(range(8))

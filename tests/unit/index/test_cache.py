@@ -1,0 +1,153 @@
+"""An index in memory follows the rows of the store, and forgets what it half did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+
+from reverie.core.query import Brief, Filter, Head
+from reverie.index.cache import IndexCache
+from reverie.index.postings import ask, pack
+
+KEY = b"k" * 32
+MEMORY = (1, "notes")
+
+
+class Rows:
+    """A transaction over a plain dictionary that counts what is read."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.rows: dict[int, tuple[int, bool, bytes, bytes]] = {}
+        self.left: dict[int, int] = {}
+        self.read: list[int] = []
+        self.looked_up: list[int] = []
+        self.asked: list[Filter] = []
+        self.tagged: set[int] = set()
+        self.now = 0
+        self.fails = False
+
+    def put(self, position: int, *terms: str, vector: bytes = bytes([1, 2])) -> None:
+        self.seq += 1
+        self.rows[position] = (self.seq, position in self.rows, pack(terms, KEY), vector)
+
+    def take(self, position: int) -> None:
+        self.seq += 1
+        del self.rows[position]
+        self.left[position] = self.seq
+
+    def head(self) -> Head:
+        return Head(self.seq, 0, "", 0, 0)
+
+    def index_rows(self, *, after: int, since: int) -> Iterable[tuple[int, bytes, bytes]]:
+        found = [
+            (n, words, vector)
+            for n, (seq, again, words, vector) in self.rows.items()
+            if n > after or (again and seq > since)
+        ]
+        self.read.append(len(found))
+        for number, row in enumerate(found):
+            if self.fails and number == len(found) - 1:
+                raise KeyboardInterrupt
+            yield row
+
+    def index_gone(self, *, since: int) -> Iterable[int]:
+        return [n for n, seq in self.left.items() if seq > since]
+
+    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
+        self.looked_up.append(len(positions))
+        return {n: Brief(n, f"e{n}", 0, "", "ada", None) for n in positions if self.matches(n, where)}
+
+    def passing(self, where: Filter) -> list[int]:
+        self.asked.append(where)
+        return [n for n in self.rows if self.matches(n, where)]
+
+    def matches(self, position: int, where: Filter) -> bool:
+        return position in self.rows and (not where.tags or position in self.tagged)
+
+
+def found(cache: IndexCache, tx: Rows, *terms: str) -> list[int]:
+    return [match.entry.position for match in cache.match(tx, MEMORY, ask(terms, KEY), Filter(), 50)]
+
+
+def test_only_what_came_since_is_read() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 101):
+        tx.put(position, "kettle", f"w{position}")
+    assert len(found(cache, tx, "kettle")) == 50
+    assert found(cache, tx, "w7") == [7]
+    tx.put(101, "port")
+    tx.put(7, "shelf")
+    assert found(cache, tx, "port", "shelf", "w7") == [7, 101]
+    assert tx.read == [100, 2]
+
+
+def test_what_left_is_found_by_nothing_and_counts_for_nothing() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 9):
+        tx.put(position, "kettle", vector=bytes([position, 1]))
+    assert len(found(cache, tx, "kettle")) == 8
+    for position in range(1, 8):
+        tx.take(position)
+    assert found(cache, tx, "kettle") == [8]
+    assert [m.entry.position for m in cache.nearest(tx, MEMORY, bytes([1, 1]), Filter(), 9)] == [8]
+    assert cache.cosines(tx, MEMORY, bytes([127, 0]), [1, 8]).keys() == {8}
+    assert tx.read[-1] == 1, "more was gone than there: it began anew"
+
+
+def test_an_interrupt_in_the_middle_leaves_nothing_half_done() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 5):
+        tx.put(position, "kettle")
+    assert found(cache, tx, "kettle") == [1, 2, 3, 4]
+    tx.put(5, "kettle")
+    tx.take(1)
+    tx.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        found(cache, tx, "kettle")
+    tx.fails = False
+    assert found(cache, tx, "kettle") == [2, 3, 4, 5]
+
+
+def test_memories_searched_longest_ago_are_let_go() -> None:
+    cache, tx = IndexCache(max_bytes=200_000), Rows()
+    for position in range(1, 501):
+        tx.put(position, f"w{position}")
+    for number in range(20):
+        cache.match(tx, (1, f"memory-{number}"), ask(["w7"], KEY), Filter(), 5)
+    held = list(cache._held)
+    assert 1 <= len(held) < 20
+    assert held[-1] == (1, "memory-19")
+
+
+TAGGED = Filter(tags=("t",))
+
+
+def test_a_filter_that_leaves_few_is_asked_for_once_and_little_is_looked_up() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 2001):
+        tx.put(position, "kettle", vector=bytes([1, position % 100]))
+    tx.tagged = {500, 1500, 1999}
+    by_words = cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
+    by_meaning = cache.nearest(tx, MEMORY, bytes([0, 1]), TAGGED, 60)
+    assert [match.entry.position for match in by_words] == [500, 1500, 1999]
+    assert [match.entry.position for match in by_meaning] == [1999, 500, 1500]
+    assert tx.asked == [TAGGED]
+    assert tx.looked_up == [60, 3, 60, 3]
+    tx.now += 1
+    cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
+    tx.put(2001, "kettle")
+    cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
+    assert tx.asked == [TAGGED] * 3, "another instant, another position of the log"
+
+
+def test_a_filter_that_leaves_much_is_not_asked_for() -> None:
+    cache, tx = IndexCache(), Rows()
+    for position in range(1, 2001):
+        tx.put(position, "kettle")
+    for every, looked_up in ((1, [60]), (2, [60, 240]), (13, [60, 240, 960])):
+        tx.tagged = set(range(0, 2001, every))
+        tx.looked_up = []
+        assert len(cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)) == 60
+        assert (tx.asked, tx.looked_up) == ([], looked_up)

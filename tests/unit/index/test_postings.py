@@ -1,0 +1,89 @@
+"""Words in memory rank as BM25 says, whatever came, left or was indexed again before."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.index import postings as words_module
+from reverie.index.postings import Words, ask, pack
+
+KEY = b"k" * 32
+WORD = st.sampled_from(["kettle", "shelf", "err_42", "zoë", "犬小", "a", "port", "lisbon", "x" * 64, "7"])
+TEXT = st.lists(WORD, max_size=12)
+CHANGE = st.one_of(
+    st.tuples(st.just("put"), st.integers(1, 12), TEXT),
+    st.tuples(st.just("remove"), st.integers(1, 12), st.just([])),
+)
+
+
+def expected(model: dict[int, list[str]], asked: list[str], limit: int) -> list[tuple[int, float]]:
+    """BM25 by the book, over a plain dictionary."""
+    average = sum(map(len, model.values())) / len(model) if model else 0
+    scores: dict[int, float] = {}
+    for term in dict.fromkeys(asked):
+        having = [position for position, terms in model.items() if term in terms]
+        weight = max(math.log((len(model) - len(having) + 0.5) / (len(having) + 0.5)), 1e-6) if having else 0
+        for position in having:
+            times = Counter(model[position])[term]
+            norm = times + 1.2 * (1 - 0.75 + 0.75 * len(model[position]) / average)
+            scores[position] = scores.get(position, 0.0) + weight * times * 2.2 / norm
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    changes=st.lists(st.lists(CHANGE, max_size=6), max_size=8),
+    asked=st.lists(WORD, min_size=1, max_size=5),
+    loose=st.sampled_from([0, 5, 1 << 14]),
+)
+def test_scores_are_those_of_a_plain_model(
+    changes: list[list[tuple[str, int, list[str]]]], asked: list[str], loose: int
+) -> None:
+    model: dict[int, list[str]] = {}
+    index = Words()
+    before = words_module._LOOSE
+    words_module._LOOSE = loose
+    try:
+        for group in changes:
+            rows = {position: terms for act, position, terms in group if act == "put"}
+            index.update([(position, pack(terms, KEY)) for position, terms in rows.items()])
+            model |= rows
+            gone = [position for act, position, _ in group if act == "remove"]
+            index.remove(gone)
+            for position in gone:
+                model.pop(position, None)
+            found = index.best(ask(asked, KEY), 100)
+            wanted = expected(model, asked, 100)
+            assert {position for position, _ in found} == {position for position, _ in wanted}
+            scores = dict(wanted)
+            for position, score in found:
+                assert math.isclose(score, scores[position], rel_tol=1e-12)
+            assert index.wasted == index.size - len(model)
+            assert found[:3] == index.best(ask(asked, KEY), 3)
+            odd = [row for row in found if row[0] % 2]
+            assert odd[:2] == index.best(ask(asked, KEY), 2, range(1, 99, 2))
+    finally:
+        words_module._LOOSE = before
+
+
+def test_equal_entries_come_by_position_however_they_were_added() -> None:
+    one, two = Words(), Words()
+    rows = [(position, pack(["kettle", "on", "shelf"], KEY)) for position in range(1, 50)]
+    one.update(rows)
+    for row in reversed(rows):
+        two.update([row])
+    question = ask(["kettle", "shelf"], KEY)
+    assert one.best(question, 10) == two.best(question, 10)
+    assert [position for position, _ in one.best(question, 10)] == list(range(1, 11))
+
+
+def test_a_word_is_kept_as_a_hash_under_the_key() -> None:
+    packed = pack(["kettle", "kettle", "shelf"], KEY)
+    assert len(packed) == 20
+    assert b"kettle" not in packed
+    assert pack(["kettle", "kettle", "shelf"], b"x" * 32) != packed
+    assert pack(["w"] * 100_000, KEY)[8:] == (2**15 - 1).to_bytes(2, "big")
