@@ -121,7 +121,7 @@ class Host:
     def keys(self) -> Keys:
         from reverie.memory.keys import Keys
 
-        return Keys(self.parts)
+        return Keys(self.parts, self.rules)
 
     @made
     def scanning(self) -> Rescan:
@@ -271,7 +271,7 @@ class Host:
     def jobs(self) -> Jobs:
         from reverie.jobs.queue import Jobs
 
-        return Jobs(self.parts)
+        return Jobs(self.parts, self.rules)
 
     @made
     def agenda(self) -> Agenda:

@@ -190,6 +190,11 @@ def keyed_hash(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
+def answer_key(log_key: bytes, use: str, key: str) -> str:
+    """What is kept of an idempotency key: its hash under the tenant's key. Callers put anything into such keys."""
+    return f"{use}/{keyed_hash(log_key, key)}"
+
+
 def encode_data(data: Mapping[str, Any]) -> str:
     """Event data as stored."""
     return orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS).decode()

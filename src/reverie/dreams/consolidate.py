@@ -16,7 +16,7 @@ from reverie.core.run import mark
 from reverie.distil.consolidate import Merge, reconcile
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.plan import DREAM_KIND, to_source
-from reverie.memory.entries import check_ref, entry_hash
+from reverie.memory.entries import entry_hash
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.rewrite import rewrite
 from reverie.services import Services
@@ -62,7 +62,7 @@ class Consolidator:
         log position.
         """
         actor.require(Right.DREAM)
-        check_ref(ref)
+        self._rules.check_ref(actor.tenant, ref)
         if self._parts.read_only:
             raise ReadOnly()
         holder, lease, scope = self._parts.ids.new(), f"dream/{ref}", Scope(actor.tenant, ref)

@@ -38,9 +38,9 @@ from reverie.dreams.report import (
 )
 from reverie.dreams.snapshot import DISTILLED_FROM, Snapshot, Snapshots, effective_budget
 from reverie.dreams.spend import SpendGuard, SpendLimits
-from reverie.memory.entries import Entries, Prepared, check_ref, entry_hash
+from reverie.memory.entries import Entries, Prepared, entry_hash
 from reverie.memory.lifecycle import purge
-from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.policy import RuleBook, Rules, check_ref
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import WriteTx
@@ -117,7 +117,7 @@ class DreamEngine:
         stay as they are.
         """
         actor.require(Right.DREAM)
-        check_ref(plan.ref)
+        self._rules.check_ref(actor.tenant, plan.ref)
         if self._parts.read_only:
             raise ReadOnly()
         dream_id = dream_id or self._parts.ids.new()

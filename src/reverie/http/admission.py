@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ from reverie.http.limits import Limits, key_of
 from reverie.http.threads import Lane, Threads
 from reverie.ops.metrics import Metrics
 
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 Refuse = Callable[[Request, ReverieError], Awaitable[Response]]
 
 
@@ -53,13 +55,15 @@ class Admission:
 
     async def _admit(self, scope: Scope, door: Door) -> Actor:
         token = bearer(scope)
-        check = partial(self._host.keys.authenticate, token, door=door.name)
+        check = partial(self._known, token, door.name, request_id(scope))
         try:
             # The tenant is not known yet: the id in the token, true or not, is what lookups take turns by.
-            actor = await self._threads.run(Lane.LOOK, (token or "")[:16], check)
+            actor, sent = await self._threads.run(Lane.LOOK, (token or "")[:16], check)
         except Unauthenticated as error:
             self._metrics.refused.labels(error.reason).inc()
             raise
+        if sent:
+            scope["state"]["request_id"] = sent
         try:
             self._limits.requests.take(key_of(actor))
             self._limits.bytes.take(key_of(actor), length_of(scope))
@@ -68,6 +72,22 @@ class Admission:
             raise
         door.admit(actor, scope["method"], scope["path"])
         return actor
+
+    def _known(self, token: str | None, door: str, sent: str | None) -> tuple[Actor, str | None]:
+        """Who is calling, and the id they gave the request, unless it holds a secret: ids are logged."""
+        actor = self._host.keys.authenticate(token, door=door)
+        if sent is not None:
+            try:
+                self._host.rules.check_names(actor.tenant, {"/X-Request-Id": sent})
+            except ReverieError:
+                sent = None
+        return actor, sent
+
+
+def request_id(scope: Scope) -> str | None:
+    """A caller's own id for the request, when it is a plain one."""
+    sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    return sent.decode() if _REQUEST_ID.fullmatch(sent) else None
 
 
 def length_of(scope: Scope) -> int:

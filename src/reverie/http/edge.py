@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from typing import Any
 
@@ -17,7 +16,6 @@ from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
 from reverie.ops.traces import Traces
 
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _CLIENT_GONE = 499
@@ -36,8 +34,8 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        request_id = self._request_id(scope)
-        scope = {**scope, "state": {**scope.get("state", {}), "request_id": request_id}}
+        # A caller's own id takes its place once the caller is known (`Admission`): it could be anything.
+        scope = {**scope, "state": {**scope.get("state", {}), "request_id": self._ids.new()}}
         status, started = 0, time.perf_counter()
 
         async def sending(message: Message) -> None:
@@ -46,7 +44,7 @@ class Edge:
                 status = message["status"]
                 headers = [
                     *message.get("headers", ()),
-                    (b"x-request-id", request_id.encode()),
+                    (b"x-request-id", _id(scope).encode()),
                     (b"x-content-type-options", b"nosniff"),
                 ]
                 if not any(name == b"cache-control" for name, _ in headers):
@@ -56,27 +54,28 @@ class Edge:
 
         self._metrics.in_flight.inc()
         try:
-            with self._traces.span("request", {"request.id": request_id}) as span:
+            with self._traces.span("request", {}) as span:
                 try:
                     await self.app(scope, receive, sending)
                 except ClientDisconnect:
                     status = status or _CLIENT_GONE
                 except Exception as fault:
-                    log(Action.REQUEST_FAILED, level=logging.ERROR, request=request_id, fault=where(fault))
+                    log(Action.REQUEST_FAILED, level=logging.ERROR, request=_id(scope), fault=where(fault))
                     if status:
                         raise  # the answer has begun: all that is left is to break it off
-                    details = {"correlationId": request_id}
+                    details = {"correlationId": _id(scope)}
                     answer = problem(500, "internal_error", "Something went wrong here.", details=details)
                     await answer(scope, receive, sending)
                 if span is not None:
+                    span.set_attribute("request.id", _id(scope))
                     span.set_attribute("http.route", route_of(scope))
                     span.set_attribute("http.response.status_code", status)
         finally:
             self._metrics.in_flight.dec()
             seconds = time.perf_counter() - started
-            self._done(scope, request_id, status or _CLIENT_GONE, seconds)
+            self._done(scope, status or _CLIENT_GONE, seconds)
 
-    def _done(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+    def _done(self, scope: Scope, status: int, seconds: float) -> None:
         route, method = route_of(scope), scope["method"]
         self._metrics.request(route, method, status, seconds)
         actor: Any = scope["state"].get("actor")
@@ -85,7 +84,7 @@ class Edge:
         log(
             Action.REQUEST,
             level=logging.DEBUG if route in _QUIET else logging.INFO,
-            request=request_id,
+            request=_id(scope),
             method=method if method.isalpha() and len(method) < 10 else "OTHER",
             route=route,
             status=status,
@@ -93,9 +92,9 @@ class Edge:
             key=actor.key_id if actor else None,
         )
 
-    def _request_id(self, scope: Scope) -> str:
-        sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-        return sent.decode() if _REQUEST_ID.fullmatch(sent) else self._ids.new()
+
+def _id(scope: Scope) -> str:
+    return str(scope["state"]["request_id"])
 
 
 def route_of(scope: Scope) -> str:

@@ -12,7 +12,7 @@ from reverie.core.entry import Scope
 from reverie.core.errors import Busy, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.job import MOST_ATTEMPTS, PASSING, Job, check_job, pause_ms
-from reverie.memory.entries import check_ref
+from reverie.memory.policy import RuleBook, check_ref
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -24,8 +24,9 @@ _ACTOR = "host:reverie"
 class Jobs:
     """What an operator may see and do about the jobs of a tenant."""
 
-    def __init__(self, parts: Services) -> None:
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
+        self._rules = rules
         self.queue = parts.jobs or DocumentQueue(parts)
 
     def add(self, actor: Actor, name: str, arguments: Mapping[str, Any]) -> Job | None:
@@ -36,6 +37,8 @@ class Jobs:
         check_job(name, arguments)
         if "ref" in arguments:
             check_ref(arguments["ref"])
+        names = {f"/{name}": value for name, value in arguments.items() if isinstance(value, str)}
+        self._rules.check_names(actor.tenant, names)
         unique = "/".join(str(arguments[key]) for key in sorted(arguments))
         return self.queue.add(actor.tenant, name, arguments, unique=unique)
 

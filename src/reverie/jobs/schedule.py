@@ -29,8 +29,7 @@ from reverie.core.run import CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStar
 from reverie.dreams.consolidate import Consolidator
 from reverie.dreams.engine import DreamEngine, Progress
 from reverie.dreams.report import load_report
-from reverie.memory.entries import check_ref
-from reverie.memory.policy import RuleBook
+from reverie.memory.policy import RuleBook, check_ref
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 from reverie.store.leases import Leases
@@ -116,8 +115,9 @@ class Scheduler:
         rules = self._rules.current(actor.tenant)
         zone = rules.policy.zone
         named = str(fields.get("id") or "")
-        if self._parts.redactor.text(named, rules.known).text != named:
-            raise Invalid("The id looks like a secret. Choose a plain name.", pointer="/id")
+        self._rules.check_names(
+            actor.tenant, {f"/{k}": v for k, v in fields.items() if isinstance(v, str)}, rules=rules
+        )
 
         def body(tx: WriteTx) -> Schedule:
             stored = _load(tx, named)

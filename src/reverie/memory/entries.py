@@ -23,13 +23,12 @@ from reverie.core.entry import (
     Source,
     check_namespace,
     speaker,
-    valid_ref,
 )
 from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
-from reverie.core.event import NewEvent, keyed_hash
+from reverie.core.event import NewEvent, answer_key, keyed_hash
 from reverie.core.policy import TenantPolicy
 from reverie.core.run import mark
-from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
 from reverie.redact import Redaction
 from reverie.search.analysis import terms
 from reverie.search.text import searchable
@@ -134,10 +133,12 @@ class Entries:
             size = sum(item.entry.byte_size for item in prepared)
 
             def body(tx: WriteTx) -> list[Receipt]:
-                digest = ""
+                digest = key = ""
                 if idempotency_key is not None:
                     digest = keyed_hash(tx.log_key(), request.decode())
-                    stored = tx.recall_answer(idempotency_key)
+                    key = answer_key(tx.log_key(), "put", idempotency_key)
+                    # Up to schema 6 (PostgreSQL: until the upgrade is finished) keys were kept as they came.
+                    stored = tx.recall_answer(key) or tx.recall_answer(idempotency_key)
                     if stored is not None:
                         return _replay(stored, digest)
                 head = tx.head()
@@ -150,7 +151,7 @@ class Entries:
                 receipts = [insert(tx, actor, item, operation=operation) for item in prepared]
                 if idempotency_key is not None:
                     answer = msgspec.json.encode(receipts)
-                    tx.remember_answer(idempotency_key, digest, answer, until=tx.now + policy.idempotency_ms)
+                    tx.remember_answer(key, digest, answer, until=tx.now + policy.idempotency_ms)
                 return receipts
 
             return body
@@ -183,12 +184,20 @@ class Entries:
     def _redact(
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, now: int
     ) -> list[tuple[Entry, Mapping[str, int], bool]]:
-        """Entries without secrets, what was found in each, and whether its id is new."""
-        redacted = self._sweep(actor, drafts, rules)
+        """Entries without secrets, what was found in each, and whether its id is new.
+
+        Texts are redacted. What others find them by is not: a ref or an id that holds a secret is refused.
+        """
+        redacted = self._sweep(actor, ref, drafts, rules)
         nobody = Source(actor=actor.id, door=actor.door, trust=min(_NOBODY.trust, actor.authority))
         result: list[tuple[Entry, Mapping[str, int], bool]] = []
-        for draft in drafts:
-            clean = _Cleaning(redacted[draft.source.run])
+        for number, draft in enumerate(drafts):
+            own = redacted[draft.source.run]
+            if own[ref].findings:
+                raise secret_name("/ref")
+            if draft.id and own[draft.id].findings:
+                raise secret_name(f"/entries/{number}/id" if len(drafts) > 1 else "/id")
+            clean = _Cleaning(own)
             attributes = draft.attributes
             if attributes:
                 known = self._rules.known(actor.tenant, draft.source.run, rules)
@@ -208,7 +217,7 @@ class Entries:
                 )
             entry = Entry(
                 ref=ref,
-                id=clean(draft.id) or self._parts.ids.new(),
+                id=draft.id or self._parts.ids.new(),
                 kind=clean(draft.kind) or draft.kind,
                 content=clean(draft.content) or "",
                 tags=tuple(dict.fromkeys([tag for tag in map(clean, draft.tags) if tag])) if draft.tags else (),
@@ -223,14 +232,16 @@ class Entries:
             result.append((entry, clean.findings, draft.id is None))
         return result
 
-    def _sweep(self, actor: Actor, drafts: Sequence[Draft], rules: Rules) -> dict[str | None, Mapping[str, Redaction]]:
+    def _sweep(
+        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules
+    ) -> dict[str | None, Mapping[str, Redaction]]:
         """Every text a caller can write but attributes, redacted in one sweep per run: many at once cost a quarter, and
         a label that a thousand entries share is looked at once."""
         texts: dict[str | None, dict[str, None]] = {}
         for draft in drafts:
             source = draft.source
             own = texts.setdefault(source.run, {})
-            own[draft.content] = own[draft.kind] = None
+            own[draft.content] = own[draft.kind] = own[ref] = None
             for text in (draft.id, draft.subject, *draft.tags):
                 if text:
                     own[text] = None
@@ -329,16 +340,6 @@ def canonical_request(ref: str, drafts: Sequence[Draft]) -> bytes:
         return canonical([ref, msgspec.to_builtins(drafts)])
     except TypeError:
         raise Invalid("The entries have no canonical JSON form.", pointer="/entries") from None
-
-
-def check_ref(ref: str) -> None:
-    """Refuse a malformed ref on a write. (Reads answer as if it were empty.)"""
-    if not valid_ref(ref):
-        raise Invalid(
-            "A ref is 1 to 256 letters, digits and . _ : - /, begins with a letter or digit, and has no empty, "
-            "'.' or '..' segment.",
-            pointer="/ref",
-        )
 
 
 def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = "") -> None:

@@ -37,7 +37,7 @@ from reverie.core.entry import (
 )
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import Event, NewEvent
-from reverie.memory.entries import Entries, check_ref
+from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
@@ -194,7 +194,7 @@ class Bundles:
 
     def _add_links(self, actor: Actor, ref: str, links: list[Link]) -> None:
         """Store arrows, redacted as an entry's id and text are."""
-        check_ref(ref)
+        self._rules.check_ref(actor.tenant, ref)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:
             def clean(text: str) -> str:

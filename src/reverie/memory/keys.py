@@ -15,6 +15,7 @@ from reverie.core.actor import ALL_RIGHTS, Actor, Right
 from reverie.core.entry import valid_tenant
 from reverie.core.errors import Invalid, NotFound, Unauthenticated
 from reverie.core.query import Key
+from reverie.memory.policy import RuleBook
 from reverie.services import Services
 from reverie.store.contract import ControlTx
 
@@ -38,7 +39,8 @@ class NewKey(Struct, frozen=True):
 class Keys:
     """Every door asks here who is calling."""
 
-    def __init__(self, parts: Services) -> None:
+    def __init__(self, parts: Services, rules: RuleBook) -> None:
+        self._rules = rules
         self._store = parts.store
         self._clock = parts.clock
 
@@ -64,6 +66,9 @@ class Keys:
         level = (10 if Right.ADMIN in checked else 4) if authority is None else authority
         if not 0 <= level <= 10:
             raise Invalid("Authority is 0 to 10.", pointer="/authority")
+        granted = tuple(sorted(set(scopes)))
+        scoped = {f"/scopes/{at}": scope for at, scope in enumerate(granted)}
+        self._rules.check_names(tenant, {"/tenant": tenant, "/name": name, **scoped})
         now = self._clock.now()
         if expires_at is not None and expires_at <= now:
             raise Invalid("The key would have expired already.", pointer="/expires_at")
@@ -76,7 +81,7 @@ class Keys:
             name=name[:128],
             rights=tuple(sorted(checked)),
             authority=level,
-            scopes=tuple(sorted(set(scopes))),
+            scopes=granted,
             created_at=now,
             expires_at=expires_at,
         )

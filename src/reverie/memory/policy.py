@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import orjson
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Scope
+from reverie.core.entry import Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError, StoreBusy
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
@@ -37,6 +37,22 @@ class Rules:
     policy: TenantPolicy = field(default_factory=TenantPolicy)
     known: KnownSecrets = KnownSecrets.EMPTY
     seq: int = 0
+
+
+def check_ref(ref: str, *, pointer: str = "/ref") -> None:
+    """Refuse a malformed ref."""
+    if not valid_ref(ref):
+        raise Invalid(
+            "A ref is 1 to 256 letters, digits and . _ : - /, begins with a letter or digit, and has no empty, "
+            "'.' or '..' segment.",
+            pointer=pointer,
+        )
+
+
+def secret_name(pointer: str) -> Invalid:
+    """The refusal of a name in which the redactor found something."""
+    field = pointer.rsplit("/", 1)[-1]
+    return Invalid(f"{field} looks like a secret or holds one. Choose a plain name.", pointer=pointer)
 
 
 class RulesMoved(Exception):
@@ -102,6 +118,28 @@ class RuleBook:
                 rules = self._read(tenant)
         raise StoreBusy("The tenant's policy or secrets change faster than writes can follow. Try again.")
 
+    # names
+
+    def check_names(
+        self, tenant: str, names: Mapping[str, str | None], *, run: str | None = None, rules: Rules | None = None
+    ) -> None:
+        """Refuse a name that is a secret or holds one.
+
+        The one rule for everything a caller names and the host keeps as it is: memories, entries, files, schedules,
+        secrets, agents, keys. `names`: a JSON pointer to each. The message repeats the pointer, never the name.
+        """
+        known = self.known(tenant, run, rules or self.current(tenant))
+        for pointer, name in names.items():
+            if name and self._parts.redactor.text(name, known).findings:
+                raise secret_name(pointer)
+
+    def check_ref(
+        self, tenant: str, ref: str, *, pointer: str = "/ref", run: str | None = None, rules: Rules | None = None
+    ) -> None:
+        """Refuse a name for a memory that is malformed or holds a secret, on a write. (Reads find nothing there.)"""
+        check_ref(ref, pointer=pointer)
+        self.check_names(tenant, {pointer: ref}, run=run, rules=rules)
+
     # known secrets
 
     def known(self, tenant: str, run: str | None, rules: Rules) -> KnownSecrets:
@@ -113,6 +151,7 @@ class RuleBook:
         """Register what a run's vault resolved. Held in memory only, until `end_run`."""
         actor.require(Right.WRITE)
         pairs = list(secrets.items() if isinstance(secrets, Mapping) else secrets)
+        self.check_names(actor.tenant, {f"/secrets/{at}/secretId": name for at, (name, _) in enumerate(pairs)})
         with self._lock:
             before = self._runs.get((actor.tenant, run), KnownSecrets.EMPTY)
             self._runs[(actor.tenant, run)] = before + KnownSecrets(pairs)
@@ -134,6 +173,9 @@ class RuleBook:
             raise Invalid("Values under 8 characters are too common to replace safely.", pointer="/value")
         if len(value) > 65_536:
             raise Invalid("A secret's value is at most 65536 characters.", pointer="/value")
+        rules = self.current(actor.tenant)
+        known = rules.known + KnownSecrets([("new", value)])
+        self.check_names(actor.tenant, {"/id": secret_id}, rules=replace(rules, known=known))
         sealed = self._seal(actor.tenant, secret_id, value)
 
         def body(tx: WriteTx) -> int:
@@ -175,6 +217,8 @@ class RuleBook:
     def set_policy(self, actor: Actor, changes: Mapping[str, Any]) -> TenantPolicy:
         """Change the tenant's policy; an unknown name is refused."""
         actor.require(Right.ADMIN)
+        names = {f"/{name}": value for name, value in changes.items() if isinstance(value, str)}
+        self.check_names(actor.tenant, {**names, **{f"/{at}": name for at, name in enumerate(changes)}})
 
         def body(tx: WriteTx) -> TenantPolicy:
             stored = tx.load(POLICY_SPACE, "tenant")

@@ -18,7 +18,7 @@ from reverie.core.entry import FOREIGN_PREFIX, Document, Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
-from reverie.memory.entries import Entries, check_ref
+from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
@@ -70,7 +70,7 @@ class WindowAdmin:
             raise ReadOnly()
         key = self.key(actor, scope)
         memory = ref or ref_for(key)
-        check_ref(memory)
+        self._rules.check_ref(actor.tenant, memory)
         return WindowStore(
             self._parts,
             self._rules,

@@ -231,6 +231,17 @@ class TestWhatIsSeenFromOutside:
         assert acme.get("stats", headers={"X-Request-Id": "mine-1"}).headers["x-request-id"] == "mine-1"
         assert acme.get("stats", headers={"X-Request-Id": "no spaces!"}).headers["x-request-id"] != "no spaces!"
 
+    def test_an_id_that_holds_a_secret_is_replaced(self, server: Any, acme: Any) -> None:
+        actor = server.host.keys.authenticate(acme.key, door="rest")
+        server.host.rules.register(actor, "door", "quiet-otter-lane")
+        shaped = "AKIA" + "Q3EGRT5XJ2KQ7WZL"
+        for sent in ("quiet-otter-lane", "x.quiet-otter-lane.1", shaped):
+            shown = acme.get("stats", headers={"X-Request-Id": sent}).headers["x-request-id"]
+            assert sent not in shown
+            assert len(shown) == 26
+        unknown = server.stranger().get("stats", headers={"X-Request-Id": "quiet-otter-lane"})
+        assert (unknown.status_code, len(unknown.headers["x-request-id"])) == (401, 26)
+
     def test_metrics_hold_no_text_no_tenant_and_no_id(self, make_server: Any) -> None:
         server = make_server()
         caller = server.caller("tenant-of-note")

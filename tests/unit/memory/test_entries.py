@@ -30,14 +30,32 @@ def test_every_text_a_caller_can_write_is_redacted(memory: Memory) -> None:
         tags=[SECRET, "plain", "plain"],
         subject=SECRET,
         attributes={"note": f"again {SECRET}", SECRET: 1},
-        id=f"id-{SECRET}",
         source={"actor": SECRET, "role": SECRET, "session": SECRET, "run": SECRET, "node": SECRET},
     )
     entry = notes.get(receipt.id)
     assert SECRET not in repr(entry)
     assert (entry.kind, entry.tags, entry.subject) == (MARKER, (MARKER, "plain"), MARKER)
-    assert receipt.findings == {"aws-access-key": 12}
+    assert receipt.findings == {"aws-access-key": 11}
     assert memory.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("ref", "entries", "pointer"),
+    [
+        (f"team/{SECRET}", [{"content": "hello"}], "/ref"),
+        ("notes", [{"content": "hello", "id": f"id-{SECRET}"}], "/id"),
+        ("notes", [{"content": "hello"}, {"content": "hello", "id": SECRET}], "/entries/1/id"),
+    ],
+    ids=["ref", "id", "one of many ids"],
+)
+def test_a_name_that_holds_a_secret_is_refused_and_not_repeated(
+    memory: Memory, ref: str, entries: list[dict[str, str]], pointer: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        memory.ref(ref).put_many(entries)
+    assert refused.value.pointer == pointer
+    assert SECRET not in str(refused.value)
+    assert memory.refs() == []
 
 
 def test_drafts_of_several_runs_are_each_redacted_by_their_own_secrets(memory: Memory) -> None:

@@ -16,7 +16,7 @@ import orjson
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import Conflict, ReverieError, StoreBusy
-from reverie.core.event import keyed_hash
+from reverie.core.event import answer_key, keyed_hash
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik import conflicts
@@ -181,7 +181,7 @@ class Field:
         """Raise what was answered before, if anything was; else the key and digest to remember the answer by."""
         secret = tx.log_key()
         name = orjson.dumps([ready.actor.id, envelope.agent_id, envelope.operation, envelope.id]).decode()
-        key, digest = f"akashik/{keyed_hash(secret, name)}", keyed_hash(secret, envelope.fingerprint())
+        key, digest = answer_key(secret, "akashik", name), keyed_hash(secret, envelope.fingerprint())
         stored = tx.recall_answer(key)
         if stored is None:
             return key, digest

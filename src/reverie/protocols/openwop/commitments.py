@@ -20,7 +20,8 @@ from reverie.core.entry import Draft, Entry, Scope
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
-from reverie.memory.entries import Entries, check_ref
+from reverie.memory.entries import Entries
+from reverie.memory.policy import check_ref
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 

@@ -22,8 +22,7 @@ from reverie.distil.request import Told
 from reverie.dreams.archive import Archives
 from reverie.dreams.consolidate import Consolidated, Consolidator
 from reverie.dreams.engine import DreamEngine
-from reverie.memory.entries import check_ref
-from reverie.memory.policy import RuleBook
+from reverie.memory.policy import RuleBook, check_ref
 from reverie.memory.read import Reader
 from reverie.protocols.openwop.commitments import Commitments
 from reverie.services import Services
@@ -214,7 +213,7 @@ class Passes:
         given: Sequence[GivenText] | None,
     ) -> Passed | None:
         actor.require(Right.DREAM)
-        check_ref(plan.ref)
+        self._rules.check_ref(actor.tenant, plan.ref)
         runner = replace(actor, run=run)
         distiller = None if told is None else Told(told, work=run)
         if secrets:

@@ -239,6 +239,8 @@ class Runs:
     def _begin(self, actor: Actor, run: Run, *, again: bool = False) -> Run:
         """Begin a run. `again`: one of that id may have been begun before, and then goes on."""
         self._writable()
+        names = {"/workflowId": run.workflow, "/runId": run.id, "/inputs/memoryRef": run.ref}
+        self._rules.check_names(actor.tenant, names)
 
         def look(tx: ReadTx) -> tuple[int, int, bool]:
             known = again and tx.load(RUN_SPACE, run.id) is not None

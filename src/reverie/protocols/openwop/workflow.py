@@ -13,7 +13,7 @@ from reverie.core.entry import Draft, Entry, Scope, Source, valid_ref
 from reverie.core.errors import Conflict, Invalid, NotFound
 from reverie.core.query import Filter
 from reverie.core.run import Interrupted, Run, RunStatus
-from reverie.memory.entries import Entries, check_ref, insert
+from reverie.memory.entries import Entries, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import MAX_PAGE
 from reverie.protocols.openwop.run_records import load_run
@@ -124,7 +124,7 @@ class Work:
 
     def plant(self, ref: str, content: str, *, name: str, expires_at: int, node: str | None = None) -> None:
         """Store an entry below `put`: one whose time may be over already."""
-        check_ref(ref)
+        self._rules.check_ref(self.actor.tenant, ref)
         draft = self._draft(content, name, node, (), None)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:

@@ -103,8 +103,8 @@ class Workspace:
         def prepare(rules: Rules) -> Callable[[WriteTx], File]:
             known = self._rules.known(actor.tenant, actor.run, rules)
             clean = self._parts.redactor.text(content, known).text
-            if any(self._parts.redactor.text(name, known).text != name for name in (path, kind)):
-                raise Invalid("The path looks like a secret. Give the file a plain name.", pointer="/path")
+            names = {"/path": path, "/contentType": kind}
+            self._rules.check_names(actor.tenant, names, run=actor.run, rules=rules)
 
             def body(tx: WriteTx) -> File:
                 current = tx.load(space, path, dropped=True)

@@ -8,6 +8,7 @@ import apsw
 import orjson
 
 from reverie.core.errors import StoreError
+from reverie.core.event import answer_key
 from reverie.core.subject import index_keys
 from reverie.index.postings import pack
 from reverie.store.rows import encode
@@ -35,6 +36,7 @@ def migrate(db: apsw.Connection, now: int) -> None:
             )
         db.create_scalar_function("words_before_0004", _words_before(db), 2)
         db.create_scalar_function("subject_keys", _subject_keys(db), 3)
+        db.create_scalar_function("answer_key", _hashed_key(db), 2)
         for number, sql, checksum in migrations[have:]:
             db.execute(sql)
             row = (f"migration/{number:04d}", f"{checksum} {now}".encode())
@@ -72,6 +74,15 @@ def _subject_keys(db: apsw.Connection) -> Callable[..., str]:
         return encode([key.hex() for key in index_keys(log_keys[tenant], subject, orjson.loads(tags))])
 
     return keys
+
+
+def _hashed_key(db: apsw.Connection) -> Callable[..., str]:
+    """An idempotency key as it was sent, which is how it was kept up to schema 6, as it is kept since."""
+
+    def hashed(tenant: int, key: str) -> str:
+        return answer_key(db.execute("SELECT log_key FROM tenant WHERE n = ?", (tenant,)).get, "put", key)
+
+    return hashed
 
 
 def _drop_word_tables(db: apsw.Connection) -> None:

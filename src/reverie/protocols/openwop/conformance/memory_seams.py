@@ -18,7 +18,6 @@ from reverie.core.event import Event
 from reverie.core.run import COMMITMENTS, COMPACT, CONSOLIDATE, DISTILL
 from reverie.distil.archive import INDEX_PATH
 from reverie.http.call import Call
-from reverie.memory.entries import check_ref
 from reverie.protocols.openwop.commitments import key_of
 from reverie.protocols.openwop.conformance.seams import Seams
 from reverie.protocols.openwop.http.call import api, reply
@@ -131,7 +130,7 @@ def seed(call: Call, body: SeedIn) -> Response:
 @memory.post("/test/memory/forget")
 def forget(call: Call, body: ForgetIn) -> Response:
     """Everything about a subject in one memory, and all that was made from it."""
-    check_ref(body.memory_ref)
+    call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     done = call.host.forgetting.forget(call.actor, body.subject, ref=body.memory_ref)
     return reply({"forgotten": done.readable})
 
@@ -139,7 +138,7 @@ def forget(call: Call, body: ForgetIn) -> Response:
 @compaction.post("/test/memory/compact")
 def compact(call: Call, body: CompactIn) -> Response:
     """One compaction, now; 204 when there is nothing to collapse."""
-    check_ref(body.memory_ref)
+    call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     secrets = _secrets(body.secrets)
     run, done = call.host.runs.around(
         call.actor,
@@ -174,7 +173,7 @@ def compact(call: Call, body: CompactIn) -> Response:
 @others.post("/host/sample/memory/distill")
 def distill(call: Call, body: DistillIn) -> Response:
     """One distillation, now: of the given sources, else of the memory, else of a fixed corpus."""
-    check_ref(body.memory_ref)
+    call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if body.token_budget is not None:
         check_budget(body.token_budget)
     secrets = _secrets(body.secrets)
@@ -221,7 +220,7 @@ def distill(call: Call, body: DistillIn) -> Response:
 @others.post("/host/sample/memory/consolidate")
 def consolidate(call: Call, body: ConsolidateIn) -> Response:
     """One pass, now; over a small corpus with duplicates when the memory has nothing in it."""
-    check_ref(body.memory_ref)
+    call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if not call.host.reading.page(call.actor, body.memory_ref, limit=1).items:
         canary = f"sk-canary-{uuid4().hex}"
         texts = [*DUPLICATES, *([f"The key is {canary}."] if body.include_secret_canary else [])]
@@ -244,7 +243,7 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
 @others.post("/host/sample/commitment/fire")
 def fire(call: Call, body: CommitmentIn) -> Response:
     """Make a commitment whose condition holds, and look at it twice: it fires once."""
-    check_ref(body.memory_ref)
+    call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if body.condition not in ("time", "predicate"):
         raise Invalid("condition is time or predicate.", pointer="/condition")
     canary = f"intention-canary-{uuid4().hex}"

@@ -15,7 +15,7 @@ from reverie.core.entry import MAX_ID_LENGTH, MAX_TAG_LENGTH, Draft, Entry, Entr
 from reverie.core.errors import Conflict, Invalid
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
-from reverie.memory.entries import Prepared, check_ref, entry_hash, insert, searchable_text
+from reverie.memory.entries import Prepared, entry_hash, insert, searchable_text
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.openwop.passes import Secrets
@@ -37,7 +37,7 @@ class Seeder:
     def plant(self, actor: Actor, ref: str, drafts: Sequence[Draft], *, secrets: Secrets = ()) -> list[str]:
         """Store drafts in one transaction; their ids. Instants may be past, and ids are the caller's."""
         actor.require(Right.WRITE)
-        check_ref(ref)
+        self._rules.check_ref(actor.tenant, ref)
         if not 0 < len(drafts) <= MOST:
             raise Invalid(f"Plant 1 to {MOST} entries.", pointer="/entries")
         own = KnownSecrets(secrets)
