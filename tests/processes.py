@@ -47,6 +47,14 @@ class Child:
                 return
             self.said += part
 
+    def listen_for(self, lines: int) -> None:
+        """Listen until it has said so many lines."""
+        deadline = time.monotonic() + PATIENCE
+        while self.said.count(b"\n") < lines:
+            heard = len(self.said)
+            self.listen(until=self.said + b"?", seconds=0.05)
+            assert len(self.said) > heard or time.monotonic() < deadline, f"{lines} lines were not said"
+
     def kill(self) -> int:
         """As sudden as a power cut. Returns how it ended: it may have been faster."""
         if self._process.pid is not None and self._process.is_alive():

@@ -28,7 +28,7 @@ def running(proxy: Proxy) -> Iterator[str]:
         yield root
     finally:
         serving.should_exit = True
-        thread.join(20)
+        thread.join(120)
         listener.close()
 
 
@@ -128,7 +128,7 @@ class Answered:
 
 def exchange(port: int, request: bytes, *, method: bytes = b"GET") -> Answered:
     """Send bytes, read one answer."""
-    with socket.create_connection(("127.0.0.1", port), 20) as peer, peer.makefile("rb") as stream:
+    with socket.create_connection(("127.0.0.1", port), 120) as peer, peer.makefile("rb") as stream:
         peer.sendall(request)
         line = stream.readline().rstrip(b"\r\n")
         headers = read_headers(stream)

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 _NUMBERS = count(1)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 COMMAND = [sys.executable, "-m", "reverie.api.cli.main"]
@@ -50,7 +51,7 @@ def server(environment: dict[str, str]) -> Iterator[str]:
                 yield line.decode().split()[-1]
                 break
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.wait()
@@ -104,7 +105,7 @@ def test_a_reader_that_leaves_early_is_no_fault(reverie: Run, environment: dict[
         process.stdout.close()
         assert process.stderr.read() == b"", arguments
         process.stderr.close()
-        assert process.wait(60) in (0, 1)
+        assert process.wait(PATIENCE) in (0, 1)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -126,7 +127,7 @@ def test_redact_passes_lines_on_as_they_come(environment: dict[str, str]) -> Non
         process.stdin.write(line)
         assert process.stdout.readline() == line
     process.stdin.close()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE) == 0
     process.stdout.close()
 
 
@@ -147,7 +148,7 @@ def test_tail_follows_another_process_until_interrupted(reverie: Run, environmen
     second = json.loads(process.stdout.readline())
     assert second["seq"] == first["seq"] + 1
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(PATIENCE) == 130
     assert b"Traceback" not in process.stderr.read()
     process.stdout.close()
     process.stderr.close()
@@ -174,7 +175,7 @@ def test_two_processes_write_at_once(reverie: Run, environment: dict[str, str]) 
         assert writer.stdin is not None
         writer.stdin.write(lines)
         writer.stdin.close()
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(PATIENCE) for writer in writers] == [0, 0, 0]
     refs = json.loads(reverie("refs", "--json").stdout)["items"]
     assert [item["entries"] for item in refs] == [1, 700, 700, 700]
     assert json.loads(reverie("audit", "verify", "--json").stdout)["ok"] is True
@@ -190,7 +191,7 @@ def test_a_backup_taken_while_others_write(reverie: Run, environment: dict[str, 
     time.sleep(0.3)
     made = reverie("backup", "create", str(tmp_path / "copy.db"), "--json")
     assert made.returncode == 0, made.stderr
-    assert writer.wait(60) == 0
+    assert writer.wait(PATIENCE) == 0
     assert reverie("backup", "verify", str(tmp_path / "copy.db")).returncode == 0
     raw = bytearray((tmp_path / "copy.db").read_bytes())
     raw[len(raw) // 2] ^= 1

@@ -196,7 +196,7 @@ def test_writers_go_on_while_memory_moves_and_lose_nothing(
             move(source, target)
         finally:
             over.set() if not stored else None
-            writer.join(30)
+            writer.join(120)
             over.set()
         assert refused == [1]
         assert stored

@@ -69,7 +69,7 @@ def test_a_stream_of_a_run_that_goes_on_is_fed_and_kept_alive(start: Callable[..
         while len(seen) < 3 and time.monotonic() < until:
             time.sleep(0.02)
         assert seen == [0, 1, 2]
-        assert alive.wait(30)
+        assert alive.wait(PATIENCE)
         assert child.stop() == 0  # a stream that waits does not hold up the end
         thread.join(PATIENCE)
 

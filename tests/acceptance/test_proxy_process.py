@@ -14,7 +14,7 @@ from typing import Any
 from openai import OpenAI
 from tests.responses_emulator import MODEL, Emulator, Slow
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Child:

@@ -15,7 +15,7 @@ import pytest
 import reverie
 from reverie.core.clock import SystemClock
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 MINUTE = 60_000
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words."
 Start = Callable[[], subprocess.Popen[str]]

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -19,9 +18,10 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.patience import until
 
 API = "/v1/host/reverie"
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Child:
@@ -70,6 +70,11 @@ class Child:
             self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
+    def gauge(self, name: str) -> float:
+        """A number of its metrics."""
+        page = httpx2.get(f"{self.url}/metrics", trust_env=False, timeout=PATIENCE, verify=False).text
+        return next((float(line.split()[-1]) for line in page.splitlines() if line.startswith(f"{name} ")), 0.0)
+
     def kill(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
@@ -91,11 +96,16 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Child]]:
 
 
 def read_events(
-    client: httpx2.Client, wanted: int, *, last: str | None = None, query: str = ""
+    client: httpx2.Client,
+    wanted: int,
+    *,
+    last: str | None = None,
+    query: str = "",
+    found: list[dict[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
-    """So many events of a stream, then hang up."""
+    """So many events of a stream, then hang up. `found` shows them as they come."""
     headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
-    found: list[dict[str, Any]] = []
+    found = [] if found is None else found
     event: dict[str, str] = {}
     with client.stream("GET", f"/events{query}", headers=headers) as stream:
         assert stream.status_code == 200
@@ -150,13 +160,14 @@ def test_a_stream_follows_this_process_and_others_and_ends_with_the_server(start
     with one.client() as client, two.client(one.key) as other, ThreadPoolExecutor(1) as pool:
         client.post("/memory/demo/entries", json={"content": "before"})
         following = pool.submit(read_events, client, 3, query="?type=memory.written")
-        time.sleep(0.5)
+        until(lambda: one.gauge("reverie_event_streams") == 1, "the stream was opened")
         with one.client() as writer:
             writer.post("/memory/demo/entries", json={"content": "here"})
         other.post("/memory/demo/entries", json={"content": "there"})
         assert [event["seq"] for event in following.result(PATIENCE)] == [1, 2, 3]
-        open_ended = pool.submit(read_events, client, 99)
-        time.sleep(0.5)
+        seen: list[dict[str, Any]] = []
+        open_ended = pool.submit(read_events, client, 99, found=seen)
+        until(lambda: len(seen) == 3, "the stream caught up")
         assert one.stop() == 0
         assert len(open_ended.result(PATIENCE)) == 3
     assert two.stop() == 0
@@ -172,9 +183,9 @@ def test_a_signal_lets_the_request_at_hand_finish(start: Callable[..., Child]) -
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         line.sendall(head.encode() + body[:10])
-        time.sleep(0.3)
+        until(lambda: child.gauge("reverie_requests_in_flight") == 2, "the request was taken up")  # and this look
         child.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        until(lambda: any("serve.stopping" in said for said in child.errors), "the signal arrived")
         assert child.process.poll() is None
         line.sendall(body[10:])
         answer = line.recv(65_536)
@@ -206,8 +217,9 @@ def test_sixty_four_callers_at_once(start: Callable[..., Child]) -> None:
 
 def test_the_worker_destroys_what_expired(start: Callable[..., Child]) -> None:
     child = start(REVERIE_SWEEP_SECONDS="1")
-    soon = datetime.now(UTC) + timedelta(seconds=1.5)
     with child.client() as client:
+        assert client.get("/stats").status_code == 200  # from here on a request takes milliseconds
+        soon = datetime.now(UTC) + timedelta(seconds=4)
         client.post("/memory/demo/entries", json={"content": "gone soon", "expires_at": soon.isoformat()})
         events = read_events(client, 2)
         assert [event["type"] for event in events] == ["memory.written", "memory.expired"]

@@ -17,7 +17,7 @@ from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 from reverie.jobs.queue import LEASE_MS
 from reverie.jobs.worker import Runner, Worker
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 COMMAND = [sys.executable, "-m", "reverie.api.cli.main", "worker", "--concurrency", "1"]
 
 

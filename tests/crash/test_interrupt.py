@@ -63,7 +63,7 @@ def write_and_be_interrupted(target: str, rounds: int, longest: float) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
     over.set()
     for other in others:
-        other.join(20)
+        other.join(120)
         assert not other.is_alive(), "the store hangs"
     assert not faults, faults[:3]
     told.append(write(store, "last"))

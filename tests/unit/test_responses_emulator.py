@@ -335,9 +335,9 @@ def test_faults_come_when_asked_for(provider: Emulator) -> None:
 
 
 def test_streams_break_when_asked_to(provider: Emulator) -> None:
-    sdk = client(provider, timeout=1)
+    patient, hasty = client(provider), client(provider, timeout=3)
     provider.faults["create"] = [Cut(4), Stall(3), Bare()]
-    for _ in range(2):
+    for sdk in (patient, hasty):
         got: list[str] = []
         with (
             pytest.raises((httpx2.HTTPError, openai.APIConnectionError)),
@@ -345,7 +345,7 @@ def test_streams_break_when_asked_to(provider: Emulator) -> None:
         ):
             got.extend(event.type for event in stream)
         assert 3 <= len(got) <= 4
-    with sdk.responses.create(model=MODEL, input="x", stream=True) as stream:
+    with patient.responses.create(model=MODEL, input="x", stream=True) as stream:
         assert list(stream)[-1].response.output == []
 
 

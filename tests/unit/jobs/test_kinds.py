@@ -25,7 +25,7 @@ from reverie.redact import Redactor
 from reverie.services import Services
 from reverie.store.cipher import FileCipher
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
 REDACTOR, EMBEDDER, TOKENS = Redactor(), StaticEmbedder(), TokenCounter("o200k_base")
 

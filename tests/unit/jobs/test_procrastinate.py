@@ -20,7 +20,7 @@ from reverie.jobs.procrastinate import EngineQueue, EngineWorker, engine_url
 from reverie.ops.metrics import Metrics
 from reverie.providers.tokenizer import TokenCounter
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
 
 
@@ -233,12 +233,13 @@ def test_stopping_finishes_the_job_at_hand_and_takes_no_other(
     make_worker: Callable[..., EngineWorker],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    began, done = threading.Event(), []
+    began, stopping, done = threading.Event(), threading.Event(), []
     scan = host.scanning.scan
 
     def slow(actor: Actor) -> Any:
         began.set()
-        time.sleep(0.5)
+        assert stopping.wait(PATIENCE)
+        time.sleep(0.5)  # it ends while the worker is being stopped
         done.append(1)
         return scan(actor)
 
@@ -247,6 +248,7 @@ def test_stopping_finishes_the_job_at_hand_and_takes_no_other(
     worker = make_worker(concurrency=1)
     worker.start()
     assert began.wait(PATIENCE)
+    stopping.set()
     worker.stop()
     assert len(done) == 1
     assert [job.status for job in queue.list("acme")] == ["waiting"] * 4

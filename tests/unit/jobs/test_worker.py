@@ -117,6 +117,6 @@ def test_it_starts_and_stops(make_host: Callable[..., Host], ada: Actor, monkeyp
     worker, ran = Worker(host, every_seconds=3600), threading.Event()
     monkeypatch.setattr(worker, "round", lambda: (ran.set(), type(worker).round(worker))[1])
     worker.start()
-    assert ran.wait(30)
+    assert ran.wait(120)
     worker.stop()
     assert "reverie-worker" not in {thread.name for thread in threading.enumerate() if thread.is_alive()}

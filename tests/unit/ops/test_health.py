@@ -68,11 +68,11 @@ def test_a_writer_that_hangs_is_noticed(
 
     def hang(_: Any) -> None:
         held.set()
-        free_again.wait(30)
+        free_again.wait(120)
 
     stuck = threading.Thread(target=lambda: host.parts.store.control(hang, write=True))
     stuck.start()
-    held.wait(30)
+    held.wait(120)
     try:
         found = checked.ready()
     finally:

@@ -27,7 +27,7 @@ class Counter:
         self.groups.append(items)
         if not self.entered.is_set():
             self.entered.set()
-            assert self.leave.wait(30)
+            assert self.leave.wait(120)
         if self.refuse in items:
             raise Invalid("not this one")
         if self.fault is not None and len(items) > 1:
@@ -38,7 +38,7 @@ class Counter:
         """Ask with the first item, and with the others while it is being served."""
         pool = ThreadPoolExecutor(len(items))
         futures = [pool.submit(self.gathering.ask, "k", items[0])]
-        assert self.entered.wait(30)
+        assert self.entered.wait(120)
         for number, item in enumerate(items[1:], 1):
             futures.append(pool.submit(self.gathering.ask, "k", item))
             while len(self.gathering._lines["k"]) < number:
@@ -92,7 +92,7 @@ def test_keys_do_not_wait_for_each_other() -> None:
     counter = Counter()
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(counter.gathering.ask, "a", 1)
-        assert counter.entered.wait(30)
+        assert counter.entered.wait(120)
         assert counter.gathering.ask("b", 2) == 4
         counter.leave.set()
         assert held.result() == 2
@@ -184,7 +184,7 @@ def test_threads_and_loops_stand_in_one_line() -> None:
     with ThreadPoolExecutor(16) as pool, ThreadPoolExecutor(8) as others:
         plain = [others.submit(counter.gathering.ask, "k", n) for n in range(1000, 2000)]
         assert sorted(asyncio.run(story())) == [n * 2 for n in range(1000)]
-        assert [future.result(30) for future in plain] == [n * 2 for n in range(1000, 2000)]
+        assert [future.result(120) for future in plain] == [n * 2 for n in range(1000, 2000)]
     assert sorted(n for group in counter.groups for n in group) == list(range(2000))
     assert counter.gathering._lines == {}
 

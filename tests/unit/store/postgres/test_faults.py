@@ -118,12 +118,12 @@ def test_another_writer_that_never_ends_makes_busy(store: PostgresStore, monkeyp
 
     def hang(_: WriteTx) -> None:
         inside.set()
-        leave.wait(30)
+        leave.wait(120)
 
     stuck = threading.Thread(target=lambda: other.write(SCOPE, hang))
     stuck.start()
     try:
-        assert inside.wait(30)
+        assert inside.wait(120)
         store.write(Scope("rival", "notes"), insert("r"))
         with pytest.raises(StoreBusy):
             store.write(SCOPE, insert("b"))

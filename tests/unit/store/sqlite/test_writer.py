@@ -15,6 +15,7 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.patience import until
 
 from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import Conflict, StoreError, StoreFull, StoreUnavailable
@@ -35,11 +36,11 @@ def one_batch(store: SqliteStore, bodies: Sequence[tuple[Scope | None, Body]]) -
 
     def hold(_: Any) -> None:
         entered.set()
-        assert leave.wait(30)
+        assert leave.wait(120)
 
     pool = ThreadPoolExecutor(len(bodies) + 1)
     first = pool.submit(store.control, hold, write=True)
-    assert entered.wait(30)
+    assert entered.wait(120)
     waiting = store._writer._queue
     futures = []
     for number, (scope, body) in enumerate(bodies):
@@ -377,7 +378,7 @@ def test_idle_readers_are_bounded(make_store: Callable[..., SqliteStore], monkey
     store = make_store()
     barrier = threading.Barrier(10)
     with ThreadPoolExecutor(10) as pool:
-        list(pool.map(lambda _: store.read(HERE, lambda tx: barrier.wait(30)), range(10)))
+        list(pool.map(lambda _: store.read(HERE, lambda tx: barrier.wait(120)), range(10)))
     assert len(store._readers) == 3
     assert store.read(HERE, lambda tx: tx.head().seq) == 0
 
@@ -413,26 +414,20 @@ def test_the_log_is_emptied_after_a_purge_even_if_a_reader_was_in_the_way(
     def slow(tx: Any) -> str:
         before = tx.get("a").content
         inside.set()
-        assert leave.wait(30)
+        assert leave.wait(120)
         assert tx.get("a").content == before  # the snapshot held all the time
         return before
 
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit(store.read, HERE, slow)
-        assert inside.wait(30)
+        assert inside.wait(120)
         store.write(HERE, lambda tx: tx.purge("a", seq=tx.append(make_event("memory.purged"))))
         assert store._writer._scrub_owed
         assert wal_size(store) > 0
         store.write(HERE, storing(id="b"))  # nobody waits for the slow reader
         leave.set()
         assert reader.result() == "quicksilver words"
-    deadline = threading.Event()
-    for _ in range(100):
-        if wal_size(store) == 0 and not store._writer._scrub_owed:
-            break
-        deadline.wait(0.05)
-    assert wal_size(store) == 0
-    assert not store._writer._scrub_owed
+    until(lambda: wal_size(store) == 0 and not store._writer._scrub_owed, "the log was emptied")
 
 
 def test_a_very_long_read_sees_its_snapshot_while_the_log_grows(make_store: Callable[..., SqliteStore]) -> None:
