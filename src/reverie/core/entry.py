@@ -89,6 +89,9 @@ READABLE = frozenset({EntryState.ACTIVE, EntryState.CONTESTED, EntryState.PENDIN
 """The states an ordinary read shows."""
 
 
+NAMED_SESSIONS = frozenset({"akashik"})
+"""Doors whose sessions are objects with a name, by which their log is read. Elsewhere a session is a caller's label."""
+
 CREDENTIAL_PREFIXES = ("key:", "host:", "local:")
 """How the ids of credentials begin; a caller cannot name such an actor."""
 

@@ -58,7 +58,7 @@ class Cipher(Protocol):
         """The clear bytes; raises when `sealed` was altered or belongs to another context."""
 
 
-class ForgetLine(Struct, frozen=True):
+class ForgetLine(Struct, frozen=True, omit_defaults=True):
     """That something was forgotten; not what."""
 
     tenant: str
@@ -66,12 +66,28 @@ class ForgetLine(Struct, frozen=True):
     """The subject's hash under the tenant's log key."""
     ref: str | None
     at: int
+    folded: bool = False
+    """Whether the hash is that of the folded subject, by which it can be looked up. Older lines hash it as spelled."""
+    mention: str | None = None
+    """The hash of the words, when entries that mention them were forgotten too."""
+    tokens: int = 0
+    """How many those were."""
 
 
 class ForgetLedger(Protocol):
     """Remembers forgets outside the database, so that restoring an older backup forgets again."""
 
-    def add(self, *, tenant: str, subject: str, ref: str | None, at: int) -> None:
+    def add(
+        self,
+        *,
+        tenant: str,
+        subject: str,
+        ref: str | None,
+        at: int,
+        folded: bool = False,
+        mention: str | None = None,
+        tokens: int = 0,
+    ) -> None:
         """Durable when it returns."""
 
     def all(self) -> Iterable[ForgetLine]:

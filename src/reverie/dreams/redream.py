@@ -7,15 +7,17 @@ A line whose sources are not known owes something to all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.dream import DreamReport, RedactionFailed
+from reverie.core.dream import DreamReport, RedactionFailed, SourceTrace
 from reverie.core.entry import Draft, Entry, EntryState, Link
 from reverie.core.event import NewEvent
+from reverie.core.subject import SUBJECT_TAG, fold, named_subjects, subject_hash
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
@@ -23,10 +25,11 @@ from reverie.distil.must_keep import find
 from reverie.distil.plan import DREAM_KIND, Work, to_source, weigh
 from reverie.distil.request import Answer, Extractive, Request
 from reverie.distil.source import Statement
-from reverie.dreams.archive import ARCHIVE_SPACE
+from reverie.dreams.archive import ARCHIVE_SPACE, Archives
+from reverie.dreams.condense import Condenser
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
 from reverie.memory.entries import Entries, Prepared, entry_hash, searchable_text
-from reverie.memory.policy import Rules
+from reverie.memory.policy import RuleBook, Rules
 from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import WriteTx
@@ -37,13 +40,48 @@ class Derived:
     """An entry that was made from something now forgotten."""
 
     entry: Entry
+    """Without text when it was destroyed before: then only its report and archive are left to go."""
     report: DreamReport | None
+    archive: str | None
+    """The checksum of its archive, while that exists."""
     remaining: Sequence[Entry]
     """Sources that are not forgotten and still have text."""
-    lost: int
+    lost: Sequence[str]
     """Sources that are not forgotten but were destroyed before."""
     forgotten: frozenset[str]
     """Its sources that are forgotten, destroyed before or not."""
+    traces: Mapping[str, SourceTrace]
+    """How each remaining source was before a dream took it."""
+    subject: str
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """Everything that its remake is planned from."""
+        report = (self.report.id, self.report.state, self.report.checksum) if self.report else None
+        left = tuple(sorted((source.id, source.version) for source in self.remaining))
+        return (
+            self.entry.id,
+            self.entry.ref,
+            self.entry.version,
+            report,
+            self.archive,
+            left,
+            tuple(sorted(self.lost)),
+            tuple(sorted(self.forgotten)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a derived entry: a new text, its sources readable again, or nothing."""
+
+    derived: Derived
+    answer: Answer | None = None
+    work: Work | None = None
+    gates: GateReport | None = None
+    restore: Sequence[Entry] = ()
+    """Sources that become readable again."""
+    fingerprint: str = "remaining-lines/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +99,55 @@ class Redone:
 class Redream:
     """Prepares outside the transaction, applies inside it."""
 
-    def __init__(self, parts: Services, writing: Entries) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, writing: Entries, archives: Archives) -> None:
         self._parts = parts
         self._writing = writing
         self._extractive = Extractive()
+        self._condensing = Condenser(parts, rules, writing, archives)
 
-    def prepare(self, actor: Actor, derived: Derived, rules: Rules) -> Redone:
-        """Work out what remains of a dream."""
+    def outcome(self, actor: Actor, derived: Derived, rules: Rules) -> Outcome:
+        """Work out what remains of a dream. The same for the same sources: a preview counts what a forget does."""
         report = derived.report
         if derived.entry.gone_seq is not None or report is None:
-            return Redone(derived)  # nobody reads it: destroying its text is enough
-        if not derived.lost and derived.remaining:
-            made = self._again(derived, report, rules)
-            if made is None:
-                return Redone(derived, restore=[self._indexed(entry) for entry in derived.remaining])
-        else:
-            made = self._lines(derived, report)
+            return Outcome(derived)  # it is not readable: destroying its text is enough
+        if derived.lost or not derived.remaining:
+            lines = self._lines(derived, report)
+            return self._cleaned(Outcome(derived, lines), rules) if lines is not None else Outcome(derived)
+        if derived.entry.kind != DREAM_KIND:
+            return self._synthesis(actor, derived, rules)
+        made = self._again(derived, report, rules)
         if made is None:
-            return Redone(derived)
-        answer, work, gates = made
+            return Outcome(derived, restore=[entry for entry in derived.remaining if entry.gone_seq is not None])
+        return self._cleaned(made, rules)
+
+    def _cleaned(self, outcome: Outcome, rules: Rules) -> Outcome:
+        assert outcome.answer is not None
         try:
-            text = clean(answer.text, self._parts.redactor, rules.known)
+            text = clean(outcome.answer.text, self._parts.redactor, rules.known)
         except RedactionFailed:  # no text is worth keeping a forget from its end
+            return Outcome(outcome.derived)
+        return replace(outcome, answer=Answer(text, outcome.answer.statements))
+
+    def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> Outcome:
+        """A synthesis is made of whatever remains, smaller or not, and never by a model: it must not fail or wait."""
+        ordered = sorted(derived.remaining, key=lambda entry: (entry.epoch, entry.id))
+        model_free = replace(rules, policy=rules.policy.changed({"dream_distiller": "extractive"}))
+        made = self._condensing.compose(actor, derived.entry.ref, ordered, model_free)
+        return Outcome(derived, Answer(made.text, made.statements), fingerprint=made.fingerprint)
+
+    def prepare(self, actor: Actor, outcome: Outcome, rules: Rules, log_key: bytes) -> Redone:
+        """Everything the transaction needs to put an outcome in place."""
+        derived = outcome.derived
+        if outcome.restore:
+            return Redone(derived, restore=[self._indexed(entry) for entry in outcome.restore])
+        if outcome.answer is None or derived.report is None:
             return Redone(derived)
-        return self._output(actor, derived, report, rules, Answer(text, answer.statements), work, gates)
+        return self._output(actor, outcome, outcome.answer, derived.report, rules, log_key)
 
     def _count(self, text: str) -> int:
         return self._parts.tokens.count(text) if self._parts.tokens else len(text)
 
-    def _again(
-        self, derived: Derived, report: DreamReport, rules: Rules
-    ) -> tuple[Answer, Work | None, GateReport | None] | None:
+    def _again(self, derived: Derived, report: DreamReport, rules: Rules) -> Outcome | None:
         told = sorted((to_source(e) for e in derived.remaining), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, self._count)
         if not work.shrinks or work.minimum_required > report.budget:
@@ -107,9 +163,11 @@ class Redream:
             input_tokens=work.input_tokens,
             count=self._count,
         )
-        return (answer, work, gates) if gates.passed else None
+        if not gates.passed:
+            return None
+        return Outcome(derived, answer, work, gates, fingerprint=self._extractive.fingerprint)
 
-    def _lines(self, derived: Derived, report: DreamReport) -> tuple[Answer, Work | None, GateReport | None] | None:
+    def _lines(self, derived: Derived, report: DreamReport) -> Answer | None:
         lines = derived.entry.content.split("\n")
         owed: dict[int, set[str]] = {}
         for item in report.statements:
@@ -123,41 +181,37 @@ class Redream:
         if not any(number in owed for number in kept):
             return None
         statements = [Statement(lines[n], tuple(sorted(owed[n])), "quoted") for n in kept if n in owed]
-        return Answer("\n".join(lines[number] for number in kept), statements), None, None
+        return Answer("\n".join(lines[number] for number in kept), statements)
 
     def _indexed(self, entry: Entry) -> tuple[Entry, list[str], tuple[str, bytes] | None]:
         text, embedder = searchable_text(entry), self._parts.embedder
         return entry, terms(text), (embedder.name, embedder.embed([text])[0]) if embedder else None
 
     def _output(
-        self,
-        actor: Actor,
-        derived: Derived,
-        before: DreamReport,
-        rules: Rules,
-        answer: Answer,
-        work: Work | None,
-        gates: GateReport | None,
+        self, actor: Actor, outcome: Outcome, answer: Answer, before: DreamReport, rules: Rules, log_key: bytes
     ) -> Redone:
+        derived, work, gates = outcome.derived, outcome.work, outcome.gates
         told = work.sources if work else tuple(to_source(entry) for entry in derived.remaining)
-        tokenizer = self._parts.tokens.name if self._parts.tokens else ""
-        archive, checksum = archive_bytes(
-            archive_document(told, answer.text, budget=before.budget, tokenizer=tokenizer)
-        )
+        archive, checksum = b"", None
+        if before.checksum is not None:
+            tokenizer = self._parts.tokens.name if self._parts.tokens else ""
+            archive, checksum = archive_bytes(
+                archive_document(told, answer.text, budget=before.budget, tokenizer=tokenizer)
+            )
         dream_id = self._parts.ids.new()
-        sources = derived.remaining or [derived.entry]
-        draft = output_draft(answer.text, sources, dream_id=dream_id, checksum=checksum)
-        if not derived.remaining:  # its own tags may name the forgotten
-            draft = msgspec.structs.replace(draft, subject=None, tags=tuple(t for t in draft.tags if ":" in t)[-2:])
+        draft = output_draft(answer.text, derived.remaining or [derived.entry], dream_id=dream_id, checksum=checksum)
+        if derived.lost or not derived.remaining:  # also about everyone whom its lost sources were about
+            about = _other_subjects(derived.entry, derived.subject, log_key)
+            own = [tag for tag in draft.tags if not tag.startswith(SUBJECT_TAG)]
+            draft = msgspec.structs.replace(draft, subject=None, tags=(*about, *own))
         if derived.entry.kind != DREAM_KIND:  # a synthesis stays one
             draft = _like(derived.entry, draft)
         output = self._writing.prepare(actor, before.ref, [draft], roomy(rules))[0]
-        alive = {entry.id for entry in derived.remaining}
         tokens = gates.tokens if gates else self._count(answer.text)
         report = msgspec.structs.replace(
             before,
             id=dream_id,
-            sources=[source for source in before.sources if source.id in alive],
+            sources=[derived.traces[source] for source in sorted(derived.traces)],
             output_id=output.entry.id,
             checksum=checksum,
             input_tokens=work.input_tokens if work else tokens,
@@ -170,11 +224,11 @@ class Redream:
             superseded=(),
             gates=gate_document(gates) if gates else {},
             distiller=self._extractive.name,
-            fingerprint=self._extractive.fingerprint if work else "remaining-lines/1",
+            fingerprint=outcome.fingerprint,
             state="done",
         )
         index = None
-        if told:
+        if told and checksum is not None:
             index = index_entry(
                 ref=before.ref,
                 output_id=output.entry.id,
@@ -195,12 +249,11 @@ class Redream:
         if done.restore:
             data = {"ref": ref, "from": old.id, "entries": len(done.restore)}
             seq = tx.append(NewEvent("memory.restored", "FORGET", actor.id, data=data))
-            states = {s.id: s for s in done.derived.report.sources} if done.derived.report else {}
             for entry, words, vector in done.restore:
-                if entry.gone_seq is not None:
-                    was = states.get(entry.id)
-                    state = was.state if was else EntryState.ACTIVE
-                    tx.change(entry.id, seq=seq, state=state, archived=was.archived if was else False)
+                was = done.derived.traces.get(entry.id)
+                state = was.state if was else EntryState.ACTIVE
+                after = tx.change(entry.id, seq=seq, state=state, archived=was.archived if was else False)
+                if after.gone_seq is None:
                     tx.index(entry.id, seq=seq, terms=words, vector=vector)
         if done.output is None or done.report is None:
             return
@@ -216,12 +269,12 @@ class Redream:
         }
         seq = tx.append(NewEvent("dream.redone", "FORGET", actor.id, entry_id=entry.id, data=data))
         tx.insert(entry, seq=seq, terms=done.output.terms, vector=done.output.vector, minted=True)
-        for source in done.derived.remaining:
-            tx.link(Link(entry.id, source.id, "distilled-from"))
+        for source in (*(source.id for source in done.derived.remaining), *done.derived.lost):
+            tx.link(Link(entry.id, source, "distilled-from"))
             if entry.kind != DREAM_KIND:
-                tx.link(Link(entry.id, source.id, "elaborates"))
-        checksum = str(done.report.checksum)
-        if tx.load(ARCHIVE_SPACE, checksum) is None:
+                tx.link(Link(entry.id, source, "elaborates"))
+        checksum = done.report.checksum
+        if checksum is not None and tx.load(ARCHIVE_SPACE, checksum) is None:
             tx.save(ARCHIVE_SPACE, checksum, done.archive, seq=seq, meta={"dream": done.report.id, "ref": ref})
         save_report(tx, msgspec.structs.replace(done.report, seq=seq, created_at=tx.now), seq=seq)
 
@@ -234,6 +287,7 @@ def _like(old: Entry, draft: Draft) -> Draft:
     )
 
 
-def has_text(entry: Entry | None) -> bool:
-    """Whether an entry exists and its text was not destroyed."""
-    return entry is not None and entry.state is not EntryState.ERASED
+def _other_subjects(entry: Entry, target: str, log_key: bytes) -> list[str]:
+    """Tags for the subjects of an entry but the forgotten one."""
+    named = {fold(name): name for name in named_subjects(entry.subject, entry.tags)}
+    return [SUBJECT_TAG + name for name in named.values() if subject_hash(log_key, name) != target]

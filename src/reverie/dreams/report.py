@@ -9,15 +9,14 @@ from typing import Any
 import msgspec
 
 from reverie.core.dream import DreamReport, SourceTrace, StatementTrace
-from reverie.core.entry import Draft, Entry, Source
+from reverie.core.entry import Draft, Entry, EntryState, Source
 from reverie.core.errors import NotFound
-from reverie.core.event import keyed_hash
+from reverie.core.subject import SUBJECT_TAG, named_subjects, subject_hash
 from reverie.distil.gates import GateReport
 from reverie.distil.plan import DREAM_KIND, Work
 from reverie.distil.request import Answer
 from reverie.dreams.archive import DREAM_SPACE
 from reverie.dreams.gates import FATES
-from reverie.memory.entries import SUBJECT_TAG
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.store.contract import ReadTx, WriteTx
@@ -54,15 +53,12 @@ def output_draft(
     )
 
 
-def subjects_of(entry: Entry) -> list[str]:
-    """Whom an entry is about: its field, and its `subject:` tags."""
-    tagged = [tag.removeprefix(SUBJECT_TAG) for tag in entry.tags if tag.startswith(SUBJECT_TAG)]
-    return [*([entry.subject] if entry.subject else []), *tagged]
-
-
 def about(entries: Sequence[Entry], key: bytes) -> dict[str, list[str]]:
     """The keyed hashes of whom each entry is about."""
-    found = {entry.id: [keyed_hash(key, subject) for subject in subjects_of(entry)] for entry in entries}
+    found = {
+        entry.id: [subject_hash(key, subject) for subject in named_subjects(entry.subject, entry.tags)]
+        for entry in entries
+    }
     return {entry_id: hashes for entry_id, hashes in found.items() if hashes}
 
 
@@ -121,11 +117,26 @@ def load_report(tx: ReadTx, dream_id: str) -> DreamReport:
     return msgspec.json.decode(document.body, type=DreamReport)
 
 
+def find_report(tx: ReadTx, entry: Entry) -> DreamReport | None:
+    """The report of the dream that made this entry of the transaction's ref; None when no dream did.
+
+    The entry names it. When its text was destroyed the event of its birth does. A caller may write any name into an
+    entry, so the report must name the entry too.
+    """
+    named = entry.attributes.get("dream")
+    if entry.state is EntryState.ERASED:
+        birth = tx.read_log(after=entry.born_seq - 1, limit=1)
+        named = birth[0].data.get("dream") if birth and birth[0].entry_id == entry.id else None
+    document = tx.load(DREAM_SPACE, named) if isinstance(named, str) else None
+    if document is None or document.body is None:
+        return None
+    report = msgspec.json.decode(document.body, type=DreamReport)
+    return report if (report.output_id, report.ref) == (entry.id, entry.ref) else None
+
+
 def mark(tx: WriteTx, output_id: str, state: str, *, seq: int) -> None:
     """Set the state of the dream that made an entry."""
     entry = tx.get(output_id, where=ANYTHING)
-    dream_id = str(entry.attributes.get("dream", "")) if entry else ""
-    document = tx.load(DREAM_SPACE, dream_id) if dream_id else None
-    if document is not None and document.body is not None:
-        report = msgspec.json.decode(document.body, type=DreamReport)
+    report = find_report(tx, entry) if entry is not None else None
+    if report is not None:
         save_report(tx, msgspec.structs.replace(report, state=state), seq=seq)

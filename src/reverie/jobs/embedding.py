@@ -8,7 +8,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
-from reverie.memory.entries import searchable_text
+from reverie.memory.entries import searchable_text, session_mark
 from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import WriteTx
@@ -74,7 +74,7 @@ class Embeddings:
                             "INDEX",
                             actor.id,
                             entry_id=entry.id,
-                            session=entry.source.session,
+                            session=session_mark(tx, entry),
                             data={"ref": ref},
                         )
                         tx.change(entry.id, seq=tx.append(event, tick=False), state=EntryState.ACTIVE)

@@ -16,6 +16,7 @@ from reverie.core.entry import (
     CREDENTIAL_PREFIXES,
     MAX_ID_LENGTH,
     MAX_TAG_LENGTH,
+    NAMED_SESSIONS,
     Draft,
     Entry,
     Receipt,
@@ -33,14 +34,12 @@ from reverie.redact import Redaction
 from reverie.search.analysis import terms
 from reverie.search.text import searchable
 from reverie.services import Services
-from reverie.store.contract import WriteTx
+from reverie.store.contract import ReadTx, WriteTx
 from reverie.store.group_commit import GroupCommit
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-SUBJECT_TAG = "subject:"
-"""A tag that says whom an entry is about, beside the field `subject`."""
 MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _CLOCK_SKEW_MS = 60_000
@@ -293,7 +292,7 @@ def insert(
         data["redacted"] = dict(item.findings)
     if actor.run:
         data |= mark(tx, actor) | ({"node": entry.source.node} if entry.source.node else {})
-    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
+    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data=data)
     seq = tx.append(event)
     tx.insert(entry, seq=seq, terms=item.terms, vector=item.vector, minted=item.minted)
     return Receipt(
@@ -305,6 +304,14 @@ def insert(
         findings=item.findings,
         indexed="ok" if item.vector is not None else "words",
     )
+
+
+def session_mark(tx: ReadTx, entry: Entry) -> str | None:
+    """The session of an entry as the log keeps it: hashed, unless it is the name of an object. The log is for ever."""
+    session = entry.source.session
+    if session is None or entry.source.door in NAMED_SESSIONS:
+        return session
+    return f"~{keyed_hash(tx.log_key(), session)[:24]}"
 
 
 def entry_hash(key: bytes, entry: Entry) -> str:

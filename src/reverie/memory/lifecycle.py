@@ -12,7 +12,7 @@ from reverie.core.entry import READABLE, Entry, EntryState, Scope, check_namespa
 from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
-from reverie.memory.entries import searchable_text
+from reverie.memory.entries import searchable_text, session_mark
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING, may_see
 from reverie.search.analysis import terms
@@ -183,7 +183,7 @@ class Lifecycle:
             if all(getattr(entry, name) == value for name, value in changes.items()):
                 return entry
             event = NewEvent(
-                type_, operation, actor.id, entry_id=entry.id, session=entry.source.session, data={"ref": ref}
+                type_, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data={"ref": ref}
             )
             seq = tx.append(event)
             return tx.change(entry.id, seq=seq, expected=expected, **changes)
@@ -207,11 +207,15 @@ def purge(
     *,
     operation: str,
     type: str = "memory.purged",  # noqa: A002
+    subject: str | None = None,
 ) -> int:
-    """Destroy the text of an entry, with its event. The event names the entry; the text is nowhere."""
+    """Destroy the text of an entry, with its event. The event names the entry; the text is nowhere.
+
+    `subject`: the hash of the subject for which it is destroyed.
+    """
     data = {"ref": entry.ref, "bytes": entry.byte_size}
-    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=entry.source.session, data=data)
-    return tx.purge(entry.id, seq=tx.append(event))
+    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data=data)
+    return tx.purge(entry.id, seq=tx.append(event), subject=subject)
 
 
 def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:

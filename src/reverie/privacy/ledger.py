@@ -23,11 +23,23 @@ class FileLedger:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
-        self._read: tuple[tuple[int, int], dict[str, list[ForgetLine]]] = ((0, 0), {})
+        self._seen: tuple[int, int] = (0, 0)
+        """Inode, and how many bytes of it were read."""
+        self._lines: dict[str, list[ForgetLine]] = {}
 
-    def add(self, *, tenant: str, subject: str, ref: str | None, at: int) -> None:
+    def add(
+        self,
+        *,
+        tenant: str,
+        subject: str,
+        ref: str | None,
+        at: int,
+        folded: bool = False,
+        mention: str | None = None,
+        tokens: int = 0,
+    ) -> None:
         """Remember a forget."""
-        self._append([ForgetLine(tenant, subject, ref, at)])
+        self._append([ForgetLine(tenant, subject, ref, at, folded, mention, tokens)])
 
     def take(self, other: FileLedger) -> int:
         """Remember what another ledger does and this one does not; how many those were."""
@@ -57,22 +69,35 @@ class FileLedger:
         """Every forget, oldest first. A last line cut short by a crash is passed over."""
         if not self._path.exists():
             return
-        for line in self._path.read_bytes().split(b"\n"):
-            try:
-                yield msgspec.json.decode(line, type=ForgetLine)
-            except msgspec.DecodeError:
-                continue
+        yield from _parsed(self._path.read_bytes())
 
     def of(self, tenant: str) -> Sequence[ForgetLine]:
-        """The forgets of a tenant. The file is read again only when it changed: asking for many tenants is cheap."""
+        """The forgets of a tenant. Only what was added since the last look is read."""
+        with self._lock:
+            try:
+                found = self._path.stat()
+            except OSError:
+                return ()
+            inode, read = self._seen
+            if inode != found.st_ino or found.st_size < read:
+                read, self._lines = 0, {}
+            if found.st_size > read:
+                with self._path.open("rb") as file:
+                    file.seek(read)
+                    data = file.read()
+                cut = data.rfind(b"\n") + 1
+                # a last line without its end counts once it is whole
+                whole = data if any(_parsed(data[cut:])) else data[:cut]
+                for line in _parsed(whole):
+                    self._lines.setdefault(line.tenant, []).append(line)
+                read += len(whole)
+            self._seen = (found.st_ino, read)
+            return tuple(self._lines.get(tenant, ()))
+
+
+def _parsed(data: bytes) -> Iterator[ForgetLine]:
+    for line in data.split(b"\n"):
         try:
-            found = self._path.stat()
-        except OSError:
-            return ()
-        version = (found.st_size, found.st_mtime_ns)
-        if self._read[0] != version:
-            lines: dict[str, list[ForgetLine]] = {}
-            for line in self.all():
-                lines.setdefault(line.tenant, []).append(line)
-            self._read = (version, lines)
-        return self._read[1].get(tenant, ())
+            yield msgspec.json.decode(line, type=ForgetLine)
+        except msgspec.DecodeError:
+            continue

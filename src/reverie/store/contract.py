@@ -64,10 +64,11 @@ class ReadTx(Protocol):
     def cold(self, *, before: int, limit: int) -> list[Entry]:
         """Deleted and dreamt entries, not on hold, that left readable memory before an instant and still have text."""
 
-    def about(self, subject: str) -> list[Entry]:
+    def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         """Entries with text about the subject of this hash (`subject_hash`), readable or not, in order of insertion.
 
-        In the bound ref only or, without one, in every ref of the tenant. Indexed: no scan.
+        In the bound ref only or, without one, in every ref of the tenant. `erased`: tombstones too, unless they were
+        destroyed for this subject. Indexed: no scan.
         """
 
     def refs(self) -> list[tuple[str, int]]:
@@ -163,12 +164,14 @@ class WriteTx(ReadTx, Protocol):
     def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: tuple[str, bytes] | None) -> None:
         """Replace the text of a stored entry by a more redacted one. For the retro-scan; nothing else rewrites text."""
 
-    def purge(self, entry_id: str, *, seq: int) -> int:
+    def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
         """Destroy text, tags, subject, attributes, words, vector and notes on links; returns the bytes of content.
 
         Of its source only door and trust remain: session, run, node, role and actor are the caller's words too.
 
-        The row stays as a tombstone (state `erased`), so the id is never used again.
+        The row stays as a tombstone (state `erased`), so the id is never used again. It can still be found by the
+        hashes of its subjects: what was made from it may outlive it. `subject`: the hash for which it is destroyed, and
+        by which not even a tombstone is found from now on.
         """
 
     def link(self, link: Link) -> None:
@@ -244,6 +247,8 @@ class Store(Protocol):
 
     name: str
     """`sqlite`, `postgres`."""
+    outside: Sequence[str]
+    """Copies of destroyed text that the store itself keeps for a while, out of reach of every query."""
     durable: bool
     """Whether what is stored survives the process."""
 

@@ -137,8 +137,10 @@ def encode(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def about(entry: Entry, subject: str, log_key: bytes) -> bool:
+def about(entry: Entry, subject: str, log_key: bytes, *, erased: bool) -> bool:
     """Whether an entry is about the subject of this hash; its index key alone is shorter than that."""
+    if entry.state is EntryState.ERASED:
+        return erased  # nothing of it is left to compare
     return any(subject_hash(log_key, name) == subject for name in named_subjects(entry.subject, entry.tags))
 
 

@@ -134,7 +134,7 @@ def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
                 return {
                     "unit_id": entry.id,
                     "deleted_at": to_iso(event.at),
-                    "reason": event.type,
+                    "reason": "forget" if event.operation == "FORGET" else event.type,
                     "purged_by": event.actor,
                 }
         if len(page) < _PAGE:

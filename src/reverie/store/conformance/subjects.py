@@ -8,9 +8,9 @@ from reverie.store.conformance.lab import Lab, make_event, same_but
 from reverie.store.contract import ReadTx, WriteTx
 
 
-def _about(lab: Lab, subject: str, ref: str | None = None) -> list[str]:
+def _about(lab: Lab, subject: str, ref: str | None = None, *, erased: bool = False) -> list[str]:
     def body(tx: ReadTx) -> list[Entry]:
-        return tx.about(subject_hash(tx.log_key(), subject))
+        return tx.about(subject_hash(tx.log_key(), subject), erased=erased)
 
     return [entry.id for entry in lab.read(body, ref=ref)]
 
@@ -61,3 +61,21 @@ def follow_a_rewrite(lab: Lab) -> None:
     assert _about(lab, "ada") == []
     assert _about(lab, "grace") == []
     assert _about(lab, "[redacted]") == ["a"]
+
+
+def lead_to_a_tombstone_until_it_is_forgotten(lab: Lab) -> None:
+    """What was made from a purged entry can still be reached; after a forget of the subject, by another one only."""
+    lab.put(id="a", subject="ada", tags=("subject:grace",))
+    lab.put(id="b", subject="ada", tags=("subject:grace",))
+    lab.purge("a")
+    assert _about(lab, "ada") == ["b"]
+    assert _about(lab, "ada", erased=True) == ["a", "b"]
+
+    def forget(tx: WriteTx) -> None:
+        for entry_id in ("a", "b"):
+            seq = tx.append(make_event("memory.purged", entry_id=entry_id))
+            tx.purge(entry_id, seq=seq, subject=subject_hash(tx.log_key(), "ADA"))
+
+    lab.write(forget)
+    assert _about(lab, "ada", erased=True) == []
+    assert _about(lab, "grace", erased=True) == ["a"]

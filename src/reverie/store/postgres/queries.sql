@@ -159,11 +159,11 @@ AND (%(gone)s OR e.gone_seq IS NULL) AND e.n > %(n)s AND {filter}
 ORDER BY e.n LIMIT %(limit)s
 
 -- name: about
--- Entries about a subject that have text, readable or not, in order of insertion. Those without a key were written by a
+-- Entries about a subject with or without text, in order of insertion. Those without a key were written by a
 -- process of an older release.
 SELECT {columns} FROM reverie.about AS a JOIN reverie.entry AS e ON e.tenant = a.tenant AND e.n = a.n
 WHERE a.tenant = %(tenant)s AND a.who = ANY(ARRAY[%(who)s, ''::bytea]) AND e.tenant = %(tenant)s
-AND e.state <> 'erased' ORDER BY a.n
+ORDER BY a.n
 
 -- name: scan_expired
 -- Entries of a tenant that passed their expiry and still have text, in order of insertion.

@@ -183,9 +183,9 @@ class PostgresReadTx:
         rows = self._filtered("pick", where, ref=self._ref, positions=array(positions))
         return {row[0]: to_entry(row) for row in rows}
 
-    def about(self, subject: str) -> list[Entry]:
+    def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         rows = self._fetch(SQL["about"], {"tenant": self._tenant, "who": index_key(subject)})
-        found = [entry for entry in map(to_entry, rows) if about(entry, subject, self._log_key)]
+        found = [entry for entry in map(to_entry, rows) if about(entry, subject, self._log_key, erased=erased)]
         return found if self.scope.ref is None else [entry for entry in found if entry.ref == self.scope.ref]
 
     def index_state(self, model: str) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -42,6 +42,7 @@ class PostgresStore:
     """
 
     name = "postgres"
+    outside: Sequence[str] = ("wal", "replicas", "free_space")
     durable = True
 
     def __init__(

@@ -11,7 +11,7 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Filter, Head
-from reverie.core.subject import index_keys
+from reverie.core.subject import index_key, index_keys
 from reverie.index.cache import IndexCache
 from reverie.index.postings import pack
 from reverie.store.change import change as decide
@@ -274,14 +274,15 @@ class PostgresWriteTx(PostgresReadTx):
             self._set_recall(before, seq, terms, vector)
         self._batch.destroyed = True
 
-    def purge(self, entry_id: str, *, seq: int) -> int:
+    def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
         self._logged(seq)
         entry = self._stored(entry_id)
+        if subject is not None:
+            self._drop_about(entry, index_key(subject))
         if entry.state is EntryState.ERASED:
             return 0
         for tag in entry.tags:
             self._later("drop_tag", (self._tenant, entry.ref, tag, entry.position))
-        self._drop_about(entry)
         self._later("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": short_id(entry.id)})
         self._later("purge", (seq, self.now, self._tenant, entry.position))
         self._read.pop(entry_id, None)
@@ -291,8 +292,8 @@ class PostgresWriteTx(PostgresReadTx):
         self._batch.destroyed = True
         return entry.byte_size
 
-    def _drop_about(self, entry: Entry) -> None:
-        keys = index_keys(self._log_key, entry.subject, entry.tags)
+    def _drop_about(self, entry: Entry, *more: bytes) -> None:
+        keys = [*index_keys(self._log_key, entry.subject, entry.tags), *more]
         if keys:  # and the row without a key, should a process of an older release have written the entry
             self._later("drop_about", (self._tenant, [*keys, b""], entry.position))
 

@@ -101,9 +101,9 @@ AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
 ORDER BY e.n LIMIT :limit
 
 -- name: about
--- Entries about a subject that have text, readable or not, in order of insertion.
+-- Entries about a subject with or without text, in order of insertion.
 SELECT {columns} FROM about AS a CROSS JOIN entry AS e ON e.n = a.n
-WHERE a.tenant = ?1 AND a.who = ?2 AND e.tenant = ?1 AND e.state <> 'erased' ORDER BY a.n
+WHERE a.tenant = ?1 AND a.who = ?2 AND e.tenant = ?1 ORDER BY a.n
 
 -- name: scan_expired
 -- Entries of a tenant that passed their expiry and still have text, in order of insertion.

@@ -6,7 +6,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -49,6 +49,7 @@ class SqliteStore:
     """
 
     name = "sqlite"
+    outside: Sequence[str] = ()
 
     def __init__(
         self,

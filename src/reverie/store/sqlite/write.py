@@ -16,7 +16,7 @@ from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, NewEvent, chain, encode_data
 from reverie.core.query import Head
-from reverie.core.subject import index_keys
+from reverie.core.subject import index_key, index_keys
 from reverie.index.cache import IndexCache
 from reverie.index.postings import pack
 from reverie.store.change import change as decide
@@ -293,16 +293,17 @@ class SqliteWriteTx(SqliteReadTx):
             self._set_recall(before, seq, terms, vector)
         self._batch.scrub = self._destroyed = True
 
-    def purge(self, entry_id: str, *, seq: int) -> int:
+    def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
         self._logged(seq)
         entry = self._stored(entry_id)
+        if subject is not None:
+            self._drop_about(entry, index_key(subject))
         if entry.state is EntryState.ERASED:
             return 0
         db = self._changing()
         self._drop_recall(entry)
         for tag in entry.tags:
             db.execute(QUERIES["drop_tag"], (self._tenant, entry.ref, tag, entry.position))
-        self._drop_about(entry)
         db.execute(QUERIES["drop_notes"], (self._tenant, entry.ref, entry.id))
         db.execute(QUERIES["purge"], (seq, self.now, entry.position, self._tenant))
         self._held.entries -= 1
@@ -310,8 +311,8 @@ class SqliteWriteTx(SqliteReadTx):
         self._batch.scrub = self._destroyed = True
         return entry.byte_size
 
-    def _drop_about(self, entry: Entry) -> None:
-        for key in index_keys(self._log_key, entry.subject, entry.tags):
+    def _drop_about(self, entry: Entry, *more: bytes) -> None:
+        for key in (*index_keys(self._log_key, entry.subject, entry.tags), *more):
             self._changing().execute(QUERIES["drop_about"], (self._tenant, key, entry.position))
 
     def link(self, link: Link) -> None:

@@ -1,0 +1,533 @@
+"""forget: concurrent ones compose, previews count what happens, and the work is that of the subject's own entries."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from reverie.core.actor import Actor
+from reverie.core.dream import DreamPlan
+from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
+from reverie.core.errors import Invalid, ReverieError
+from reverie.core.query import Page
+from reverie.host import Host
+from reverie.memory.read import ANYTHING
+from reverie.providers.static import StaticEmbedder
+from reverie.providers.tokenizer import TokenCounter
+from reverie.store.cipher import FileCipher
+from reverie.store.conformance import HandClock
+from reverie.store.contract import Store
+
+REF = "bot"
+DAY = 86_400_000
+MakeHost = Callable[..., Host]
+MakeStore = Callable[..., Store]
+
+
+class Gate:
+    """A store on which each thread's first write waits until all have come to theirs: by then all have planned."""
+
+    def __init__(self, store: Store, parties: int) -> None:
+        self._store = store
+        self._barrier = threading.Barrier(parties)
+        self._through = threading.local()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+        if not getattr(self._through, "yes", False):
+            self._through.yes = True
+            self._barrier.wait(60)
+        return self._store.write(scope, body)
+
+
+class Counted:
+    """A store that counts transactions, calls of verbs and the rows they give."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.transactions = self.calls = self.rows = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+        self.transactions += 1
+        return self._store.read(scope, lambda tx: body(CountedTx(tx, self)))
+
+    def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+        self.transactions += 1
+        return self._store.write(scope, lambda tx: body(CountedTx(tx, self)))
+
+
+class CountedTx:
+    def __init__(self, tx: Any, counted: Counted) -> None:
+        object.__setattr__(self, "_tx", tx)
+        object.__setattr__(self, "_counted", counted)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._tx, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._tx, name)
+        if not callable(found) or name in ("head", "log_key"):
+            return found
+
+        def called(*given: Any, **named: Any) -> Any:
+            answer = found(*given, **named)
+            self._counted.calls += 1
+            self._counted.rows += len(answer.items) if isinstance(answer, Page) else 1
+            self._counted.rows += len(answer) - 1 if isinstance(answer, list | dict) else 0
+            return answer
+
+        return called
+
+
+def hosts(make_host: MakeHost, store: Any, number: int) -> list[Host]:
+    """Hosts that share a store as processes do: nothing in memory keeps their forgets apart."""
+    return [make_host(store=store, tokens=TokenCounter(), embedder=StaticEmbedder()) for _ in range(number)]
+
+
+@pytest.fixture
+def host(make_host: MakeHost) -> Host:
+    return make_host(tokens=TokenCounter(), embedder=StaticEmbedder())
+
+
+def needle(person: str) -> str:
+    return f"Quix{person}ticon"
+
+
+def about(person: str, count: int = 3, first: int = 0) -> list[Draft]:
+    return [
+        Draft(
+            content=f"{needle(person)} ordered crate {n} for hall {n * 7 + len(person)} and paid invoice {n * 31} in full.",
+            subject=person,
+            source=Source(actor="clerk"),
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def notes(count: int, first: int = 0) -> list[Draft]:
+    return [
+        Draft(
+            content=f"Order {n} left warehouse {n % 5} and its invoice {n * 31} was paid in full.",
+            source=Source(actor="clerk"),
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def dream(host: Host, ada: Actor, people: Sequence[str], *, plain: int = 12, ref: str = REF) -> None:
+    for person in people:
+        host.writing.put(ada, ref, about(person))
+    host.writing.put(ada, ref, notes(plain))
+    assert host.dreaming.run(ada, DreamPlan(ref)) is not None
+
+
+def stored(host: Host, ada: Actor, ref: str = REF) -> list[Entry]:
+    """Every entry with text, readable or not."""
+    where = Scope(ada.tenant, ref)
+    found = host.parts.store.read(where, lambda tx: tx.scan(ANYTHING, limit=10_000)).items
+    return [entry for entry in found if entry.state is not EntryState.ERASED]
+
+
+def readable(host: Host, ada: Actor, ref: str = REF) -> list[str]:
+    return sorted(entry.content for entry in host.reading.page(ada, ref, limit=1000).items)
+
+
+def left_of(host: Host, ada: Actor, person: str) -> list[str]:
+    """Where a needle of a person still is: entries, documents with all that is in them, the log."""
+    found = [f"entry {entry.id}" for entry in stored(host, ada) if needle(person) in repr(entry)]
+    for space in ("dream", "archive", "dream-work", "workspace"):
+        page = host.parts.store.read(Scope(ada.tenant), lambda tx, space=space: tx.documents(space, limit=1000))
+        found += [f"{space}/{d.key}" for d in page.items if needle(person) in repr((d.body, d.meta))]
+    found += [f"event {e.seq}" for e in host.reading.events(ada, limit=10_000) if needle(person) in repr(e)]
+    return found
+
+
+def together(*work: Callable[[], object]) -> list[object]:
+    """Each in a thread of its own; what they returned or raised."""
+    answers: list[object] = [None] * len(work)
+
+    def run(at: int) -> None:
+        try:
+            answers[at] = work[at]()
+        except Exception as fault:
+            answers[at] = fault
+
+    threads = [threading.Thread(target=run, args=(at,)) for at in range(len(work))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+# concurrent forgets
+
+
+def test_two_subjects_of_one_dream_forgotten_at_once_are_both_gone(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor
+) -> None:
+    store = make_store()
+    (first,) = hosts(make_host, store, 1)
+    dream(first, ada, ("ana", "bo"))
+    one, other = hosts(make_host, Gate(store, 2), 2)
+    done: Any = together(lambda: one.forgetting.forget(ada, "ana"), lambda: other.forgetting.forget(ada, "bo"))
+    assert [(answer.forgotten, answer.redone) for answer in done] == [(3, 1), (3, 1)]
+    assert all(answer.certificate for answer in done)
+    for person in ("ana", "bo"):
+        assert left_of(first, ada, person) == []
+    (text,) = readable(first, ada)
+    assert "Order" in text
+    assert first.audit.verify(ada).ok
+
+
+def test_rounds_of_concurrent_forgets_leave_one_dream(make_host: MakeHost, make_store: MakeStore, ada: Actor) -> None:
+    store = make_store()
+    (first,) = hosts(make_host, store, 1)
+    people = ("ana", "bo", "cleo", "dov", "eli", "fay")
+    dream(first, ada, people)
+    for pair in (people[:2], people[2:4], people[4:]):
+        one, other = hosts(make_host, Gate(store, 2), 2)
+        together(
+            lambda one=one, pair=pair: one.forgetting.forget(ada, pair[0]),
+            lambda other=other, pair=pair: other.forgetting.forget(ada, pair[1]),
+        )
+        assert len(readable(first, ada)) == 1
+    assert [person for person in people if left_of(first, ada, person)] == []
+
+
+def test_twenty_at_once_leave_the_dreams_that_twenty_in_turn_leave(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor
+) -> None:
+    people = [f"person{n}" for n in range(20)]
+    left = []
+    for name, at_once in (("a.db", True), ("b.db", False)):
+        (host,) = hosts(make_host, make_store(name), 1)
+        for person in people:
+            host.writing.put(ada, REF, about(person, 2))
+        host.writing.put(ada, REF, notes(12))
+        assert host.dreaming.run(ada, DreamPlan(REF)) is not None
+        work = [lambda host=host, person=person: host.forgetting.forget(ada, person) for person in people]
+        done: Any = together(*work) if at_once else [one() for one in work]
+        assert all(answer.certificate for answer in done)
+        left.append(readable(host, ada))
+    assert left[0] == left[1]
+    assert len(left[0]) == 1
+
+
+def test_a_forget_that_never_gets_through_plans_inside_its_transaction(
+    host: Host, ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something about the subject changes between every plan and its commit; nothing waits for ever."""
+    dream(host, ada, ("ana",))
+    guarded, turns = host.rules.guarded, iter(range(100))
+
+    def meddling(tenant: str, prepare: Any, scope: Scope) -> Any:
+        def prepared(rules: Any) -> Any:
+            made = prepare(rules)
+            if scope.ref is None:
+                host.writing.put(ada, REF, about("ana", 1, first=100 + next(turns)))
+            return made
+
+        return guarded(tenant, prepared, scope)
+
+    monkeypatch.setattr(host.forgetting, "_rules", _Meddled(host.rules, meddling))
+    done = host.forgetting.forget(ada, "ana")
+    assert done.certificate
+    assert left_of(host, ada, "ana") == []
+
+
+class _Meddled:
+    def __init__(self, rules: Any, guarded: Callable[..., Any]) -> None:
+        self._rules, self.guarded = rules, guarded
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rules, name)
+
+
+# against everything else
+
+
+@pytest.mark.parametrize("what", ["dream", "undo", "consolidate", "scan", "retain", "put"])
+def test_a_forget_and_anything_else_at_once(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor, clock: HandClock, tmp_path: Any, what: str
+) -> None:
+    """Both have planned before either commits. In whichever order they do, the certificate is true."""
+    store = make_store()
+    (first,) = hosts(make_host, store, 1)
+    dream(first, ada, ("ana", "bo"))
+    report = first.lineage.reports(ada)[0]
+    first.writing.put(ada, REF, [*about("ana", 3, first=50), *notes(8, first=60)])
+    if what == "retain":
+        clock.advance(8 * DAY)
+    cipher = FileCipher(tmp_path / "key")
+    if what == "scan":
+        make_host(store=store, cipher=cipher).rules.register(ada, "crates", "crate 50 for hall")
+    gate = Gate(store, 2)
+    one, other = (make_host(store=gate, tokens=TokenCounter(), embedder=StaticEmbedder(), cipher=cipher) for _ in "ab")
+    against: dict[str, Callable[[], object]] = {
+        "dream": lambda: other.dreaming.run(ada, DreamPlan(REF)),
+        "undo": lambda: other.lineage.undo(ada, report.id),
+        "consolidate": lambda: other.consolidating.run(ada, REF),
+        "scan": lambda: other.scanning.scan(ada),
+        "retain": lambda: other.lifecycle.retain(ada),
+        "put": lambda: other.writing.put(ada, REF, notes(2, first=90)),
+    }
+    done, met = together(lambda: one.forgetting.forget(ada, "ana"), against[what])
+    assert not isinstance(done, Exception), done
+    assert met is None or not isinstance(met, Exception) or isinstance(met, ReverieError), met
+    assert left_of(first, ada, "ana") == []
+    assert first.audit.verify(ada).ok
+    assert first.forgetting.forget(ada, "ana", preview=True).forgotten == 0
+    assert "Order" in " ".join(readable(first, ada))
+    assert what == "retain" or needle("bo") in " ".join(entry.content for entry in stored(first, ada))
+
+
+# preview
+
+
+def test_a_preview_counts_what_a_forget_does(make_host: MakeHost, make_store: MakeStore, ada: Actor) -> None:
+    chance = random.Random(7)
+    for round_ in range(6):
+        (host,) = hosts(make_host, make_store(f"{round_}.db"), 1)
+        people = ("ana", "bo", "cleo")
+        for night in range(3):
+            drafts = [draft for person in people for draft in about(person, chance.randint(0, 2), first=night * 10)]
+            drafts += notes(chance.randint(0, 6), first=night * 10)
+            drafts += [Draft("ok", subject=chance.choice(people)), Draft("fine, thanks")][: chance.randint(0, 2)]
+            if drafts:
+                host.writing.put(ada, chance.choice((REF, "desk")), drafts)
+            for ref in (REF, "desk"):
+                try:
+                    host.dreaming.run(ada, DreamPlan(ref))
+                except ReverieError:
+                    continue
+        for person in people:
+            ref = chance.choice((None, REF))
+            preview = host.forgetting.forget(ada, person, ref=ref, preview=True)
+            effect = host.forgetting.forget(ada, person, ref=ref)
+            names = ("forgotten", "derived", "redone", "restored", "archives", "bytes", "refs", "readable", "ways")
+            assert [getattr(preview, n) for n in names] == [getattr(effect, n) for n in names]
+
+
+def test_a_preview_says_that_entries_become_readable_again(host: Host, ada: Actor) -> None:
+    host.writing.put(
+        ada, REF, [Draft("Zanzibar keeps parrots and feeds them twice a day.", subject="zed"), Draft("ok")]
+    )
+    assert host.dreaming.run(ada, DreamPlan(REF)) is not None
+    preview = host.forgetting.forget(ada, "zed", preview=True)
+    assert (preview.redone, preview.restored) == (0, 1)
+    assert host.forgetting.forget(ada, "zed").restored == 1
+
+
+# bounded work
+
+
+def cost(make_host: MakeHost, store: Store, ada: Actor, *, others: int, dreams: int) -> tuple[int, int, int]:
+    """Transactions, calls and rows of forgetting one subject of 3 entries and one dream, among so much else."""
+    counted = Counted(store)
+    host = make_host(store=counted, tokens=TokenCounter(), embedder=None)
+    for number in range(dreams):
+        host.writing.put(ada, f"other{number}", notes(8, first=number * 8))
+        assert host.dreaming.run(ada, DreamPlan(f"other{number}")) is not None
+        host.writing.put(ada, f"other{number}", about("gone", 1))
+        host.forgetting.forget(ada, "gone")
+    if others:
+        drafts = [Draft(f"line {n}", subject=f"s{n % 50}", tags=(f"subject:t{n % 70}",)) for n in range(others)]
+        host.writing.put(ada, "pile", drafts)
+    dream(host, ada, ("ana",))
+    host.rules.current(ada.tenant)
+    counted.transactions = counted.calls = counted.rows = 0
+    done = host.forgetting.forget(ada, "ana")
+    assert (done.forgotten, done.redone) == (3, 1)
+    return counted.transactions, counted.calls, counted.rows
+
+
+def test_a_forget_costs_what_its_own_entries_and_dreams_explain(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor, engine: str
+) -> None:
+    others, dreams = (10_000, 50) if engine == "sqlite" else (1000, 5)
+    alone = cost(make_host, make_store("few.db"), ada, others=0, dreams=0)
+    among = cost(make_host, make_store("many.db"), ada, others=others, dreams=dreams)
+    assert among == alone
+    assert among[0] <= 4
+
+
+def test_the_ledger_is_read_from_where_it_was_left(make_host: MakeHost, ada: Actor, tmp_path: Any) -> None:
+    from reverie.privacy.ledger import FileLedger
+
+    ledger = FileLedger(tmp_path / "forgotten.jsonl")
+    for number in range(3):
+        ledger.add(tenant=ada.tenant, subject=f"{number:064d}", ref=None, at=number)
+        assert len(ledger.of(ada.tenant)) == number + 1
+    assert ledger._seen[1] == (tmp_path / "forgotten.jsonl").stat().st_size
+
+
+# reach
+
+
+def test_what_a_caller_wrote_beside_the_text_goes_too(host: Host, ada: Actor) -> None:
+    words = needle("ana")
+    draft = Draft(
+        content=f"{words} called.",
+        subject="ana",
+        tags=(f"tag-{words}",),
+        attributes={"place": words, words: 1},
+        source=Source(actor=words, role=words, session=words, run=words, node=words),
+    )
+    (receipt,) = host.writing.put(ada, REF, [draft], idempotency_key="once")
+    assert host.reading.get(ada, REF, receipt.id).source.session == words
+    assert host.forgetting.forget(ada, "ana").forgotten == 1
+    assert left_of(host, ada, "ana") == []
+    row = host.parts.store.read(Scope(ada.tenant, REF), lambda tx: tx.get(receipt.id, where=ANYTHING))
+    assert words not in repr(row)
+
+
+def test_an_archive_whose_dream_was_destroyed_before_is_reached(host: Host, ada: Actor, clock: HandClock) -> None:
+    dream(host, ada, ("ana",))
+    (output,) = [entry for entry in stored(host, ada) if entry.kind == "dream"]
+    host.lifecycle.erase(ada, REF, output.id)
+    clock.advance(8 * DAY)
+    host.lifecycle.retain(ada)
+    assert stored(host, ada) == []
+    assert left_of(host, ada, "ana") != []
+    done = host.forgetting.forget(ada, "ana")
+    assert (done.forgotten, done.derived, done.archives) == (0, 0, 1)
+    assert done.certificate
+    assert left_of(host, ada, "ana") == []
+
+
+def test_two_subjects_go_one_after_the_other_when_their_sources_are_destroyed(
+    host: Host, ada: Actor, clock: HandClock
+) -> None:
+    dream(host, ada, ("ana", "bo"))
+    clock.advance(8 * DAY)
+    host.lifecycle.retain(ada)
+    assert host.forgetting.forget(ada, "ana").derived == 1
+    assert left_of(host, ada, "ana") == []
+    assert host.forgetting.forget(ada, "bo").derived == 1
+    assert left_of(host, ada, "bo") == []
+    assert "Order" in " ".join(readable(host, ada))
+
+
+def test_a_dream_of_dreams_that_was_made_again_can_be_undone(host: Host, ada: Actor) -> None:
+    dream(host, ada, ("ana",))
+    first = {entry.content for entry in stored(host, ada) if entry.state is EntryState.DREAMT}
+    host.writing.put(ada, REF, notes(10, first=40))
+    assert host.dreaming.run(ada, DreamPlan(REF)) is not None
+    assert host.forgetting.forget(ada, "ana").redone == 1
+    (report,) = [report for report in host.lineage.reports(ada) if report.state == "done"]
+    host.lineage.undo(ada, report.id)
+    texts = readable(host, ada)
+    assert set(texts) == {text for text in first if needle("ana") not in text} | {
+        d.content for d in notes(10, first=40)
+    }
+
+
+def test_a_note_that_pretends_to_be_a_dream_takes_no_other_dream_with_it(host: Host, ada: Actor) -> None:
+    dream(host, ada, ("bo",))
+    (report,) = host.lineage.reports(ada)
+    host.writing.put(ada, REF, [Draft("Zed was here.", subject="zed", attributes={"dream": report.id})])
+    assert host.forgetting.forget(ada, "zed").archives == 0
+    assert host.lineage.report(ada, report.id).state == "done"
+    assert host.lineage.verify(ada, report.id).ok
+
+
+# asking
+
+
+@pytest.mark.parametrize("asked", ["ana", "ANA", "  Ana ", "ANA\t"])
+def test_case_and_surrounding_space_do_not_count(host: Host, ada: Actor, asked: str) -> None:
+    host.writing.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Two.", tags=("subject:aNA ",)), Draft("Three.")])
+    preview = host.forgetting.forget(ada, asked, preview=True)
+    assert preview.ways == {"subject": 1, "tag": 1}
+    assert host.forgetting.forget(ada, asked).forgotten == 2
+    assert readable(host, ada) == ["Three."]
+
+
+def test_an_empty_subject_is_refused(host: Host, ada: Actor) -> None:
+    for subject in ("", "  ", "x" * 257):
+        with pytest.raises(Invalid):
+            host.forgetting.forget(ada, subject)
+
+
+def test_without_a_label_it_says_how_many_mention_the_words(host: Host, ada: Actor) -> None:
+    texts = ["Ana Lopez called.", "ANA\n LOPEZ!", "Tirana Lopez", "ana lopezian", "We met ana-lopez.", "Nothing."]
+    host.writing.put(ada, REF, [Draft(text) for text in texts])
+    for preview in (True, False):
+        found = host.forgetting.forget(ada, "ana lopez", preview=preview)
+        assert (found.forgotten, found.mentioned, found.certificate) == (0, 2, None)
+    assert len(readable(host, ada)) == 6
+
+
+def test_mentions_are_forgotten_on_request_and_the_certificate_says_by_which_way(host: Host, ada: Actor) -> None:
+    dream(host, ada, ("ana",))
+    host.writing.put(
+        ada,
+        REF,
+        [
+            Draft("I saw Ana today."),
+            Draft("A banana."),
+            Draft("x", attributes={"met": ["ana"]}),
+            Draft("y", subject="ANA"),
+        ],
+    )
+    preview = host.forgetting.forget(ada, "ana", mentions=True, preview=True)
+    done = host.forgetting.forget(ada, "ana", mentions=True)
+    assert preview.ways == done.ways == {"subject": 4, "mention": 2, "lineage": 1}
+    (event,) = host.reading.events(ada, types=("memory.forgotten",))
+    assert event.data["ways"] == {"subject": 4, "mention": 2, "lineage": 1}
+    assert "A banana." in readable(host, ada)
+    assert "I saw Ana today." not in readable(host, ada)
+    assert host.forgetting.forget(ada, "ana", mentions=True, preview=True).forgotten == 0
+
+
+def test_a_mention_written_while_a_forget_plans_goes_too(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor
+) -> None:
+    store = make_store()
+    (first,) = hosts(make_host, store, 1)
+    first.writing.put(ada, REF, [Draft("Ana called."), *notes(3)])
+
+    class Late:
+        done = False
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+            if not self.done:
+                self.done = True
+                first.writing.put(ada, REF, [Draft("Ana called again.")])
+            return store.write(scope, body)
+
+    (other,) = hosts(make_host, Late(), 1)
+    assert other.forgetting.forget(ada, "Ana", mentions=True).forgotten == 2
+    assert not [text for text in readable(first, ada) if "Ana" in text]
+
+
+def test_a_ledger_forgets_again_by_label_and_by_mention(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor, clock: HandClock, tmp_path: Any
+) -> None:
+    from reverie.privacy.ledger import FileLedger
+
+    ledger = FileLedger(tmp_path / "forgotten.jsonl")
+    host = make_host(store=make_store(), ledger=ledger)
+    host.writing.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Ana Lopez called."), Draft("Bo called.")])
+    host.forgetting.forget(ada, "ana")
+    host.forgetting.forget(ada, "ANA lopez", mentions=True)
+    clock.advance(1)
+    host.writing.put(ada, REF, [Draft("Two.", subject="Ana")])
+    restored = [Draft("One.", subject="Ana", created_at=1), Draft("It was ana  LOPEZ.", created_at=1)]
+    host.writing.put(ada, REF, restored)
+    assert host.forgetting.replay(ada) == 2
+    assert readable(host, ada) == ["Bo called.", "Two."]
+    assert "Lopez" not in (tmp_path / "forgotten.jsonl").read_text().title()
