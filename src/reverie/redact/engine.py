@@ -18,12 +18,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import re2
 
-from reverie.redact import markers, tree
+from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, before_escape, escaped, unescape
 from reverie.redact.filter import Filter
 from reverie.redact.known import KnownSecrets, encode
@@ -33,7 +34,7 @@ from reverie.redact.tree import JSON
 if TYPE_CHECKING:
     from reverie.redact.patterns import Rule
 
-ALGORITHM: Final = "3"
+ALGORITHM: Final = "4"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
@@ -49,7 +50,6 @@ _LONG_VALUE: Final = 200
 _REFUSALS: Final = 200
 # A string within a string within a string is read; further in nobody looks.
 _DEPTH: Final = 2
-_ESCAPED_LINE: Final = re.compile(rb"[^\n]*" + ESCAPE + rb"[^\n]*")
 _WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
 
@@ -95,7 +95,14 @@ class Redactor:
 
     @cached_property
     def _triggers(self) -> list[bytes]:
-        return [*(rule.trigger.encode() for rule in self._rules), markers.LEAK, DISGUISE, ESCAPE]
+        return [
+            *(rule.trigger.encode() for rule in self._rules),
+            markers.LEAK,
+            DISGUISE,
+            ESCAPE,
+            decode.ENCODED,
+            decode.RUN,
+        ]
 
     @cached_property
     def _leak(self) -> int:
@@ -110,6 +117,19 @@ class Redactor:
         return len(self._rules) + 2
 
     @cached_property
+    def _encoded(self) -> int:
+        return len(self._rules) + 3
+
+    @cached_property
+    def _run(self) -> int:
+        return len(self._rules) + 4
+
+    @cached_property
+    def _copies(self) -> frozenset[int]:
+        """What is no rule but makes a copy to look at."""
+        return frozenset({self._disguise, self._escape, self._encoded, self._run})
+
+    @cached_property
     def _trusted(self) -> frozenset[str]:
         return frozenset({rule.kind for rule in self._rules} | {markers.BYOK, markers.SOURCE})
 
@@ -119,7 +139,7 @@ class Redactor:
         for index, trigger in enumerate(self._triggers):
             rule = self._rules[index] if index < len(self._rules) else None
             group = 0 if rule and rule.is_token else 1 if rule and rule.generic else 2
-            if rule and rule.apart:
+            if (rule and rule.apart) or index == self._run:
                 group = 3
             groups[group].append((index, trigger))
         return Filter(groups)
@@ -232,6 +252,8 @@ class Redactor:
                 spans.extend(self._spans(data, chunk, start, hits, known))
                 # Rules over several lines have seen the text from here to its end.
                 located.update(hit for hit in hits if hit < len(self._rules) and self._rules[hit].locate)
+        if b"\n " in data or b"\n\t" in data:
+            spans.extend(self._continued(data, known))
         if not spans:
             return spans
         return self._settle(data, spans, known)
@@ -246,9 +268,15 @@ class Redactor:
                     yield _Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
             elif index == self._disguise:
                 yield from self._disguised(chunk, offset, known)
+            elif index == self._encoded:
+                for start, line in _lines(chunk, decode.ENCODED):
+                    yield from self._decoded(line, offset + start, known)
+            elif index == self._run:
+                for start, line in _lines(chunk, decode.RUN):
+                    yield from self._unpacked(line, offset + start, known)
             elif index == self._escape:
-                for line in _ESCAPED_LINE.finditer(chunk):
-                    yield from self._escaped(line.group(), offset + line.start(), known, _DEPTH)
+                for start, line in _lines(chunk, ESCAPE):
+                    yield from self._escaped(line, offset + start, known, _DEPTH)
             else:
                 rule = self._rules[index]
                 rank = (_GENERIC if rule.generic else _RULE) + index
@@ -266,7 +294,7 @@ class Redactor:
         if folded == text:
             return
         plain = encode(folded)
-        hits = [i for i in self._filter.match(plain) if i not in (self._disguise, self._escape)]
+        hits = [i for i in self._filter.match(plain) if i not in self._copies]
         found = list(self._spans(plain, plain, 0, hits, known))
         found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
         if not found:
@@ -284,11 +312,53 @@ class Redactor:
         """What is found in the copy of `line` with its escapes replaced, as spans of the line itself."""
         plain, at = unescape(line)
         hits = self._filter.match(plain)
-        found = list(self._spans(plain, plain, 0, [i for i in hits if i not in (self._disguise, self._escape)], known))
+        found = list(self._spans(plain, plain, 0, [i for i in hits if i not in self._copies], known))
         if depth > 1 and self._escape in hits:
             found += self._escaped(plain, 0, known, depth - 1)
         for span in found:
             yield span._replace(start=offset + escaped(at, span.start), end=offset + escaped(at, span.end))
+
+    def _decoded(self, line: bytes, offset: int, known: KnownSecrets) -> Iterator[_Span]:
+        """What is found in the decoded copy of `line`, runs of base64 and hex in it included."""
+        copy = decode.decode(line)
+        if not copy.pieces:
+            return
+        hits = self._filter.match(copy.plain)
+        found = list(self._spans(copy.plain, copy.plain, 0, [i for i in hits if i not in self._copies], known))
+        found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(copy.plain)]
+        if self._run in hits:
+            found += self._unpacked(copy.plain, 0, known)
+        for span in found:
+            start, end = copy.original(span.start, span.end)
+            yield span._replace(start=offset + start, end=offset + end)
+
+    def _unpacked(self, line: bytes, offset: int, known: KnownSecrets) -> Iterator[_Span]:
+        """Runs of base64 or hex with something in them: each is replaced whole."""
+        for start, end, text in decode.runs(line):
+            found = [_Span(0, 0, _KNOWN, label, KNOWN) for _, _, label in known.find(text)[:1]]
+            if not found:
+                hits = [i for i in self._filter.match(text) if i not in self._copies]
+                found = [span for span in self._spans(text, text, 0, hits, known) if span.end > span.start]
+            if found:
+                yield min(found, key=lambda span: span.rank)._replace(start=offset + start, end=offset + end)
+
+    def _continued(self, data: bytes, known: KnownSecrets) -> Iterator[_Span]:
+        """Tokens and registered values that a line end and an indent part: looked for in the whole text."""
+        copies = list(decode.continued(data))
+        if not copies:
+            return
+        joined = b"\n".join(copy.plain for _, copy in copies) + b"\n"
+        starts = list(accumulate((len(copy.plain) + 1 for _, copy in copies), initial=0))
+        tokens = [i for i in self._filter.match(joined) if i < len(self._rules) and self._rules[i].is_token]
+        found = list(self._spans(joined, joined, 0, tokens, known))
+        found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.squeezed().find(joined)]
+        for span in found:
+            at = bisect_right(starts, span.start) - 1
+            offset, copy = copies[at]
+            first, last = span.start - starts[at], min(span.end - starts[at], len(copy.plain))
+            if any(first < gap[0] < last for gap in copy.pieces):
+                start, end = copy.original(first, last)
+                yield span._replace(start=offset + start, end=offset + end)
 
     def _settle(self, data: bytes, spans: list[_Span], known: KnownSecrets) -> list[_Span]:
         """Disjoint spans in order: grown to whole characters and whole markers, merged where they overlap, and without
@@ -343,6 +413,16 @@ def _matches(rule: Rule, pattern: re2._Regexp, chunk: bytes) -> Iterator[tuple[i
             end = _WORD.match(chunk, end).end()
         yield start, end
         position = max(end, match.start() + 1)
+
+
+def _lines(chunk: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines in which `pattern` matches, and where each begins."""
+    search, end = markers.compiled(pattern).search, 0
+    while (match := search(chunk, end)) is not None:
+        start = chunk.rfind(b"\n", end, match.start()) + 1 or end
+        end = chunk.find(b"\n", match.end())
+        end = len(chunk) if end < 0 else end
+        yield start, chunk[start:end]
 
 
 def _merge(spans: list[_Span]) -> list[_Span]:

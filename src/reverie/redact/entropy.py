@@ -8,6 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
+
+# A text with many words for secrets asks about the same candidates again and again, once for every rule and every such
+# word nearby. Candidates are short: patterns are bounded.
+remembered = lru_cache(maxsize=4096)
 
 
 def words(text: str) -> frozenset[str]:
@@ -43,6 +48,7 @@ def shannon(text: str) -> float:
     return -sum(n / total * math.log2(n / total) for n in Counter(text).values())
 
 
+@remembered
 def is_wordy(letters: str) -> bool:
     """Whether a run of letters reads like a word (or several written together)."""
     low = letters.lower()
@@ -53,6 +59,7 @@ def is_wordy(letters: str) -> bool:
     return common >= pairs * 0.75
 
 
+@remembered
 def word_share(text: str) -> float:
     """The share of the letters and digits of `text` that sit inside words of four letters or more."""
     words = total = 0
@@ -75,6 +82,7 @@ def is_uuid(text: str) -> bool:
     return bool(_UUID.match(text))
 
 
+@remembered
 def looks_random(text: str) -> bool:
     """Whether `text` looks drawn by a machine: many different characters, kinds mixed, hardly a word in it."""
     if len(text) < 8:

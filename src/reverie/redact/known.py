@@ -58,6 +58,7 @@ def _forms(value: str) -> set[bytes]:
         texts |= {escaped, escaped.replace("/", "\\/")}
     forms = {encode(text) for text in texts if len(text) >= MIN_LENGTH}
     raw = encode(value)
+    forms |= {raw.hex().encode(), b"".join(b"%%%02x" % byte for byte in raw)}
     for standard in (base64.b64encode(raw), base64.b64encode(raw).rstrip(b"="), *_base64_cores(raw)):
         forms |= {standard, standard.replace(b"+", b"-").replace(b"/", b"_")}
     return forms
@@ -87,7 +88,8 @@ class KnownSecrets:
     """An immutable registry of secret values, safe to share between threads.
 
     Matching is plain substring search over all values at once, leftmost and longest first, in time linear in the
-    text. Values under eight characters are ignored; when one value is registered under two ids the first id stands.
+    text, whatever the case of its ASCII letters. Values under eight characters are ignored; when one value is
+    registered under two ids the first id stands.
     Nothing shows a value: not `repr`, not an error.
     """
 
@@ -101,7 +103,7 @@ class KnownSecrets:
             if len(value) >= MIN_LENGTH:
                 label = plain_label(secret_id)
                 for form in _forms(value):
-                    patterns.setdefault(form, label)
+                    patterns.setdefault(form.lower(), label)
         self._build((patterns,) if patterns else ())
 
     def _build(self, patterns: tuple[dict[bytes, str], ...], automata: tuple[_Automaton, ...] = ()) -> None:
@@ -144,9 +146,10 @@ class KnownSecrets:
     def find(self, data: bytes) -> list[tuple[int, int, str]]:
         """Where values stand in UTF-8 `data`: (start, end, label). Empty exactly when no value occurs at all."""
         found: list[tuple[int, int, str]] = []
+        lower = data.lower() if self._automata else data
         for part in self._automata:
             labels = part.labels
-            found += [(start, end, labels[i]) for i, start, end in part.matcher.find_matches_as_indexes(data)]
+            found += [(start, end, labels[i]) for i, start, end in part.matcher.find_matches_as_indexes(lower)]
         return found
 
     def replaced(self, text: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from reverie.redact.entropy import is_hex, is_uuid, word_share, words
+from reverie.redact.entropy import is_hex, is_uuid, remembered, word_share, words
 from reverie.redact.patterns.literals import is_for_everyone
 from reverie.redact.patterns.plausible import is_named_id, is_placeholder, is_technical, without_markers
 from reverie.redact.patterns.rule import Rule, Span
 
 _AFTER, _BEFORE = 90, 60
+_LONGEST = 700
 _CANDIDATE = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
 # What stands in front of a hash, a path, a member, an address or an escape, and makes the random part of it.
 _PART_OF = re.compile(
@@ -31,20 +32,15 @@ _SMALL_WORDS = words(
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+@remembered
 def _is_random_word(text: str) -> bool:
     """Ten characters or more of both letter cases and digits with hardly a word in it, long or short."""
-    if (
-        len(text) < 10
-        or text.startswith("AAAA")
-        or is_uuid(text)
-        or is_hex(text)
-        or is_named_id(text)
-        or is_placeholder(text)
-        or is_technical(text)
-    ):
-        return False
     lower, upper, digits = (sum(map(kind, text)) for kind in (str.islower, str.isupper, str.isdigit))
-    if lower < 2 or upper < 2 or not digits or word_share(text) > 0.3:
+    if len(text) < 10 or lower < 2 or upper < 2 or not digits:
+        return False
+    if text.startswith("AAAA") or is_uuid(text) or is_hex(text) or is_named_id(text) or word_share(text) > 0.3:
+        return False
+    if is_placeholder(text) or is_technical(text):
         return False
     small = sum(len(piece) for piece in _PIECES.findall(text) if piece.lower() in _SMALL_WORDS and len(piece) > 2)
     return small * 4 <= len(text) and text.count("-") + text.count("_") <= 2
@@ -54,9 +50,9 @@ def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None
     """The first clearly random word behind the credential word, or in front of it, on the same line."""
     if _ABOUT.match(data, end) or _PUBLIC.search(data, max(0, match_start - 8), match_start):
         return None
-    line_start = data.rfind(b"\n", 0, match_start) + 1
-    line_end = data.find(b"\n", end)
-    line_end = len(data) if line_end < 0 else line_end
+    line_start = data.rfind(b"\n", max(0, match_start - _BEFORE), match_start) + 1
+    line_end = data.find(b"\n", end, end + _LONGEST)
+    line_end = min(len(data), end + _LONGEST) if line_end < 0 else line_end
     for begin, limit in ((end, min(line_end, end + _AFTER)), (max(line_start, match_start - _BEFORE), match_start)):
         for found in _CANDIDATE.finditer(data, begin, limit):
             start = found.start()
@@ -70,11 +66,11 @@ def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None
             while stop < line_end and stop - start < 512 and data[stop : stop + 1].isalnum():
                 stop += 1
             text = data[start:stop].decode("ascii")
+            if not _is_random_word(text) or without_markers(text) != text.strip("!="):
+                continue
             if _PART_OF.search(data, max(0, start - 24), start) or _MEMBER.match(data, stop):
                 continue
-            if is_for_everyone(data, start):
-                continue
-            if without_markers(text) == text.strip("!=") and _is_random_word(text):
+            if not is_for_everyone(data, start):
                 return start, stop
     return None
 

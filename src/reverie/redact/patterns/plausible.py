@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reverie.redact.entropy import is_hex, is_uuid, is_wordy, looks_random, word_share, words
+from reverie.redact.entropy import is_hex, is_uuid, is_wordy, looks_random, remembered, word_share, words
 from reverie.redact.patterns.names import PASSWORD
 
 _MARKER = re.compile(r"\[REDACTED:[A-Za-z0-9_.-]{1,64}\]")
@@ -95,11 +95,13 @@ _SLOT = re.compile(r"\{[A-Za-z_][\w.]+(?:\[[^\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(
 _NESTS = {")": "(", "]": "[", "}": "{"}
 
 
+@remembered
 def without_markers(text: str) -> str:
     """`text` without canonical markers and the punctuation around them: what is left to be a secret."""
     return _MARKER.sub("", text).strip(" \t.,;:!?)]}>\"'`")
 
 
+@remembered
 def is_placeholder(text: str) -> bool:
     """A reference to a secret, a blank to be filled in, a word that says what belongs there, or meant for everyone."""
     if text.startswith((*_PUBLIC, "@Microsoft.")):
@@ -130,6 +132,7 @@ def is_blank(text: str) -> bool:
     return len(text) - len(rest) >= 8 and len(rest) <= 16
 
 
+@remembered
 def is_scramble(text: str) -> bool:
     """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
     if (
@@ -161,6 +164,7 @@ def _nests(text: str) -> bool:
     return not depth
 
 
+@remembered
 def is_code(text: str) -> bool:
     """An unquoted value that is an expression, not a literal."""
     if _CALL.match(text):
@@ -174,6 +178,7 @@ def is_code(text: str) -> bool:
     return not (numbered or _CAPITALISED.match(text) or _INNER_NUMBER.search(text))
 
 
+@remembered
 def is_location(text: str) -> bool:
     """A path or an address."""
     if re.match(r"(?:https?|s3|gs|file|wss?|ftp)://|\.{0,2}/[\w.-]+/|~/|[A-Za-z]:\\|\.{1,2}/", text, re.I):
@@ -186,6 +191,7 @@ def _is_base64(text: str) -> bool:
     return text.count("/") <= 3 or (len(text) >= 40 and ("+" in text or text.endswith("=")))
 
 
+@remembered
 def is_technical(text: str) -> bool:
     """A version, date, size, address or technical word with a number in it: `oauth2`, `SHA-256`, `3.11.4`, `10MB`."""
     if not _TERM.match(text):
@@ -209,6 +215,7 @@ _SITE = re.compile(
 )
 
 
+@remembered
 def is_term(text: str) -> bool:
     """Technical, a name with a number (`server12`), or a place in a file, a log or on a chain."""
     return is_technical(text) or bool(_NUMBERED.match(text)) or bool(_SITE.match(text))
@@ -221,6 +228,7 @@ _NAMED_ID = re.compile(
 _SAMPLE_NAMES = frozenset({"acme", "contoso", "globex", "initech", "umbrella", "hooli"})
 
 
+@remembered
 def is_named_id(text: str) -> bool:
     """Words joined by `-`, `_` or `.` in front of a UUID or a hex digest: `order-key-<uuid>`.
 
@@ -240,6 +248,7 @@ def is_joined(data: bytes, start: int) -> bool:
     return start > 1 and data[start - 1] in b"-_." and data[start - 2 : start - 1].isalnum()
 
 
+@remembered
 def is_random_value(text: str) -> bool:
     """Machine-made: hex, a UUID, or a mix of kinds without words."""
     if is_uuid(text):
@@ -252,6 +261,7 @@ def is_random_value(text: str) -> bool:
     return len(text) >= 20 and text.isalnum() and text.isascii() and word_share(text) < 0.3
 
 
+@remembered
 def is_password_like(text: str) -> bool:
     """Chosen by a person: kinds of characters mixed within one word."""
     letters = any(c.isalpha() for c in text)
@@ -265,6 +275,7 @@ def is_password_like(text: str) -> bool:
     return symbols or (inner_upper and not is_wordy(text) and "-" not in text and "." not in text)
 
 
+@remembered
 def is_told_value(text: str) -> bool:
     """Without doubt a value, whatever the words around it: random, or letters and digits that make no term."""
     if len(text) < 6 or is_placeholder(text) or is_location(text) or is_term(text) or is_code(text):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reverie.redact.entropy import word_share, words
+from reverie.redact.entropy import remembered, word_share, words
 from reverie.redact.markers import Lazy
 from reverie.redact.patterns.literals import is_random, is_whole
 from reverie.redact.patterns.plausible import (
@@ -73,9 +73,11 @@ _SIGNS = (":", "=", "\uff1a", "\uff1d", "→", "—", "–", "->", "=>", " -", "
 _PARTICLES = "はがを是为為는은이가를을로成"
 _QUOTES = " \t\"'`«»„“”‚‘’「『(*[<"
 _REACH = 140
+_ESCAPE = re.compile(rb"\\[nrt\"]")
 _STOP = re.compile(r"[.;!?。][ \n]|[.;!?。]$")
 
 
+@remembered
 def passes_for_password(text: str) -> bool:
     """Chosen by somebody: a digit among letters, a symbol within, or several words written as one."""
     if len(text) < 6 or not is_whole(text) or is_placeholder(text) or is_location(text) or is_term(text):
@@ -92,6 +94,7 @@ def passes_for_password(text: str) -> bool:
     return symbols or (cases and (len(text) >= 10 or text[-1] in "!*#$%@"))
 
 
+@remembered
 def passes_for_key(text: str) -> bool:
     """Made by a machine."""
     if len(text) < 12 or not is_whole(text) or is_location(text) or is_term(text) or is_code(text) or "://" in text:
@@ -149,7 +152,7 @@ def _value(data: bytes, begin: int, end: int, stop: int, group: int) -> Span | N
             b"'",
         ):
             return None  # Part of a name.
-        english = not any(c.isalpha() and not c.isascii() for c in line)
+        english = line.isascii() or not any(c.isalpha() and not c.isascii() for c in line)
         group = 1 if text == "password" else 2
     for found in _CANDIDATE.finditer(data, end, stop):
         start, finish = found.span()
@@ -161,7 +164,7 @@ def _value(data: bytes, begin: int, end: int, stop: int, group: int) -> Span | N
         between = data[end:start].decode("utf-8", "replace")
         if _STOP.search(between[:-1]) or between.startswith((" chiave", " clé", "-clé")):
             return None
-        kept = re.split(rb"\\[nrt\"]", data[start:finish], maxsplit=1)[0].rstrip(b".,;:)]}>`'\"")
+        kept = _ESCAPE.split(data[start:finish], maxsplit=1)[0].rstrip(b".,;:)]}>`'\"")
         value = kept.decode("ascii", "replace")
         if group == 3 or (group == 1 and value.isdigit()):
             likely = (

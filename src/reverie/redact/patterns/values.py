@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from reverie.redact.entropy import word_share
+from reverie.redact.entropy import remembered, word_share
 from reverie.redact.patterns.plausible import (
     is_code,
     is_location,
@@ -56,6 +56,7 @@ def judge_named(value: str, strength: str) -> bool:
     return judge(value, strength, quoted=True, assigned=True) and not is_code(value)
 
 
+@remembered
 def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     """Whether `value` is plausible for a key of this strength. `assigned`: set by `=` rather than described by `:`."""
     rest = without_markers(value)
