@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -24,6 +25,9 @@ from reverie.ops.logs import Action, log
 from reverie.settings import Settings
 
 DRAIN_SECONDS = 30
+SWITCH_SECONDS = 0.0005
+"""How long a thread computes before another one gets the interpreter. With Python's 5 ms, a request that passes through
+four threads waits 20 ms behind one tenant that computes; with half a millisecond, 2."""
 
 
 class CannotListen(ReverieError):
@@ -39,6 +43,7 @@ def run(settings: Settings) -> None:
     """
     from reverie.app import build_app, build_host, build_worker
 
+    sys.setswitchinterval(SWITCH_SECONDS)
     listener = bind(settings.host, settings.port)
     listeners = [listener]
     try:

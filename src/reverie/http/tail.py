@@ -1,7 +1,7 @@
 """Following the log. One look per tenant serves all its streams, and sees which of their keys are still valid.
 
-A commit of this process wakes the streams of its tenant at once; a commit or a revoked key of another process is seen
-within POLL_SECONDS.
+A commit of this process wakes the streams of its tenant at once, commits in quick succession every PAUSE_SECONDS; a
+commit or a revoked key of another process is seen within POLL_SECONDS. Streams at the same place share one read.
 """
 
 from __future__ import annotations
@@ -12,22 +12,50 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
-from reverie.core.actor import Actor
+from reverie.core.actor import Actor, Right
 from reverie.core.errors import ReverieError
 from reverie.core.event import Event
 from reverie.host import Host
 from reverie.http.threads import Lane, Threads
 
 POLL_SECONDS = 0.25
+PAUSE_SECONDS = 0.05
 HEARTBEAT_SECONDS = 10.0
 _PAGE = 500
+_MOST_PAGES = 8
+
+
+Types = tuple[str, ...] | None
+
+
+class Page:
+    """Events of the log, read once and encoded once for all streams that are at the same place."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+        self._encoded: bytes | None = None
+
+    def encoded(self, encode: Callable[[Event], bytes]) -> bytes:
+        """All of them as messages. Every stream encodes alike."""
+        if self._encoded is None:
+            self._encoded = b"".join(map(encode, self.events))
+        return self._encoded
 
 
 class Watch:
     """The log of one tenant, looked at while streams of the tenant are open."""
 
-    def __init__(self, look: Callable[[list[str]], tuple[int, set[str]]], tenant: str, threads: Threads) -> None:
+    def __init__(
+        self,
+        look: Callable[[list[str]], tuple[int, set[str]]],
+        read: Callable[[int, Types], Page],
+        tenant: str,
+        threads: Threads,
+    ) -> None:
         self.head = 0
+        self._read = read
+        self._pages: dict[tuple[int, Types], asyncio.Future[Page]] = {}
+        """Reads of the log up to the present head."""
         self.stopping = False
         self._look = look
         self._tenant = tenant
@@ -64,6 +92,20 @@ class Watch:
         finally:
             self._waiting.discard(bell)
 
+    async def page(self, after: int, types: Types) -> Page:
+        """Events after a position. They cover the log up to the head there was when this was called."""
+        found = self._pages.get((after, types))
+        if found is None:
+            read = self._threads.run(Lane.READ, self._tenant, partial(self._read, after, types))
+            found = self._pages[after, types] = asyncio.ensure_future(read)
+            if len(self._pages) > _MOST_PAGES:
+                del self._pages[next(iter(self._pages))]
+        try:
+            return await asyncio.shield(found)
+        except ReverieError:
+            self._pages.pop((after, types), None)
+            raise
+
     async def join(self, key_id: str | None) -> None:
         """One stream more. The first look is made before it begins."""
         self._keys[key_id or ""] += 1
@@ -92,6 +134,8 @@ class Watch:
         # a key that came while this look was under way stays as it was
         self._valid = valid | (self._valid - set(asked))
         self.head = max(head, self.head)
+        if grown:
+            self._pages = {}
         if grown or lost:
             self._wake()
 
@@ -102,6 +146,7 @@ class Watch:
             self._rung.clear()
             with suppress(ReverieError):  # the store is away: the next look finds it again
                 await self.refresh()
+            await asyncio.sleep(PAUSE_SECONDS)
 
     def _wake(self) -> None:
         for bell in self._waiting:
@@ -133,7 +178,8 @@ class Tail:
         """The tenant's log, for one stream of a key."""
         watch = self._watches.get(tenant)
         if watch is None:
-            watch = self._watches[tenant] = Watch(partial(self._look, tenant), tenant, self._threads)
+            look, read = partial(self._look, tenant), partial(self._page, tenant)
+            watch = self._watches[tenant] = Watch(look, read, tenant, self._threads)
         watch.stopping = self.stopping
         try:
             await watch.join(key_id)
@@ -146,24 +192,26 @@ class Tail:
         head = self._host.reading.snapshot(self._host.system_actor(tenant))
         return head, self._host.keys.valid(keys)
 
-    async def follow(
-        self, actor: Actor, *, after: int, types: tuple[str, ...] | None
-    ) -> AsyncIterator[list[Event] | None]:
+    def _page(self, tenant: str, after: int, types: Types) -> Page:
+        actor = self._host.system_actor(tenant)
+        return Page(self._host.reading.events(actor, after=after, limit=_PAGE, types=types))
+
+    async def follow(self, actor: Actor, *, after: int, types: Types) -> AsyncIterator[Page | None]:
         """Pages of events after a position, each event once and in order; None when a sign of life is due.
 
         Ends at shutdown, and when the caller's key is no longer valid: nothing is read after that was seen.
         """
+        actor.require(Right.READ)
         loop = asyncio.get_running_loop()
         alive_at = loop.time()
         async with self.watch(actor.tenant, actor.key_id) as watch:
             while not watch.over(actor.key_id):
                 head = watch.head
                 while after < head and not watch.over(actor.key_id):
-                    read = partial(self._host.reading.events, actor, after=after, limit=_PAGE, types=types)
-                    events = await self._threads.run(Lane.READ, actor.tenant, read)
-                    after = events[-1].seq if events else head
-                    if events:
-                        yield events
+                    page = await watch.page(after, types)
+                    after = page.events[-1].seq if page.events else head
+                    if page.events:
+                        yield page
                         alive_at = loop.time()
                 if loop.time() - alive_at >= HEARTBEAT_SECONDS:
                     yield None

@@ -28,7 +28,7 @@ def follow(actor: Actor, tail: Tail, script: Callable[[list[Any]], None], **opti
     async def go() -> list[Any]:
         seen: list[Any] = []
         async for page in tail.follow(actor, **({"after": 0, "types": None} | options)):
-            seen.append(None if page is None else [event.seq for event in page])
+            seen.append(None if page is None else [event.seq for event in page.events])
             script(seen)
         return seen
 
@@ -132,7 +132,7 @@ def test_the_other_streams_of_a_tenant_go_on(make_host: Callable[..., Host], ada
     async def seen(actor: Actor, script: Callable[[], None]) -> list[int]:
         numbers: list[int] = []
         async for page in tail.follow(actor, after=0, types=None):
-            numbers += [event.seq for event in page or ()]
+            numbers += [event.seq for event in page.events] if page else []
             script()
         return numbers
 
@@ -151,20 +151,26 @@ def test_the_other_streams_of_a_tenant_go_on(make_host: Callable[..., Host], ada
     assert asyncio.run(go())[0] == [1]
 
 
-def test_many_streams_of_a_tenant_cost_one_look(make_host: Callable[..., Host], ada: Actor) -> None:
+def test_many_streams_of_a_tenant_cost_one_look_and_one_read(make_host: Callable[..., Host], ada: Actor) -> None:
     host = make_host()
     tail = make_tail(host)
     looks: list[str] = []
-    look = tail._look
+    reads: list[int] = []
+    look, read = tail._look, tail._page
+
+    def counted_read(tenant: str, after: int, types: Any) -> Any:
+        reads.append(after)
+        return read(tenant, after, types)
 
     def counted(tenant: str, keys: list[str]) -> tuple[int, set[str]]:
         looks.append(tenant)
         return look(tenant, keys)
 
     tail._look = counted  # type: ignore[method-assign]
+    tail._page = counted_read  # type: ignore[method-assign]
 
     async def one() -> int:
-        return sum([len(page or ()) async for page in tail.follow(ada, after=0, types=None)])
+        return sum([len(page.events) async for page in tail.follow(ada, after=0, types=None) if page])
 
     async def go() -> list[int]:
         streams = [asyncio.ensure_future(one()) for _ in range(20)]
@@ -178,6 +184,7 @@ def test_many_streams_of_a_tenant_cost_one_look(make_host: Callable[..., Host], 
         tail.stop()
         counts = await asyncio.gather(*streams)
         assert len(looks) < before + 20
+        assert reads == [0]
         return counts
 
     assert asyncio.run(asyncio.wait_for(go(), 30)) == [1] * 20

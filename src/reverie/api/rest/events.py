@@ -69,5 +69,5 @@ async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> Asyn
         if page is None:
             yield ALIVE
         else:
-            state.metrics.events.inc(len(page))
-            yield b"".join(map(sse, page))
+            state.metrics.events.inc(len(page.events))
+            yield page.encoded(sse)

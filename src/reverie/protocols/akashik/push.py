@@ -90,7 +90,7 @@ async def _notifications(
     host: Host = state.host
     actor = replace(host.system_actor(feed.tenant), key_id=feed.key_id)
     async for page in state.tail.follow(actor, after=after, types=_TYPES):
-        told, goes_on = await state.threads.run(Lane.READ, feed.tenant, partial(feed.tell, page or ()))
+        told, goes_on = await state.threads.run(Lane.READ, feed.tenant, partial(feed.tell, page.events if page else ()))
         for notification in told:
             yield notification
         if not goes_on:

@@ -25,6 +25,7 @@ from reverie.store.conformance.lab import ANYTHING, put
 from reverie.store.contract import WriteTx
 from reverie.store.sqlite import SqliteStore
 from reverie.store.sqlite import store as store_module
+from reverie.store.sqlite import writer as writer_module
 
 HERE = Scope("acme", "notes")
 Body = Callable[[WriteTx], Any]
@@ -547,3 +548,29 @@ def test_driver_errors_never_leave_untranslated(make_store: Callable[..., Sqlite
         assert isinstance(caught.value.__cause__, apsw.Error)
         with pytest.raises(StoreError):
             store.read(HERE, body)
+
+
+def test_many_writes_of_one_tenant_delay_another_by_one_commit(
+    make_store: Callable[..., SqliteStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "MOST_IN_A_BATCH", 8)
+    store, done = make_store(), []
+
+    def body(tenant: str, number: int) -> Body:
+        return lambda _: done.append((tenant, number))
+
+    bodies = [(Scope("greedy", "notes"), body("greedy", number)) for number in range(30)]
+    futures = one_batch(store, [*bodies, (Scope("acme", "notes"), body("acme", 0))])
+    for future in futures:
+        future.result(30)
+    assert ("acme", 0) in done[:8]
+    assert [number for tenant, number in done if tenant == "greedy"] == list(range(30))
+    assert not store._writer._left
+
+
+def test_turns_keep_each_tenants_order() -> None:
+    jobs = [writer_module._Job(Scope(tenant, "notes"), lambda _: None) for tenant in "aaaaabbc"]
+    chosen, left = writer_module.in_turn(jobs, 5)
+    assert [job.scope.tenant for job in chosen if job.scope] == ["a", "a", "b", "b", "c"]
+    assert [jobs.index(job) for job in chosen] == sorted(jobs.index(job) for job in chosen)
+    assert [job.scope.tenant for job in left if job.scope] == ["a", "a", "a"]

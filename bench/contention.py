@@ -1,0 +1,304 @@
+"""What one tenant's worst does to another: p99 of tenant B idle, and while tenant A attacks the same host.
+
+    python -m bench contention             every attack, 300 requests of B during each
+    python -m bench contention --quick     60 requests during each
+    python -m bench contention --json      figures as JSON
+
+A host with default settings on SQLite, in a process of its own. B asks on one connection, in turn: one entry, a search, a
+put. A attacks from another process with many connections and one key, as fast as it is answered; what the host refuses
+(413, 429) counts as answered. The figure is a ratio within one run: p99 during the attack by p99 without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+API = "/v1/host/reverie"
+OWN = 5_000
+"""Entries of A."""
+Request = tuple[str, str, bytes]
+
+
+def _post(path: str, body: Any) -> Request:
+    return "POST", path, body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+def _envelope(content: str) -> dict[str, Any]:
+    payload = {"mode": "committed", "type": "finding", "content": content}
+    members = {"protocol": "akashik", "version": "0.1.0", "id": "m", "operation": "RECORD", "agent_id": "a"}
+    return {**members, "session_id": None, "epoch": 0, "payload": payload}
+
+
+def attacks() -> dict[str, tuple[int, Callable[[int], Request]]]:
+    """By name: connections, and the request of each."""
+    notes = f"{API}/memory/notes"
+    text = "the pump was checked, and the valve is closed; " * 100_000
+    invalid = _post(f"{notes}/entries", {"entries": [{"content": 1, "more": 2}] * 150_000})
+    tiny = _post(f"{notes}/entries", {"entries": [{"content": "a"}] * 200_000})
+    unknown = _post(f"{notes}/search", {"query": "pump", "more": text})
+    record = _post("/akashik/v1/record", _envelope(text))
+    tool = {"name": "remember", "arguments": {"content": text}}
+    remember = _post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool})
+    batch = _post(f"{notes}/entries", {"entries": [{"content": f"Pump {n} runs at {n} bar."} for n in range(1000)]})
+    numbers = count(1)
+
+    def put(_: int) -> Request:
+        return _post(f"{notes}/entries", {"content": f"Note {next(numbers)}: the pump was checked today."})
+
+    return {
+        "150,000 invalid entries": (4, lambda _: invalid),
+        "200,000 tiny entries": (4, lambda _: tiny),
+        "5 MB unknown member": (4, lambda _: unknown),
+        "5 MB Akashik payload": (4, lambda _: record),
+        "5 MB MCP argument": (4, lambda _: remember),
+        "puts": (64, put),
+        "puts to 64 memories": (
+            64,
+            lambda at: _post(f"{API}/memory/m{at}/entries", {"content": "A pump was checked."}),
+        ),
+        "batches of 1,000": (4, lambda _: batch),
+        "searches": (
+            64,
+            lambda _: _post(f"{notes}/search", {"query": "which pump runs at what pressure", "limit": 50}),
+        ),
+        "dreams (plans)": (16, lambda _: _post(f"{notes}/dreams", {"plan": True})),
+        "exports": (16, lambda _: ("GET", f"{API}/export", b"")),
+        "scans": (16, lambda _: _post(f"{API}/scan", {"dry_run": True})),
+        "proofs": (16, lambda _: ("GET", f"{API}/audit/verify", b"")),
+    }
+
+
+class Connection:
+    """One connection of a caller, opened again when the host closes it."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._place = urlsplit(url).netloc
+        self._headers = {
+            "Authorization": f"Bearer {key}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        self._http = http.client.HTTPConnection(self._place, timeout=120)
+
+    def ask(self, request: Request) -> tuple[int, bytes]:
+        method, path, body = request
+        for _ in range(2):
+            try:
+                self._http.request(method, path, body, self._headers)
+                answer = self._http.getresponse()
+                return answer.status, answer.read()
+            except (OSError, http.client.HTTPException):
+                self._http.close()
+        return 0, b""
+
+    def stream(self) -> int:
+        """Open an event stream and leave it open."""
+        self._http.request("GET", f"{API}/events", headers=self._headers | {"Accept": "text/event-stream"})
+        return self._http.getresponse().status
+
+
+def attack(name: str, url: str, key: str) -> None:
+    """Attack until standard input closes; then print how often the host answered what."""
+    answers: Counter[int] = Counter()
+    over = threading.Event()
+    streams: list[Connection] = []
+    if name == "300 streams and puts":
+        for _ in range(300):
+            streams.append(Connection(url, key))
+            answers[streams[-1].stream()] += 1
+        connections, request = attacks()["puts"]
+    else:
+        connections, request = attacks()[name]
+
+    def go(at: int) -> None:
+        connection = Connection(url, key)
+        while not over.is_set():
+            answers[connection.ask(request(at))[0]] += 1
+
+    for at in range(connections):
+        threading.Thread(target=go, args=(at,), daemon=True).start()
+    print("attacking", flush=True)
+    sys.stdin.read()
+    over.set()
+    print(json.dumps(answers), flush=True)
+    os._exit(0)
+
+
+@contextmanager
+def attacked(name: str, url: str, key: str) -> Iterator[Counter[str]]:
+    """A under way, in a process of its own; afterwards, how it was answered."""
+    answers: Counter[str] = Counter()
+    command = [sys.executable, "-m", "bench.contention", "--attack", name, "--url", url, "--key", key]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        try:
+            yield answers
+        finally:
+            child.stdin.close()
+            with suppress(ValueError):
+                answers.update(json.loads(child.stdout.readline()))
+
+
+class Victim:
+    """Tenant B: asks, and measures."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._connection = Connection(url, key)
+        stored = self._connection.ask(_post(f"{API}/memory/mine/entries", {"content": "The valve is closed."}))[1]
+        one = f"{API}/memory/mine/entries/{json.loads(stored)['id']}"
+        self._asks: dict[str, Request] = {
+            "get": ("GET", one, b""),
+            "search": _post(f"{API}/memory/mine/search", {"query": "valve"}),
+            "put": _post(f"{API}/memory/mine/entries", {"content": "The valve is open."}),
+            "healthz": ("GET", "/healthz", b""),
+        }
+
+    def ask(self, rounds: int) -> dict[str, list[float]]:
+        """Milliseconds of each request, by kind."""
+        took: dict[str, list[float]] = {kind: [] for kind in self._asks}
+        for _ in range(rounds):
+            for kind, request in self._asks.items():
+                started = time.perf_counter()
+                status, _body = self._connection.ask(request)
+                took[kind].append((time.perf_counter() - started) * 1000)
+                if status not in (200, 201):
+                    raise AssertionError(f"B was answered {status} to {kind}")
+        return took
+
+
+def p(share: float, values: list[float]) -> float:
+    """The value that `share` of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+
+
+def measure(*, rounds: int, names: list[str]) -> dict[str, Any]:
+    """Figures by attack; `idle` is B alone, before the first attack and after each."""
+    with tempfile.TemporaryDirectory() as folder:
+        url, keys, server = _started(Path(folder))
+        try:
+            _fill(url, keys["a"])
+            victim = Victim(url, keys["b"])
+            victim.ask(10)
+            idle = victim.ask(rounds)
+            under: dict[str, tuple[dict[str, list[float]], Counter[str]]] = {}
+            for name in names:
+                with attacked(name, url, keys["a"]) as answers:
+                    time.sleep(0.5)
+                    victim.ask(1)
+                    took = victim.ask(rounds)
+                under[name] = took, answers
+                _quiet(url)
+                for kind, values in victim.ask(max(rounds // 10, 3)).items():
+                    idle[kind] += values
+        finally:
+            server.terminate()
+            server.wait()
+    found: dict[str, Any] = {"idle": _figures(idle), "load": os.getloadavg()[0], "attacks": {}}
+    for name, (took, answers) in under.items():
+        ratios = {kind: round(p(0.99, took[kind]) / p(0.99, idle[kind]), 2) for kind in took}
+        found["attacks"][name] = {**_figures(took), "ratio of p99": ratios, "answers": dict(answers)}
+    return found
+
+
+def _figures(took: dict[str, list[float]]) -> dict[str, Any]:
+    return {kind: {"p50": round(p(0.5, values), 2), "p99": round(p(0.99, values), 2)} for kind, values in took.items()}
+
+
+def _started(folder: Path) -> tuple[str, dict[str, str], subprocess.Popen[str]]:
+    from reverie.app import build_host
+    from reverie.settings import Settings
+
+    host = build_host(Settings.load({}, data=str(folder)))
+    keys = {tenant: host.keys.create(tenant).key for tenant in ("a", "b")}
+    host.close()
+    command = [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(folder)]
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
+    server = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=quiet | {"REVERIE_LOG_LEVEL": "error"},
+    )
+    assert server.stdout is not None
+    for line in server.stdout:
+        if found := re.match(r"listening on (\S+)", line):
+            return found[1], keys, server
+    raise AssertionError("the server did not start")
+
+
+def _quiet(url: str) -> None:
+    """Until the host has done what A left behind."""
+    until = time.monotonic() + 60
+    connection = Connection(url, "")
+    while time.monotonic() < until:
+        found = re.search(rb"^reverie_requests_in_flight\S* (\S+)", connection.ask(("GET", "/metrics", b""))[1], re.M)
+        if found is None or float(found[1]) <= 1:
+            return
+        time.sleep(0.1)
+
+
+def _fill(url: str, key: str) -> None:
+    connection = Connection(url, key)
+    for start in range(0, OWN, 1000):
+        notes = [{"content": f"Pump {n} of hall {n % 7} runs at {n % 90} bar."} for n in range(start, start + 1000)]
+        status, _ = connection.ask(_post(f"{API}/memory/notes/entries", {"entries": notes}))
+        assert status == 201, status
+
+
+def show(found: dict[str, Any]) -> None:
+    """The figures as a table of Markdown."""
+    idle = found["idle"]
+    kinds = list(idle)
+    print(f"Load of the machine at the end: {found['load']:.1f}\n")
+    print(f"| B, p99 in ms (ratio to idle) | {' | '.join(kinds)} | A was answered |")
+    print(f"|---|{'---:|' * len(kinds)}---|")
+    alone = [f"{idle[kind]['p99']:.1f}" for kind in kinds]
+    print(f"| alone | {' | '.join(alone)} | |")
+    for name, row in found["attacks"].items():
+        cells = [f"{row[kind]['p99']:.1f} ({row['ratio of p99'][kind]:.1f})" for kind in kinds]
+        said = ", ".join(f"{count} x {status}" for status, count in sorted(row["answers"].items()))
+        print(f"| {name} | {' | '.join(cells)} | {said} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer requests")
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this attack; may be repeated")
+    parser.add_argument("--attack", help=argparse.SUPPRESS)
+    parser.add_argument("--url", help=argparse.SUPPRESS)
+    parser.add_argument("--key", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.attack:
+        return attack(given.attack, given.url, given.key)
+    names = given.only or [*attacks(), "300 streams and puts"]
+    found = measure(rounds=15 if given.quick else 75, names=names)
+    if given.json:
+        print(json.dumps(found, indent=2))
+    else:
+        show(found)
+    return None
+
+
+if __name__ == "__main__":
+    main()
