@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reverie.core.errors import Invalid
+from reverie.core.errors import Invalid, StoreCorrupt
 from reverie.host import Host
 from reverie.privacy.ledger import FileLedger
 from reverie.providers.tokenizer import TokenCounter
@@ -16,6 +16,8 @@ from reverie.settings import Settings
 from reverie.store.cipher import FileCipher
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite import SqliteStore
+from reverie.store.sqlite.faults import RESTORE
+from reverie.store.sqlite.seal import seal
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -77,11 +79,23 @@ def build_store(settings: Settings, *, create: bool = True) -> Store:
     return SqliteStore(settings.database, create=create, read_only=settings.read_only, reserve=True)
 
 
-def upgrade_store(settings: Settings, *, finish: bool) -> tuple[int, list[int]]:
-    """Bring the schema up to this release. (Its number, steps that wait for `finish`; on SQLite none ever do.)"""
-    build_store(settings, create=False).close()
+def upgrade_store(settings: Settings, *, finish: bool, reseal: bool = False) -> tuple[int, list[int]]:
+    """Bring the schema up to this release. (Its number, steps that wait for `finish`; on SQLite none ever do.)
+
+    On SQLite `finish` gives the pages of an older file checksums. `reseal` also makes those anew that do not fit, after
+    everything that can be verified without them was.
+    """
     if not settings.postgres:
+        store = SqliteStore(settings.database, create=False, trust_pages=reseal)
+        try:
+            if finish:
+                _verify(Host(Services(store=store)))
+        finally:
+            store.close()
+        if finish:
+            seal(settings.database, accept=reseal)
         return len(load_migrations("reverie.store.sqlite")), []
+    build_store(settings, create=False).close()
     from reverie.core.clock import SystemClock
     from reverie.store.postgres.migrate import applied, migrate, pending
     from reverie.store.postgres.pool import connect
@@ -91,6 +105,16 @@ def upgrade_store(settings: Settings, *, finish: bool) -> tuple[int, list[int]]:
             migrate(connection, SystemClock().now(), create=False, post=True)
         have = applied(connection)
     return max(have), [number for number, _, _ in pending(have, post=True)]
+
+
+def _verify(host: Host) -> None:
+    host.parts.store.check()
+    for name in host.tenants():
+        verdict = host.audit.verify(host.system_actor(name))
+        if not verdict.ok:
+            raise StoreCorrupt(
+                f"The log of tenant {name} is broken at {verdict.broken_at}: {verdict.reason}. {RESTORE}"
+            )
 
 
 def build_distiller(settings: Settings) -> Distiller | None:

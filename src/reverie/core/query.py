@@ -77,6 +77,20 @@ class Head(Struct, frozen=True):
     """The last position that changed how writes are treated: policy, known secrets."""
 
 
+ANCHOR_BYTES = 16
+
+
+class Anchored(Struct, frozen=True):
+    """A log position that was acknowledged, noted outside the database, and the beginning of the hash it had."""
+
+    seq: int
+    hash: bytes
+
+    def fits(self, found: bytes) -> bool:
+        """Whether the hash at that position is the one that was noted."""
+        return found[:ANCHOR_BYTES] == self.hash
+
+
 class Key(Struct, frozen=True):
     """An API key as stored: its digest, never the key."""
 

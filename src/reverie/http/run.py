@@ -16,7 +16,8 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from reverie.core.errors import ReverieError
+from reverie.core.errors import ReverieError, StoreCorrupt
+from reverie.host import Host
 from reverie.http.banner import banner, first_key
 from reverie.http.paths import OwnPort
 from reverie.jobs.worker import Runner
@@ -53,6 +54,7 @@ def run(settings: Settings) -> None:
         host = build_host(settings)
         try:
             logs.configure(settings, host.parts.redactor)
+            _look_for_damage(settings, host)
             key = first_key(host)
             if key is not None:
                 print(banner(url, key), flush=True)
@@ -73,6 +75,16 @@ def run(settings: Settings) -> None:
     finally:
         for one in listeners:
             one.close()
+
+
+def _look_for_damage(settings: Settings, host: Host) -> None:
+    """Refuse a database that is damaged or lost acknowledged writes; read-only, say so and serve the rest."""
+    try:
+        host.parts.store.check(quick=True)
+    except StoreCorrupt as fault:
+        if not settings.read_only:
+            raise
+        log(Action.DAMAGED, level=logging.ERROR, code=fault.code, next_step="reverie doctor")
 
 
 def work(settings: Settings) -> None:

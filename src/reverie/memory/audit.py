@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
 from reverie.core.event import Event, genesis
+from reverie.core.query import Anchored
 from reverie.memory.entries import entry_hash
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 _PAGE = 2000
+CLOCK_SKEW_MS = 60_000
 DESTROYING = frozenset({"memory.purged", "memory.expired"})
 """Events after which an entry has no text."""
 Progress = Callable[[int, int], None]
@@ -32,6 +35,9 @@ class Verdict(Struct, frozen=True):
     broken_at: int | None = None
     """The first position at which something is wrong."""
     reason: str | None = None
+    backwards: int = 0
+    """Events that are earlier than one before them by more than a minute: the clock had jumped ahead. Order is that
+    of the log, whatever the times say."""
 
 
 class Audit:
@@ -45,10 +51,12 @@ class Audit:
 
         Checked: no gap, every hash fits its event, every event names its predecessor, the tip is the one the tenant's
         head records, the text of every stored entry is the text the log saw written, no entry is missing, and none
-        lost its text, or still has it, against the log.
+        lost its text, or still has it, against the log; and, on SQLite, that the log reaches what was acknowledged, as
+        noted outside the database.
         """
         actor.require(Right.READ)
-        return self._store.read(Scope(actor.tenant), lambda tx: _verify(tx, progress))
+        noted = self._store.anchored(actor.tenant)
+        return self._store.read(Scope(actor.tenant), lambda tx: _verify(tx, noted, progress))
 
     def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
         """Every event after a position, in order."""
@@ -64,7 +72,7 @@ class Audit:
         return self._store.read(Scope(actor.tenant), lambda tx: tx.read_log(after=after, limit=_PAGE))
 
 
-def _verify(tx: ReadTx, progress: Progress | None) -> Verdict:
+def _verify(tx: ReadTx, noted: Anchored | None, progress: Progress | None) -> Verdict:
     head = tx.head()
     expected_hash, expected_seq, last_epoch = genesis(tx.scope.tenant), 1, 0
     written: dict[tuple[str, str], tuple[int, str | None]] = {}
@@ -73,7 +81,7 @@ def _verify(tx: ReadTx, progress: Progress | None) -> Verdict:
     def broken(seq: int, reason: str) -> Verdict:
         return Verdict(False, seq - 1, 0, head.hash, broken_at=seq, reason=reason)
 
-    after = 0
+    after = latest = backwards = 0
     while True:
         events = tx.read_log(after=after, limit=_PAGE)
         for event in events:
@@ -85,7 +93,11 @@ def _verify(tx: ReadTx, progress: Progress | None) -> Verdict:
                 return broken(event.seq, "the event does not fit its hash")
             if event.epoch < last_epoch:
                 return broken(event.seq, "the epoch goes back")
+            if noted is not None and event.seq == noted.seq and not noted.fits(bytes.fromhex(event.hash)):
+                return broken(event.seq, "the log is not the one that was acknowledged")
             expected_hash, expected_seq, last_epoch = event.hash, event.seq + 1, event.epoch
+            backwards += event.at < latest - CLOCK_SKEW_MS
+            latest = max(latest, event.at)
             if event.entry_id is not None and "ref" in event.data:
                 named = (str(event.data["ref"]), event.entry_id)
                 if "hash" in event.data:
@@ -101,9 +113,11 @@ def _verify(tx: ReadTx, progress: Progress | None) -> Verdict:
         return broken(expected_seq, "the log ends before the head does")
     if expected_seq - 1 > head.seq:
         return broken(head.seq + 1, "the log goes on after its head")
+    if noted is not None and head.seq < noted.seq:
+        return broken(head.seq + 1, f"acknowledged events are missing, up to {noted.seq}")
     if expected_hash != head.hash:
         return broken(max(head.seq, 1), "the head does not name the last event")
-    return _verify_entries(tx, written)
+    return msgspec.structs.replace(_verify_entries(tx, written), backwards=backwards)
 
 
 def _verify_entries(tx: ReadTx, written: dict[tuple[str, str], tuple[int, str | None]]) -> Verdict:

@@ -78,14 +78,23 @@ def _versions(host: Host, _settings: Settings) -> Iterator[Check]:
     yield Check("parts", "ok", f"embedder {embedder.name if embedder else 'none'}, redaction rules {rules}")
 
 
-def _integrity(host: Host, _settings: Settings) -> Iterator[Check]:
+def _integrity(host: Host, settings: Settings) -> Iterator[Check]:
     found = host.parts.store.check()
     size = f"{found['bytes'] / 2**20:.1f} MiB, schema {found['schema']}, journal {found['journal']}"
     yield Check("integrity", "ok", f"{found['engine']}, {size}")
+    if found["checksums"]:
+        yield Check("checksums", "ok", "every page of the database has one")
+        return
+    step = (
+        "Stop the server and enable them: pg_checksums --enable."
+        if settings.postgres
+        else "Stop every process of this memory, then: reverie upgrade --finish"
+    )
+    yield Check("checksums", "warn", "pages have none: damage to vectors and documents goes unnoticed", step)
 
 
 def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
-    events = entries = 0
+    events = entries = backwards = 0
     tenants = host.tenants()
     for name in tenants:
         verdict = host.audit.verify(host.system_actor(name))
@@ -93,7 +102,11 @@ def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
             step = "Stop writing, keep the file as evidence, restore the newest backup that verifies."
             yield Check("log", "fail", f"tenant {name} is broken at {verdict.broken_at}: {verdict.reason}", step)
         events, entries = events + verdict.events, entries + verdict.entries
+        backwards += verdict.backwards
     yield Check("log", "ok", f"{len(tenants)} tenants, {events} events, {entries} entries compared with the log")
+    if backwards:
+        step = "Keep the clock with NTP. Order is that of the log; times of what was written meanwhile are wrong."
+        yield Check("log times", "warn", f"the clock jumped ahead and back: {backwards} events seem too early", step)
 
 
 def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:

@@ -26,6 +26,8 @@ NO_BYTES = 4 * 2**20
 """Below this much it is not ready: the next write may not fit."""
 _PATIENCE_SECONDS = 2.0
 _FRESH_SECONDS = 1.0
+_JUMP_MS = 60_000
+_JUMP_SHOWN_SECONDS = 600
 
 
 class Check(Struct, frozen=True):
@@ -57,6 +59,9 @@ class Health:
         self._host = host
         self._lock = threading.Lock()
         self._last: tuple[float, Readiness] | None = None
+        self._clock = (host.parts.clock.now(), time.monotonic())
+        self._jump: tuple[float, int] | None = None
+        """When the clock was last seen to have jumped, and how far, in milliseconds."""
         self.stopping = False
 
     def ready(self) -> Readiness:
@@ -81,11 +86,24 @@ class Health:
             checks["write"] = _attempt(lambda: self._write(really=really))
         if self._host.parts.embedder is None:
             checks["meaning"] = Check("degraded", "no embedder: search by words only")
+        if jumped := self._jumped():
+            checks["clock"] = Check("degraded", f"the clock jumped by {jumped / 1000:+.0f} s")
         if self.stopping:
             checks["process"] = Check("unavailable", "stopping")
         found = {check.status for check in checks.values()}
         status: Status = "unavailable" if "unavailable" in found else "degraded" if "degraded" in found else "ok"
         return Readiness(status, checks)
+
+    def _jumped(self) -> int | None:
+        """How far the clock jumped, against one that cannot, within the last minutes."""
+        now, steady = self._host.parts.clock.now(), time.monotonic()
+        before, then = self._clock
+        self._clock = (now, steady)
+        jump = int(now - before - (steady - then) * 1000)
+        if abs(jump) > _JUMP_MS:
+            self._jump = (steady, jump)
+            log(Action.CLOCK, level=logging.WARNING, milliseconds=jump)
+        return self._jump[1] if self._jump and steady - self._jump[0] < _JUMP_SHOWN_SECONDS else None
 
     def _read(self) -> None:
         self._host.parts.store.control(lambda tx: tx.setting("health"))

@@ -23,11 +23,13 @@ class Action(StrEnum):
 
     STARTED = "serve.started"
     SEAMS_ON = "serve.seams"
+    DAMAGED = "serve.damaged"
     STOPPING = "serve.stopping"
     STOPPED = "serve.stopped"
     REQUEST = "request.done"
     REQUEST_FAILED = "request.failed"
     READINESS = "readiness.changed"
+    CLOCK = "clock.jumped"
     SWEPT = "worker.swept"
     INDEXED = "worker.indexed"
     COLLECTED = "worker.collected"

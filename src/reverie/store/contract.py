@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Brief, Filter, Head, Key, Match, Page
+from reverie.core.query import Anchored, Brief, Filter, Head, Key, Match, Page
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -261,8 +261,17 @@ class Store(Protocol):
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
         """Run `body` above all tenants, in one transaction."""
 
-    def check(self) -> Mapping[str, Any]:
-        """Whether the store is sound: integrity, version, size. Raises StoreError when it is not."""
+    def check(self, *, quick: bool = False) -> Mapping[str, Any]:
+        """Whether the store is sound: integrity, version, size. Raises StoreError when it is not.
+
+        `quick`: as much of it as can be looked at whenever a server starts.
+        """
+
+    def anchored(self, tenant: str) -> Anchored | None:
+        """How far a tenant's log was acknowledged, as noted outside the database; None when nothing was noted.
+
+        To be asked before the snapshot it is compared with.
+        """
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy while writers go on."""

@@ -10,11 +10,16 @@ from typing import Any
 
 import pytest
 
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft, Scope
 from reverie.host import Host
+from reverie.memory.read import ANYTHING
 from reverie.ops import health
+from reverie.ops.doctor import examine
 from reverie.ops.health import Health
 from reverie.providers.static import StaticEmbedder
 from reverie.settings import Settings
+from reverie.store.conformance import HandClock
 
 
 @pytest.fixture
@@ -106,3 +111,40 @@ def test_a_process_that_stops_wants_no_traffic(make_health: Callable[..., tuple[
     checked, _ = make_health()
     checked.stopping = True
     assert checked.ready().status == "unavailable"
+
+
+def test_a_clock_that_jumps_is_reported(
+    make_health: Callable[..., tuple[Health, Host]],
+    clock: HandClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(health, "_FRESH_SECONDS", -1.0)
+    free(monkeypatch, 10 * 2**30)
+    checked, _ = make_health()
+    assert "clock" not in checked.ready().checks
+    clock.advance(86_400_000)
+    assert checked.ready().checks["clock"].detail == "the clock jumped by +86400 s"
+    clock.advance(-86_400_000)
+    assert checked.ready().checks["clock"].detail == "the clock jumped by -86400 s"
+    jumps = [record.__dict__["fields"] for record in caplog.records if record.__dict__["action"] == "clock.jumped"]
+    assert [round(jump["milliseconds"], -4) for jump in jumps] == [86_400_000, -86_400_000]
+
+
+def test_order_is_that_of_the_log_whatever_the_clock_says(
+    make_health: Callable[..., tuple[Health, Host]], ada: Actor, clock: HandClock, tmp_path: Path
+) -> None:
+    _, host = make_health()
+    texts = ["before", "during", "after"]
+    for text, jump in zip(texts, (0, 86_400_000, -86_400_000), strict=True):
+        clock.advance(jump)
+        host.writing.put(ada, "notes", [Draft(text)])
+    assert [event.seq for event in host.reading.events(ada)] == [1, 2, 3]
+    position = host.parts.store.read(
+        Scope(ada.tenant), lambda tx: [e.content for e in tx.scan(ANYTHING, limit=9).items]
+    )
+    assert position == texts
+    verdict = host.audit.verify(ada)
+    assert (verdict.ok, verdict.backwards) == (True, 1)
+    found = [check for check in examine(host, Settings.load({}, data=str(tmp_path))) if check.name == "log times"]
+    assert [check.status for check in found] == ["warn"]

@@ -107,6 +107,9 @@ def upgrade(
     finish: Annotated[
         bool, typer.Option("--finish", help="Also take away what only older releases used; none of them may run.")
     ] = False,
+    reseal: Annotated[
+        bool, typer.Option("--reseal", help="Accept pages whose checksum does not fit; see below.")
+    ] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -114,7 +117,12 @@ def upgrade(
     """Bring the database's schema up to this release.
 
     Any process does this when it starts. What takes away something that an older release still needs waits until you
-    say that none runs (`--finish`); it is refused while one is connected.
+    say that none runs (`--finish`); it is refused while one is connected. On SQLite, `--finish` also gives the pages of
+    an older file checksums, which writes the file again.
+
+    Another program that wrote to a SQLite file leaves pages without a fitting checksum, which look damaged. `--reseal`
+    verifies structure, every log and every text without them, then makes them anew. What no log vouches for (vectors,
+    documents, keys) it has to believe: after real damage restore a backup instead.
 
     \b
     Example:
@@ -122,7 +130,7 @@ def upgrade(
     """
     from reverie.app import upgrade_store
 
-    schema, waiting = upgrade_store(load_settings(data, database_url), finish=finish)
+    schema, waiting = upgrade_store(load_settings(data, database_url), finish=finish or reseal, reseal=reseal)
     if json:
         print_json({"schema": schema, "waiting": waiting})
         return

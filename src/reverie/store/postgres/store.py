@@ -15,6 +15,7 @@ from reverie.core.entry import Scope
 from reverie.core.errors import StoreError, StoreUnavailable
 from reverie.core.files import open_new
 from reverie.core.ports import Clock
+from reverie.core.query import Anchored
 from reverie.index.cache import IndexCache
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.postgres.control import PostgresControlTx
@@ -120,7 +121,7 @@ class PostgresStore:
                 raise error from fault
         raise AssertionError("unreachable")
 
-    def check(self) -> Mapping[str, Any]:
+    def check(self, *, quick: bool = False) -> Mapping[str, Any]:  # noqa: ARG002
         """Whether the server answers, its schema, its size, and that row security binds this role.
 
         Damage inside the files is the server's to find: `pg_amcheck`, data checksums.
@@ -135,9 +136,14 @@ class PostgresStore:
                 "free_bytes": 0,
                 "journal": "wal",
                 "row_security": bool(_one(connection, "bound_by_row_security")),
+                "checksums": connection.execute(b"SHOW data_checksums").fetchone() == ("on",),
             }
 
         return self._transact(look)
+
+    def anchored(self, tenant: str) -> Anchored | None:  # noqa: ARG002
+        """Nothing is noted: the server's own log is its own, and so are its replicas."""
+        return None
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         path = Path(target)

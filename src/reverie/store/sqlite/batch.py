@@ -30,6 +30,7 @@ class _Tenant:
         "hash",
         "log_key",
         "n",
+        "opened",
         "position",
         "rules_seq",
         "seq",
@@ -41,7 +42,7 @@ class _Tenant:
         self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
         self.first = positions_of(self.n)[0]
         self.position = self.first if row[8] is None else row[8]
-        self.written = self.state()
+        self.opened = self.written = self.state()
 
     def state(self) -> Head:
         return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)

@@ -15,6 +15,10 @@ from reverie.core.errors import (
 )
 from reverie.store.sqlite.reserve import is_full
 
+RESTORE = (
+    "Stop writing, keep the file as evidence, and restore the newest backup that verifies: "
+    "`reverie backup verify FILE`, then `reverie restore FILE --into NEW_FOLDER`."
+)
 MOVED = "this memory was moved"
 """What the trigger of a store that was moved away says."""
 
@@ -28,12 +32,14 @@ def translate(fault: BaseException) -> BaseException:
             error = StoreFull()
         case OSError() if is_full(fault):
             error = StoreFull()
+        case apsw.IOError() if getattr(fault, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:
+            error = StoreCorrupt(f"A page of the database is damaged: its checksum does not fit. {RESTORE}")
         case apsw.IOError() if _is_no_space(fault):
             error = StoreFull()
         case apsw.BusyError() | apsw.LockedError():
             error = StoreBusy()
         case apsw.CorruptError() | apsw.NotADBError():
-            error = StoreCorrupt()
+            error = StoreCorrupt(f"The database is damaged. {RESTORE}")
         case apsw.CantOpenError() | apsw.PermissionsError() | apsw.AuthError():
             error = StoreUnavailable()
         case apsw.ReadOnlyError():

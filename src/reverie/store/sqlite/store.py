@@ -19,12 +19,14 @@ from reverie.core.entry import Scope
 from reverie.core.errors import ReadOnly, StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import make_file, make_folder, narrow, others_may
 from reverie.core.ports import Clock
-from reverie.core.query import Key
+from reverie.core.query import Anchored, Key
 from reverie.index.cache import IndexCache
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.rows import encode, to_key
 from reverie.store.sql import load_migrations
-from reverie.store.sqlite.faults import translate
+from reverie.store.sqlite import checksums
+from reverie.store.sqlite.anchor import Anchor, compare
+from reverie.store.sqlite.faults import RESTORE, translate
 from reverie.store.sqlite.migrate import APPLICATION_ID, migrate, schema_version
 from reverie.store.sqlite.read import QUERIES, SqliteReadTx
 from reverie.store.sqlite.reserve import Reserve, is_full
@@ -34,6 +36,8 @@ from reverie.store.sqlite.writer import BUSY_MS, ControlPart, Writer
 
 T = TypeVar("T")
 MOST_IDLE_READERS = 32
+QUICK_PAGES = 16_384
+"""A file of so many pages (64 MiB) is read through at every start: some 60 ms."""
 OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
 """What else a data folder holds."""
 
@@ -44,6 +48,7 @@ class SqliteStore:
     `path` may be `:memory:` for a store that dies with the process; there readers and the writer take turns.
     `read_only`: the file is not written, so a medium that cannot be written will do. Where the folder can be, SQLite
     makes its shared memory there, by which a reader sees what a writer commits.
+    `trust_pages`: pages whose checksum does not fit are read all the same, to examine a file.
     `reserve`: keep room back on the disk, so that erasing works when it is full (see reserve.py).
     After a fork the child has to open its own store.
     """
@@ -60,13 +65,15 @@ class SqliteStore:
         read_only: bool = False,
         reserve: bool = False,
         vfs: str | None = None,
+        trust_pages: bool = False,
     ) -> None:
         self.path = str(path)
         self.durable = self.path != ":memory:"
         self.read_only = read_only and self.durable
         self._clock = clock or SystemClock()
         self._cache = IndexCache()
-        self._vfs = vfs
+        self._vfs = vfs or (checksums.load() if self.durable else None)
+        self._trusted = trust_pages
         # a memory store lives under a name of its own, which every connection of this process can open
         self._target = self.path if self.durable else f"file:/reverie-{secrets.token_hex(16)}?vfs=memdb"
         if self.durable:
@@ -75,6 +82,7 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._closed = False
         self._process = os.getpid()
+        self.anchor = Anchor(Path(self.path), read_only=self.read_only) if self.durable else None
         self._reserve = Reserve(Path(self.path)) if reserve and self.durable and not read_only else None
         try:
             db = self._open()
@@ -83,7 +91,7 @@ class SqliteStore:
             raise error from fault
         self._db = db
         self._file = RawFile(self.path) if self.durable and not self.read_only else None
-        self._writer = None if self.read_only else Writer(db, self._clock, self._file, self._reserve)
+        self._writer = None if self.read_only else Writer(db, self._clock, self._file, self._reserve, self.anchor)
         if self._file is not None:
             _close_to_others(Path(self.path))
         if self._reserve is not None:
@@ -167,6 +175,8 @@ class SqliteStore:
                 "REVERIE_READ_ONLY=1 to serve it as it is."
             )
         db.set_busy_timeout(BUSY_MS)
+        if self._trusted:
+            db.execute("PRAGMA checksum_verification = OFF").fetchall()
         db.execute("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")
         # FULL: a commit is on the disk before it is acknowledged
         db.execute("PRAGMA synchronous = FULL")
@@ -185,9 +195,28 @@ class SqliteStore:
 
     def _prepare(self, db: apsw.Connection) -> None:
         self._refuse_strangers(db)
+        if self.durable:
+            self._prepare_pages(db)
         if self.durable and _journal_mode(db) != "wal":
             raise StoreUnavailable(f"{self.path} is on a file system without shared memory. Use a local disk.")
         migrate(db, self._clock.now())
+
+    def _prepare_pages(self, db: apsw.Connection) -> None:
+        """A new file gets checksums on its pages. One that has them needs a SQLite that makes them."""
+        if db.execute("PRAGMA page_count").get == 0:
+            noted = sum(note.seq for note in self.anchor.read().values()) if self.anchor else 0
+            if noted:
+                raise StoreCorrupt(
+                    f"{self.path} is empty, and {noted} events were acknowledged. Put the file back, or restore a "
+                    f"backup (`reverie restore FILE --into NEW_FOLDER`). To start empty, remove {self.path}-anchor."
+                )
+            if self._vfs:
+                db.reserve_bytes("main", checksums.SIZE)
+        elif self._vfs is None and db.reserve_bytes("main", -1) == checksums.SIZE:
+            raise StoreUnavailable(
+                "The pages of this file have checksums, and this build of apsw cannot make them. Install apsw from its "
+                "wheel, or serve the file with REVERIE_READ_ONLY=1."
+            )
 
     def _at_home(self) -> None:
         """Connections and threads do not survive a fork."""
@@ -218,10 +247,10 @@ class SqliteStore:
             raise ReadOnly()
         return self._writer
 
-    def _reading(self, body: Callable[[apsw.Connection], T]) -> T:
+    def _reading(self, body: Callable[[apsw.Connection], T], *, fresh: bool = False) -> T:
         self._at_home()
         try:
-            db = self._reader()
+            db = self._connect() if fresh and self.durable else self._reader()
             try:
                 db.execute("BEGIN")
                 return body(db)
@@ -250,14 +279,25 @@ class SqliteStore:
                 return
         db.close()
 
-    def check(self) -> Mapping[str, Any]:
-        """Integrity of the file, its schema version and size. Raises StoreCorrupt on the first fault."""
+    def check(self, *, quick: bool = False) -> Mapping[str, Any]:
+        """Integrity of the file, its schema version and size. Raises StoreCorrupt on the first fault.
+
+        Read from the disk, not from what this process holds of it. `quick`: without comparing indexes with their
+        tables, and in a large file only what every start reads; what was acknowledged is there in any case.
+        """
+        noted = self.anchor.read() if self.anchor else {}  # before the snapshot, which then has at least as much
 
         def look(db: apsw.Connection) -> Mapping[str, Any]:
-            verdict = db.execute("PRAGMA integrity_check(1)").get
-            if verdict != "ok":
-                raise StoreCorrupt(f"The integrity check failed. Restore the newest backup. ({str(verdict)[:120]})")
+            compare(db, noted)
             pages = db.execute("PRAGMA page_count").get
+            if not quick:
+                verdict = db.execute("PRAGMA integrity_check(1)").get
+            elif pages <= QUICK_PAGES:
+                verdict = db.execute("PRAGMA quick_check(1)").get
+            else:
+                verdict = "ok"
+            if verdict != "ok":
+                raise StoreCorrupt(f"The integrity check failed ({str(verdict)[:120]}). {RESTORE}")
             size = db.execute("PRAGMA page_size").get
             free = db.execute("PRAGMA freelist_count").get
             mode = db.execute("PRAGMA journal_mode").get
@@ -267,9 +307,17 @@ class SqliteStore:
                 "bytes": pages * size,
                 "free_bytes": free * size,
                 "journal": mode,
+                "checksums": db.reserve_bytes("main", -1) == checksums.SIZE and self._vfs is not None,
             }
 
-        return self._reading(look)
+        return self._reading(look, fresh=True)
+
+    def anchored(self, tenant: str) -> Anchored | None:
+        """How far the log of a tenant was acknowledged, from outside the database. Ask before the snapshot to compare
+        with: later, another writer may have moved on."""
+        if self.anchor is None or not (noted := self.anchor.read()):
+            return None
+        return self._reading(lambda db: noted.get(db.execute("SELECT n FROM tenant WHERE name = ?", (tenant,)).get))
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         if Path(target).exists():
@@ -279,8 +327,12 @@ class SqliteStore:
             db.execute("SELECT count(*) FROM setting").fetchall()  # from here on one snapshot, whatever is written
             with suppress(OSError):  # SQLite says what is wrong with the place
                 make_file(Path(target))
-            copied = apsw.Connection(target)
+            copied = apsw.Connection(target, vfs=self._vfs if self.durable else None)
             try:
+                if db.reserve_bytes("main", -1) == checksums.SIZE and self._vfs:
+                    # its first page first: what is written before it would get no checksum
+                    copied.reserve_bytes("main", checksums.SIZE)
+                    copied.execute("PRAGMA user_version = 1")
                 with copied.backup("main", db, "main") as job:
                     while not job.done:
                         job.step(1024)
@@ -313,6 +365,8 @@ class SqliteStore:
         self._db.close()
         if self._file is not None:
             self._file.close()
+        if self.anchor is not None:
+            self.anchor.close()
 
 
 class SqliteControlTx:
@@ -366,7 +420,7 @@ class SqliteControlTx:
 
 def _close_to_others(path: Path) -> None:
     """Take other users' rights on the database and the files that belong to it; on the folder when it has no others."""
-    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-reserve"))):
+    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-reserve", "-anchor"))):
         narrow(name)
     folder = path.resolve().parent
     with suppress(OSError):  # a folder of somebody else

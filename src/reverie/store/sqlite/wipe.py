@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import threading
 
+from reverie.store.sqlite.checksums import has_checksums, sealed, sound
+
 _TABLE_OR_INDEX = {2: 12, 5: 12, 10: 8, 13: 8}
 """Kinds of b-tree pages and the size of their headers. Other pages begin with a page number."""
 _AMBIGUOUS_PAGES = 2 * 2**24
@@ -42,13 +44,16 @@ class RawFile:
         if total >= _AMBIGUOUS_PAGES:
             return None
         last = min(total, first + pages)
+        summed = has_checksums(os.pread(file, 100, 0))
         for start in range(first, last, _AT_ONCE):
             block = os.pread(file, (min(start + _AT_ONCE, last) - start) * page_size, start * page_size)
             for offset in range(0, len(block) - page_size + 1, page_size):
                 header = 100 if start == 0 and offset == 0 else 0
-                gap = _gap(block[offset : offset + page_size], header)
-                if gap is not None:
-                    os.pwrite(file, bytes(gap[1] - gap[0]), start * page_size + offset + gap[0])
+                page = block[offset : offset + page_size]
+                gap = _gap(page, header)
+                if gap is not None and (not summed or sound(page)):  # a damaged page stays as it was found
+                    wiped = page[: gap[0]] + bytes(gap[1] - gap[0]) + page[gap[1] :]
+                    os.pwrite(file, sealed(wiped) if summed else wiped, start * page_size + offset)
         os.fsync(file)
         return last if last < total else None
 

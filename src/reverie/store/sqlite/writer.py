@@ -20,6 +20,7 @@ import apsw
 from reverie.core.entry import Scope
 from reverie.core.errors import StoreFull, StoreUnavailable
 from reverie.core.ports import Clock
+from reverie.store.sqlite.anchor import Anchor
 from reverie.store.sqlite.batch import Batch
 from reverie.store.sqlite.faults import translate
 from reverie.store.sqlite.read import QUERIES
@@ -98,10 +99,18 @@ class _Bell:
 class Writer:
     """Owns the writing connection. Every write of this process goes through it."""
 
-    def __init__(self, db: apsw.Connection, clock: Clock, file: RawFile | None, reserve: Reserve | None = None) -> None:
+    def __init__(
+        self,
+        db: apsw.Connection,
+        clock: Clock,
+        file: RawFile | None,
+        reserve: Reserve | None = None,
+        anchor: Anchor | None = None,
+    ) -> None:
         self._db = db
         self._file = file
         self._reserve = reserve
+        self._anchor = anchor
         self._clock = clock
         self._turn = threading.Lock()
         """Held by whoever uses the connection."""
@@ -252,6 +261,9 @@ class Writer:
             batch.flush()
             if batch.scrub:  # before the commit, after which an interrupt may come
                 self._scrub_owed, self._wipe_next = True, 0
+            if self._anchor is not None:
+                for held in batch.tenants.values():
+                    self._anchor.meet(held.n, held.opened.seq, held.opened.hash)
             self._db.execute("COMMIT")
         except BaseException as fault:
             try:
@@ -261,6 +273,10 @@ class Writer:
                 pass  # tried again before the next transaction
             return fault
         self._models = batch.models
+        if self._anchor is not None:
+            for held in batch.tenants.values():
+                if held.seq != held.opened.seq:
+                    self._anchor.note(held.n, held.seq, held.hash)
         return None
 
     def _run_body(self, batch: Batch, job: _Job, *, erasing: bool) -> None:
