@@ -99,9 +99,16 @@ class AsyncMemory:
         """Every named memory with the number of its entries."""
         return await self._run(self._memory.refs)
 
-    async def forget(self, subject: str, *, ref: str | None = None, preview: bool = False) -> Forgotten:
-        """Destroy everything about a subject, in every ref or in one. Cannot be undone."""
-        return await self._run(functools.partial(self._memory.forget, subject, ref=ref, preview=preview))
+    async def forget(
+        self, subject: str, *, ref: str | None = None, mentions: bool = False, preview: bool = False
+    ) -> Forgotten:
+        """Destroy everything about a subject, in every ref or in one. Cannot be undone.
+
+        `mentions`: also entries that say its words without being labelled with it. `preview` only counts.
+        """
+        return await self._run(
+            functools.partial(self._memory.forget, subject, ref=ref, mentions=mentions, preview=preview)
+        )
 
     async def events(self, *, after: int = 0, limit: int = 1000, types: Iterable[str] | None = None) -> list[Event]:
         """The log after a position: what happened, without text."""

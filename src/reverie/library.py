@@ -75,9 +75,14 @@ class Memory:
         """Every named memory with the number of its entries."""
         return self.host.reading.refs(self.actor)
 
-    def forget(self, subject: str, *, ref: str | None = None, preview: bool = False) -> Forgotten:
-        """Destroy everything about a subject, in every ref or in one. Cannot be undone."""
-        return self.host.forgetting.forget(self.actor, subject, ref=ref, preview=preview)
+    def forget(
+        self, subject: str, *, ref: str | None = None, mentions: bool = False, preview: bool = False
+    ) -> Forgotten:
+        """Destroy everything about a subject, in every ref or in one. Cannot be undone.
+
+        `mentions`: also entries that say its words without being labelled with it. `preview` only counts.
+        """
+        return self.host.forgetting.forget(self.actor, subject, ref=ref, mentions=mentions, preview=preview)
 
     def events(self, *, after: int = 0, limit: int = 1000, types: Iterable[str] | None = None) -> list[Event]:
         """The log after a position: what happened, without text."""

@@ -276,6 +276,9 @@ class Store(Protocol):
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy while writers go on."""
 
+    def switch_wal(self) -> str:
+        """End the segment of a server's log that may hold destroyed text. Says, for people, when it is gone."""
+
     def transfer(self) -> Transfer:
         """The store's rows as they are: for moving memory to another store."""
 

@@ -204,6 +204,19 @@ class TestLife:
         assert done["certificate"] > 0
         assert acme.get("memory").json() == {"refs": []}
 
+    def test_forget_reaches_mentions_on_request_and_says_by_which_way(self, acme: Any) -> None:
+        acme.put("Ann called.", ref="other", subject="ANN ")
+        acme.put("I saw Ann.")
+        acme.put("An annex.")
+        one = acme.post("memory/forget", {"subject": "ann", "ref": "other"}).json()
+        assert (one["forgotten"], one["ways"]) == (1, {"subject": 1})
+        none = acme.post("memory/forget", {"subject": "ann"}).json()
+        assert (none["forgotten"], none["mentioned"], none["certificate"]) == (0, 1, None)
+        done = acme.post("memory/forget", {"subject": "ann", "mentions": True}).json()
+        assert (done["forgotten"], done["ways"]) == (1, {"mention": 1})
+        both = {"subject": "ann", "ref": "one", "memoryRef": "two"}
+        assert acme.post("memory/forget", both).status_code == 400
+
     def test_a_memory_may_be_called_forget(self, acme: Any) -> None:
         acme.put("x", ref="forget")
         assert len(acme.get("memory/forget/entries").json()["entries"]) == 1

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 def forget(
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whom or what to forget.")],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whom or what to forget, in any case.")],
     ref: AnyRef = None,
+    mentions: Annotated[bool, typer.Option("--mentions", help="Also memories that mention the words.")] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Only count.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    switch_wal: Annotated[
+        bool, typer.Option("--switch-wal", help="PostgreSQL: end the WAL segment, and say when it is recycled.")
+    ] = False,
     tenant: Tenant = DEFAULT_TENANT,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -27,34 +31,42 @@ def forget(
     """Destroy everything about a subject. Shows the counts and asks first. Cannot be undone.
 
     \b
-    Example:
+    Examples:
       reverie forget customer-7
+      reverie forget "Ana Lopez" --mentions --preview
     """
+    wal: str | None = None
     with session(tenant, data, database_url) as opened:
         forgetting = opened.host.forgetting
-        found = forgetting.forget(opened.actor, subject, ref=ref, preview=True)
-        if not preview and (found.forgotten or found.derived):
+        found = forgetting.forget(opened.actor, subject, ref=ref, mentions=mentions, preview=True)
+        if not preview and (found.forgotten or found.derived or found.archives):
             if not yes:
                 note(_counted(found))
                 confirm("Destroy them for good?", json)
-            found = forgetting.forget(opened.actor, subject, ref=ref)
+            found = forgetting.forget(opened.actor, subject, ref=ref, mentions=mentions)
+        if switch_wal and not preview:
+            wal = opened.host.parts.store.switch_wal()
     if json:
         print_json(found)
-        return
-    if not found.forgotten and not found.derived:
-        say("There is nothing about this subject.")
-    elif found.preview:
+    elif found.preview or not found.certificate:
         say(_counted(found))
     else:
-        where = many(found.refs, "ref")
-        say(f"forgot {many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {where}")
-        if found.derived:
-            back = f"; {found.restored} memories came back to be read" if found.restored else ""
-            gone = f"{many(found.derived, 'dream')} made from them gone"
-            say(f"{gone}, {found.redone} dreamt again without them{back}")
-        say(
-            f"the certificate is event {found.certificate}: reverie audit export --after {(found.certificate or 1) - 1}"
-        )
+        _say_done(found)
+    if wal:
+        note(wal)
+
+
+def _say_done(found: Forgotten) -> None:
+    where = many(found.refs, "ref")
+    say(f"forgot {many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {where}")
+    if set(found.ways) - {"subject"}:
+        say("reached by " + ", ".join(f"{way}: {number}" for way, number in found.ways.items()))
+    if found.derived:
+        back = f"; {many(found.restored, 'memory', 'memories')} readable again" if found.restored else ""
+        say(f"{many(found.derived, 'dream')} made from them destroyed, {found.redone} made again without them{back}")
+    say(f"the certificate is event {found.certificate}: reverie audit export --after {(found.certificate or 1) - 1}")
+    if "wal" in found.outside:
+        say("the server's write-ahead log and replicas keep copies for a while: see docs/privacy.md, or --switch-wal")
 
 
 def redact(
@@ -133,9 +145,20 @@ def confirm(question: str, json: bool) -> None:
 
 
 def _counted(found: Forgotten) -> str:
+    if not found.forgotten and not found.derived and not found.archives:
+        if not found.mentioned:
+            return "No memory is labelled with this subject, and none mentions it."
+        said = many(found.mentioned, "memory mentions", "memories mention")
+        return f"No memory is labelled with this subject, but {said} the words. To forget those too, add --mentions."
     what = f"{many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {many(found.refs, 'ref')}"
     text = f"about this subject: {what}"
+    if "mention" in found.ways:
+        text += f", {found.ways['mention']} of them because they mention it"
     if found.derived:
         dreams = many(found.derived, "dream")
-        text += f"; {dreams} made from them, of which {found.redone} will be dreamt again without them"
+        text += f"; {dreams} made from them, of which {found.redone} will be made again without them"
+    if found.restored:
+        text += f"; {many(found.restored, 'memory', 'memories')} will be readable again"
+    if found.archives:
+        text += f"; {many(found.archives, 'archive')}"
     return text + (f"; {found.held} of all these are on hold" if found.held else "")

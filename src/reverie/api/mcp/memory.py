@@ -55,7 +55,8 @@ def _forget(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     if entry_id:
         return {"forgotten": 1, "bytes": host.lifecycle.erase(actor, _ref(given), str(entry_id))}
     ref = given.get("ref")
-    done = host.forgetting.forget(actor, str(subject), ref=ref, preview=bool(given.get("preview")))
+    asked = {"mentions": bool(given.get("mentions")), "preview": bool(given.get("preview"))}
+    done = host.forgetting.forget(actor, str(subject), ref=ref, **asked)
     return dict(msgspec.to_builtins(done))
 
 
@@ -158,6 +159,10 @@ TOOLS = (
             },
             "id": {"type": "string", "description": "One memory, by its id."},
             "ref": _REF,
+            "mentions": {
+                "type": "boolean",
+                "description": "Also memories that mention the words without being labelled with the subject.",
+            },
             "preview": {"type": "boolean", "description": "Only count what would go."},
         },
         _forget,

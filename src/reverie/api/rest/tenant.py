@@ -14,6 +14,7 @@ from reverie.api.rest.call import api, reply
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import chunks
 from reverie.core.actor import Right
+from reverie.core.errors import Invalid
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.parsing import UnsupportedMedia
@@ -45,7 +46,10 @@ def refs(call: Call) -> Response:
 )
 @needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
-    done = call.host.forgetting.forget(call.actor, body.subject, ref=body.memoryRef, preview=body.preview)
+    if body.ref is not None and body.memoryRef is not None and body.ref != body.memoryRef:
+        raise Invalid("ref and memoryRef name two memories. Give one of them.", pointer="/ref")
+    ref = body.ref if body.ref is not None else body.memoryRef
+    done = call.host.forgetting.forget(call.actor, body.subject, ref=ref, mentions=body.mentions, preview=body.preview)
     return reply(msgspec.to_builtins(done))
 
 

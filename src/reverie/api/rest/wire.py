@@ -174,7 +174,11 @@ class ForgetIn(Inward):
     )
 
     subject: str = Field(min_length=1, max_length=256)
-    memoryRef: str | None = Field(default=None, description="Only in this memory; everywhere when left out.")  # noqa: N815
+    ref: str | None = Field(default=None, description="Only in this memory; everywhere when left out.")
+    memoryRef: str | None = Field(default=None, description="The same under its OpenWOP name.")  # noqa: N815
+    mentions: bool = Field(
+        default=False, description="Also entries that mention the words of the subject without being labelled with it."
+    )
     preview: bool = Field(default=False, description="Count, and change nothing.")
 
 
@@ -394,6 +398,15 @@ class ForgottenOut(BaseModel):
     preview: bool
     readable: int = Field(description="How many of all these could be read until now.")
     certificate: int | None = Field(description="The log position of the certificate.")
+    ways: dict[str, int] = Field(
+        description="How many were reached by `subject`, by `tag`, by `mention`, and by `lineage` (made from others)."
+    )
+    mentioned: int | None = Field(
+        description="When no label matches and mentions are not asked for: entries that mention the words."
+    )
+    outside: list[str] = Field(
+        description="Copies the database server keeps for a while, out of reach of every query: see docs/privacy.md."
+    )
 
 
 class RefOut(BaseModel):

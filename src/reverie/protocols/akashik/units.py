@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from reverie.core.clock import to_iso
 from reverie.core.entry import Draft, Entry, EntryState, Link, Source
@@ -47,6 +47,8 @@ PURGED = Filter(states=frozenset({EntryState.ERASED}), archived=None, gone=True,
 
 _PURGES = ("memory.purged", "memory.expired")
 _PAGE = 1000
+_OWN_TAGS = ("compacted-from:", "archive:")
+"""Tags the host gives; not shown."""
 
 
 def type_of(entry: Entry) -> str:
@@ -91,6 +93,11 @@ def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> 
     }
     if isinstance(confidence, dict):
         shown["confidence"] = {name: value for name, value in confidence.items() if value is not None}
+    if entry.subject is not None:
+        shown["subject"] = entry.subject
+    tags = [tag for tag in entry.tags if not tag.startswith(_OWN_TAGS)]
+    if tags:
+        shown["tags"] = tags
     if entry.archived:
         shown["archived"] = True
         shown["archived_epoch"] = attributes.get("archived_epoch")
@@ -161,6 +168,18 @@ def score_of(entry: Entry) -> float | None:
     return float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None
 
 
+class Wish(Struct, frozen=True):
+    """A unit as a caller asks for it, validated."""
+
+    kind: str
+    content: str
+    mode: str
+    intent: Mapping[str, Any]
+    confidence: Mapping[str, Any] | None
+    subject: str | None
+    tags: tuple[str, ...]
+
+
 def draft(
     *,
     kind: str,
@@ -173,6 +192,8 @@ def draft(
     session: str | None,
     state: EntryState,
     more: Mapping[str, Any] | None = None,
+    subject: str | None = None,
+    tags: tuple[str, ...] = (),
 ) -> Draft:
     """A unit as a draft of an entry, for `writing.prepare`."""
     attributes: dict[str, Any] = {"mode": mode, "intent": dict(intent), **(more or {})}
@@ -181,6 +202,8 @@ def draft(
     return Draft(
         content=content,
         kind=kind,
+        subject=subject,
+        tags=tags,
         attributes=attributes,
         source=Source(actor=author, role=role, session=session),
         state=state,

@@ -70,6 +70,12 @@ class PostgresStore:
         self._scrubber = Scrubber(url)
         self._writer = Writer(self._pool, self._clock, self._scrubber.owe)
 
+    def switch_wal(self) -> str:
+        """End the segment of the server's log that may hold destroyed text; says when it is recycled."""
+        from reverie.store.postgres.wal import switch
+
+        return switch(self._url)
+
     def _at_home(self) -> None:
         """Connections do not survive a fork."""
         if self._process != os.getpid():

@@ -348,6 +348,9 @@ class SqliteStore:
             Path(target).unlink(missing_ok=True)
             raise
 
+    def switch_wal(self) -> str:
+        return "This store has no write-ahead log of a server; nothing to do."
+
     def transfer(self) -> SqliteTransfer:
         self._at_home()
         return SqliteTransfer(self._connect)

@@ -249,3 +249,43 @@ def test_what_a_draft_says_touches_nobody(join: Callable[..., Agent]) -> None:
     answer = agent("RECORD", unit("Or not?", mode="draft", relations=relations, retracts=[first]))
     assert answer["conflicts_detected"] == []
     assert agent.unit(first)["status"] == "active"
+
+
+def test_subject_and_tags_are_kept_and_come_back(join: Callable[..., Agent]) -> None:
+    agent = join()
+    unit_id = agent.record("Ana asked for tea.", subject="Ana Lopez", tags=["tea", "subject:Bo", "tea"])
+    shown = agent.unit(unit_id)
+    assert (shown["subject"], shown["tags"]) == ("Ana Lopez", ["tea", "subject:Bo"])
+    plain = agent.unit(agent.record("Nothing more."))
+    assert "subject" not in plain
+    assert "tags" not in plain
+
+
+def test_a_forget_reaches_units_by_their_subject_and_leaves_a_tombstone(join: Callable[..., Agent]) -> None:
+    agent = join()
+    ids = [agent.record("Ana asked for tea.", subject="Ana"), agent.record("So did she.", tags=["subject:ANA"])]
+    kept = agent.record("Bo asked for tea.", subject="Bo")
+    done = agent.caller.post("/v1/host/reverie/memory/forget", {"subject": " ana "}).json()
+    assert (done["forgotten"], done["ways"]) == (2, {"subject": 1, "tag": 1})
+    for unit_id in ids:
+        gone = agent.caller.get(f"/akashik/v1/units/{unit_id}")
+        assert gone.status_code == 410
+        assert gone.json()["tombstone"]["reason"] == "forget"
+    assert agent.unit(kept)["subject"] == "Bo"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"subject": ""},
+        {"subject": 7},
+        {"subject": "x" * 257},
+        {"tags": "tea"},
+        {"tags": [""]},
+        {"tags": [1]},
+        {"tags": ["x" * 257]},
+        {"tags": [f"t{n}" for n in range(65)]},
+    ],
+)
+def test_labels_that_cannot_be_kept_are_refused(join: Callable[..., Agent], labels: dict[str, Any]) -> None:
+    join().refused("INVALID_REQUEST", "RECORD", unit("Text.", **labels))

@@ -73,7 +73,18 @@ def test_forget_counts_then_asks(cli: Cli, data: Any) -> None:
     assert "--yes" in asked.err
     done = cli("forget", "ana", "--yes", "--json").json
     assert (done["forgotten"], done["refs"]) == (2, 2)
-    assert cli("forget", "ana", "--yes").out == "There is nothing about this subject.\n"
+    assert "none mentions it" in cli("forget", "ana", "--yes").out
+
+
+def test_forget_says_who_mentions_the_words_and_takes_them_on_request(cli: Cli, data: Any) -> None:
+    for text in ("Ana Lopez called.", "We wrote to ANA LOPEZ.", "Tirana is a city."):
+        cli("put", text)
+    for command in (("forget", "ana lopez", "--preview"), ("forget", "Ana Lopez", "--yes")):
+        assert "2 memories mention the words" in cli(*command).out
+    done = cli("forget", " Ana Lopez", "--mentions", "--yes", "--json").json
+    assert (done["forgotten"], done["ways"]) == (2, {"mention": 2})
+    assert "nothing to do" in cli("forget", "ana lopez", "--yes", "--switch-wal").err
+    assert len(cli("list", "--json").json["items"]) == 1
     [certificate] = cli("audit", "export", "--type", "memory.forgotten").out.splitlines()
     assert json.loads(certificate)["seq"] == done["certificate"]
     assert "Ana" not in certificate

@@ -158,6 +158,7 @@ def capabilities(level: int, *, durable: bool) -> Mapping[str, Any]:
             "retracts",
             "include_own",
             "include_archived",
+            "subject_tags",
             *(["compact_dry_run"] if level >= 2 else []),
         ],
     }

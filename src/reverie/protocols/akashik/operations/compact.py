@@ -27,6 +27,7 @@ from reverie.dreams.condense import Composed, Condenser
 from reverie.memory.entries import Prepared, entry_hash, searchable_text
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, Again, Call, FieldServices, Operation, Ready, view_of
+from reverie.protocols.akashik.operations.record import MAX_TAGS
 from reverie.protocols.akashik.selection import AUTHORITY, Ask, matches, read_ask, select
 from reverie.protocols.akashik.units import TYPES, draft, find_unit, score_of, task_of, type_of
 from reverie.protocols.akashik.visibility import kinds_of
@@ -192,11 +193,19 @@ def _unit(composed: Composed, ask: Ask) -> Any:
     shape = composed.draft()
     return msgspec.structs.replace(
         made,
-        tags=tuple(tag for tag in shape.tags if not tag.startswith("archive:")),
+        tags=_handed_down(entries, shape.tags),
         subject=shape.subject,
         expires_at=shape.expires_at,
         source=msgspec.structs.replace(made.source, trust=shape.source.trust),
     )
+
+
+def _handed_down(entries: Sequence[Entry], made: Sequence[str]) -> tuple[str, ...]:
+    """The tags of a synthesis: its subjects, its dream, then those of the originals as far as there is room."""
+    own = [tag for tag in made if not tag.startswith("archive:")]
+    hosts = ("compacted-from:", "archive:")
+    labels = sorted({tag for entry in entries for tag in entry.tags if not tag.startswith(hosts)})
+    return tuple([*own, *(tag for tag in labels if tag not in own)][: max(MAX_TAGS, len(own))])
 
 
 def _asked(ready: Ready) -> Ask:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reverie.core.entry import Entry, EntryState, Link
+from reverie.core.entry import MAX_TAG_LENGTH, Entry, EntryState, Link
 from reverie.core.errors import QuotaExceeded, ReverieError
 from reverie.memory.entries import Prepared
+from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik import conflicts, units
 from reverie.protocols.akashik.call import Call, Operation, Ready
@@ -16,6 +17,7 @@ from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.units import ANY_UNIT, RELATIONS, TYPES, find_unit
 
 MAX_RELATIONS = 1000
+MAX_TAGS = 64
 _FINAL = (EntryState.SUPERSEDED, EntryState.RETRACTED)
 
 
@@ -55,12 +57,32 @@ def _prepare(ready: Ready) -> _Recording:
         raise ready.error("INVALID_REQUEST", "mode is draft or committed.")
     if kind not in TYPES:
         raise ready.error("INVALID_TYPE", f"type is one of {', '.join(TYPES)}.")
+    subject, tags = _labels(ready, payload)
     confidence = _confidence(ready, payload, mode)
     relations = _relations(ready, payload)
     retracts = _given(payload, "retracts", [])
     if not isinstance(retracts, list) or not all(isinstance(item, str) and item for item in retracts):
         raise ready.error("INVALID_REQUEST", "retracts is a list of unit ids.")
-    return _enrich(ready, mode, kind, content, intent, confidence, relations, tuple(dict.fromkeys(retracts)))
+    made = units.Wish(kind, content, mode, intent, confidence, subject, tags)
+    return _enrich(ready, made, relations, tuple(dict.fromkeys(retracts)))
+
+
+def _labels(ready: Ready, payload: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+    """Whom the unit is about, and its tags: fields of the entry, so that a forget and every door find them."""
+    subject = payload.get("subject")
+    if subject is not None and (
+        not isinstance(subject, str) or not subject.strip() or len(subject) > MAX_TAG_LENGTH or "\x00" in subject
+    ):
+        raise ready.error("INVALID_REQUEST", f"subject is a text of 1 to {MAX_TAG_LENGTH} characters, or null.")
+    tags = _given(payload, "tags", [])
+    sound = isinstance(tags, list) and all(
+        isinstance(tag, str) and 0 < len(tag) <= MAX_TAG_LENGTH and "\x00" not in tag for tag in tags
+    )
+    if not sound or len(dict.fromkeys(tags)) > MAX_TAGS:
+        raise ready.error(
+            "INVALID_REQUEST", f"tags is a list of at most {MAX_TAGS} texts of 1 to {MAX_TAG_LENGTH} characters."
+        )
+    return subject, tuple(dict.fromkeys(tags))
 
 
 def _given(payload: Mapping[str, Any], name: str, default: Any) -> Any:
@@ -128,34 +150,27 @@ def _relations(ready: Ready, payload: Mapping[str, Any]) -> tuple[Relation, ...]
     return tuple(made.values())
 
 
-def _enrich(
-    ready: Ready,
-    mode: str,
-    kind: str,
-    content: str,
-    intent: Mapping[str, Any],
-    confidence: Mapping[str, Any] | None,
-    relations: Sequence[Relation],
-    retracts: Sequence[str],
-) -> _Recording:
+def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retracts: Sequence[str]) -> _Recording:
     services = ready.services
     agent = ready.speaker
 
     def prepared(*, embed: bool) -> Prepared:
-        state = EntryState.DRAFT if mode == "draft" else EntryState.ACTIVE if embed else EntryState.PENDING
+        state = EntryState.DRAFT if made.mode == "draft" else EntryState.ACTIVE if embed else EntryState.PENDING
         wish = units.draft(
-            kind=kind,
-            content=content,
-            mode=mode,
-            intent=intent,
-            confidence=confidence,
+            kind=made.kind,
+            content=made.content,
+            mode=made.mode,
+            intent=made.intent,
+            confidence=made.confidence,
+            subject=made.subject,
+            tags=made.tags,
             author=agent.id,
             role=agent.role,
             session=ready.session_id,
             state=state,
             more={"relations": len(relations)},
         )
-        item = services.writing.prepare(ready.actor, services.ref, [wish], ready.rules, embed=embed)[0]
+        item = services.writing.prepare(ready.actor, services.ref, [wish], tagged(ready.rules), embed=embed)[0]
         found = {**item.findings}
         for name, number in ready.findings.items():  # the payload was clean before it came here
             found[name] = max(found.get(name, 0), number)
@@ -172,7 +187,12 @@ def _enrich(
             enriched = False
     if item is None:
         item = prepared(embed=False)
-    return _Recording(item, mode, relations, retracts, intent["task_id"], enriched)
+    return _Recording(item, made.mode, relations, retracts, made.intent["task_id"], enriched)
+
+
+def tagged(rules: Rules) -> Rules:
+    """The rules with room for as many tags as the protocol promises, whatever the tenant's policy allows elsewhere."""
+    return replace(rules, policy=rules.policy.changed({"max_tags": max(MAX_TAGS, rules.policy.max_tags)}))
 
 
 def _execute(call: Call) -> dict[str, Any]:
