@@ -229,7 +229,7 @@ class Caller:
 
     def forget(self) -> None:
         """Forget a subject that nobody stores about any more; words stored meanwhile may stay."""
-        put = self._any(PLAIN)
+        put = self._any((*PLAIN, DIARY))
         if put is None or put.subject in self.history.forgets:
             return
         span = Span(self.history.now())

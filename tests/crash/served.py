@@ -82,8 +82,10 @@ class Unanswered(Exception):
 class Client:
     """A caller of one or more hosts, which it uses at random."""
 
-    def __init__(self, hosts: list[Served], key: str, chance: random.Random) -> None:
+    def __init__(self, hosts: list[Served], key: str, chance: random.Random, *, may_refuse: bool = True) -> None:
+        """`may_refuse`: a host may say that it cannot at the moment (503), as it does while its database is away."""
         self.hosts = hosts
+        self.may_refuse = may_refuse
         self.chance = chance
         headers = {"Authorization": f"Bearer {key}"}
         self._http = httpx2.Client(headers=headers, trust_env=False, timeout=PATIENCE, verify=False)
@@ -98,13 +100,13 @@ class Client:
             answer = self._http.request(method, url + (path if path.startswith("/") else f"{API}/{path}"), **options)
         except httpx2.TransportError as fault:
             raise Unanswered from fault
-        if answer.status_code == 503:
+        if answer.status_code == 503 and self.may_refuse:
             raise Unanswered
         assert answer.status_code < 500, (method, path, answer.status_code, answer.text[:300])
         return answer
 
     def send(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        """As many tries as it takes."""
+        """As many tries as it takes: a server may close an idle connection in the instant in which it is used."""
         until = time.monotonic() + PATIENCE
         while True:
             try:

@@ -68,7 +68,6 @@ class Load:
     samples: list[Sample] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    heavy: threading.Lock = field(default_factory=threading.Lock)
 
     def subject(self, chance: random.Random) -> int:
         return self.first_subject + chance.randrange(SUBJECTS)
@@ -100,7 +99,7 @@ class Caller:
 
     def _send(self, kind: str, method: str, path: str, *allowed: int, **options: Any) -> Any:
         began = time.monotonic()
-        answer = self.client.once(method, path, **options)
+        answer = self.client.send(method, path, **options)
         ended = time.monotonic()
         with self.load.lock:
             self.load.requests += 1
@@ -152,8 +151,7 @@ class Caller:
 
     def dream(self) -> None:
         ref = self.chance.choice(REFS)
-        with self.load.heavy:
-            self._send("dream", "POST", f"memory/{ref}/dreams", 200, 201, 204, 409, 422, json={"fit": True})
+        self._send("dream", "POST", f"memory/{ref}/dreams", 200, 201, 204, 409, 422, json={"fit": True})
 
     def forget(self) -> None:
         """Forget the oldest subject; from here on nothing new is stored about it."""
@@ -161,8 +159,7 @@ class Caller:
             subject = self.load.first_subject
             self.load.first_subject += 1
         gone = [token for token, (_, _, about) in list(self.load.kept.items()) if about == subject]
-        with self.load.heavy:
-            self._send("forget", "POST", "memory/forget", 200, json={"subject": f"customer-{subject}"})
+        self._send("forget", "POST", "memory/forget", 200, json={"subject": f"customer-{subject}"})
         for token in gone:
             self.load.kept.pop(token, None)
         self.load.forgotten.update(gone)
