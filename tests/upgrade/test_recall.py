@@ -12,7 +12,7 @@ from tests.postgres import PostgresServer, shared_server
 
 from reverie.core.entry import Scope
 from reverie.core.query import Filter
-from reverie.index.postings import ask
+from reverie.index.postings import hashed
 from reverie.store import sql
 from reverie.store.conformance import make_event
 from reverie.store.postgres import PostgresStore, migrate
@@ -61,12 +61,12 @@ def write_as_before(connection: psycopg.Connection, position: int, words: list[s
             "'{}', 'ada', 'rest', 10, 'active', %s, false, false, false, 1, %s, 1)",
             (position, f"e{position}", " ".join(words), position, position),
         )
-        hashed = dict(zip(dict.fromkeys(words), ask(words, KEY), strict=True))
+        numbers = {word: hashed(word, KEY) for word in words}
         connection.execute(
             "INSERT INTO reverie.words (tenant, n, length, words) VALUES (1, %s, %s, %s)",
-            (position, len(words) + 1, list(hashed.values())),
+            (position, len(words) + 1, list(numbers.values())),
         )
-        for word, number in hashed.items():
+        for word, number in numbers.items():
             connection.execute(
                 "INSERT INTO reverie.posting (tenant, memory, word, n, times, length) VALUES (1, 1, %s, %s, %s, %s)",
                 (number, position, words.count(word), len(words) + 1),

@@ -56,11 +56,24 @@ class Brief(Struct, frozen=True):
     session: str | None
 
 
+class Asked(Struct, frozen=True):
+    """A word of a question: the terms that match it, each with a weight up to 1, and how much the word tells."""
+
+    terms: tuple[tuple[str, float], ...]
+    weight: float = 1.0
+
+
 class Match(Struct, frozen=True):
-    """A candidate of a search: higher scores are better."""
+    """A candidate of a search, a passage of an entry: higher scores are better."""
 
     entry: Brief
     score: float
+    number: int = 0
+    """Which passage of the entry, from 0."""
+    span: tuple[int, int] | None = None
+    """The characters of the content that the passage is; None: all of it."""
+    cover: float = 0.0
+    """The share of the question's words that the passage has, weighted by how much they tell."""
 
 
 class Head(Struct, frozen=True):

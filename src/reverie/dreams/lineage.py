@@ -20,10 +20,9 @@ from reverie.distil.plan import DREAM_KIND, to_source, weigh
 from reverie.distil.request import Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
 from reverie.dreams.report import load_report, mark, save_report
-from reverie.memory.entries import searchable_text
+from reverie.memory.indexing import Indexed, indexed
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
-from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -145,17 +144,12 @@ class Lineage:
 
         return self._parts.store.write(scope, body)
 
-    def _indexed(self, tx: ReadTx, report: DreamReport) -> dict[str, tuple[list[str], tuple[str, bytes] | None]]:
+    def _indexed(self, tx: ReadTx, report: DreamReport) -> dict[str, Indexed]:
         """Words and vectors of the sources, made outside the transaction that puts them back."""
         entries = [tx.get(source.id, where=ANYTHING) for source in report.sources]
         alive = [entry for entry in entries if entry is not None and entry.state is not EntryState.ERASED]
-        texts = [searchable_text(entry) for entry in alive]
-        embedder = self._parts.embedder
-        vectors = embedder.embed(texts) if embedder and texts else []
-        return {
-            entry.id: (terms(text), (embedder.name, vectors[at]) if embedder else None)
-            for at, (entry, text) in enumerate(zip(alive, texts, strict=True))
-        }
+        found = indexed(alive, self._parts.embedder)
+        return {entry.id: own for entry, own in zip(alive, found, strict=True)}
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Diff:
         """What was kept, merged, shortened and retired."""

@@ -28,9 +28,9 @@ from reverie.distil.source import Statement
 from reverie.dreams.archive import ARCHIVE_SPACE, Archives
 from reverie.dreams.condense import Condenser
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
-from reverie.memory.entries import Entries, Prepared, entry_hash, searchable_text
+from reverie.memory.entries import Entries, Prepared, entry_hash
+from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules
-from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
@@ -184,8 +184,7 @@ class Redream:
         return Answer("\n".join(lines[number] for number in kept), statements)
 
     def _indexed(self, entry: Entry) -> tuple[Entry, list[str], tuple[str, bytes] | None]:
-        text, embedder = searchable_text(entry), self._parts.embedder
-        return entry, terms(text), (embedder.name, embedder.embed([text])[0]) if embedder else None
+        return entry, *indexed([entry], self._parts.embedder)[0]
 
     def _output(
         self, actor: Actor, outcome: Outcome, answer: Answer, before: DreamReport, rules: Rules, log_key: bytes

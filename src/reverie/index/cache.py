@@ -14,8 +14,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from reverie.core.query import Brief, Filter, Head, Match
-from reverie.index.postings import Words
-from reverie.index.topk import Rows
+from reverie.index import topk as best
+from reverie.index.postings import Question, Words
 from reverie.index.vectors import Vectors
 
 _UNIT = 127.0 * 127.0
@@ -106,8 +106,8 @@ class _Index:
         for position, _, vector in rows:
             if position <= self._last:
                 again.append(position)
-            if vector:
-                by_length.setdefault(len(vector), []).append((position, vector))
+            if vector and len(vector) % (count := self.words.count(position)) == 0:
+                by_length.setdefault(len(vector) // count, []).append((position, vector))
         for vectors in self.vectors.values():
             vectors.remove(again)
         for length, given in by_length.items():
@@ -115,8 +115,15 @@ class _Index:
         self._last = max(self._last, max(position for position, _, _ in rows))
 
 
-Find = Callable[[int, Sequence[int] | None, _Index], Rows]
+Find = Callable[[int, Sequence[int] | None, _Index], list[best.Found]]
 """So many of the best, among these positions or all, in an index."""
+
+
+def _placed(
+    find: Find, wanted: int, among: Sequence[int] | None, index: _Index
+) -> list[tuple[best.Found, tuple[int, int] | None]]:
+    """The best, with the characters they are."""
+    return [(one, index.words.span(one.position, one.number)) for one in find(wanted, among, index)]
 
 
 class IndexCache:
@@ -129,32 +136,39 @@ class IndexCache:
         self._passed: tuple[object, Sequence[int]] = (None, ())
         """What was asked for last, in which snapshot, and the positions that matched."""
 
-    def match(self, tx: IndexedTx, memory: Memory, words: Sequence[int], where: Filter, limit: int) -> list[Match]:
-        """The best entries by any of these words."""
+    def match(self, tx: IndexedTx, memory: Memory, words: Question, where: Filter, limit: int) -> list[Match]:
+        """The best passages by any of these words."""
 
-        def find(wanted: int, among: Sequence[int] | None, index: _Index) -> Rows:
+        def find(wanted: int, among: Sequence[int] | None, index: _Index) -> list[best.Found]:
             return index.words.best(words, wanted, among)
 
         return self._best(tx, memory, where, limit, find)
 
     def nearest(self, tx: IndexedTx, memory: Memory, vector: bytes, where: Filter, limit: int) -> list[Match]:
-        """The best entries by cosine."""
+        """The best passages by cosine."""
 
-        def find(wanted: int, among: Sequence[int] | None, index: _Index) -> Rows:
+        def find(wanted: int, among: Sequence[int] | None, index: _Index) -> list[best.Found]:
             vectors = index.vectors.get(len(vector))
             found = vectors.best(vector, wanted, among) if vectors else []
-            return [(position, product / _UNIT) for position, product in found]
+            return [one._replace(score=one.score / _UNIT) for one in found]
 
         return self._best(tx, memory, where, limit, find)
 
-    def cosines(self, tx: IndexedTx, memory: Memory, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
-        """The cosines of those that have a vector of this length."""
+    def cosines(
+        self, tx: IndexedTx, memory: Memory, vector: bytes, positions: Sequence[int]
+    ) -> Mapping[int, Sequence[float]]:
+        """The cosines of the passages of those that have vectors of this length."""
 
-        def products(index: _Index) -> Mapping[int, float]:
+        def products(index: _Index) -> Mapping[int, Sequence[float]]:
             vectors = index.vectors.get(len(vector))
             return vectors.products(vector, positions) if vectors else {}
 
-        return {position: product / _UNIT for position, product in self._ask(tx, memory, products).items()}
+        found = self._ask(tx, memory, products)
+        return {position: [product / _UNIT for product in own] for position, own in found.items()}
+
+    def known(self, tx: IndexedTx, memory: Memory, words: Sequence[int]) -> list[bool]:
+        """Which of these words the memory has."""
+        return self._ask(tx, memory, lambda index: index.words.known(words))
 
     def _best(self, tx: IndexedTx, memory: Memory, where: Filter, limit: int, find: Find) -> list[Match]:
         """Most filters leave most entries, so the index alone finds the best and only those are looked up.
@@ -163,9 +177,13 @@ class IndexCache:
         """
         wanted, among = limit, None
         while True:
-            found = self._ask(tx, memory, partial(find, wanted, among))
-            briefs = tx.briefs([position for position, _ in found], where)
-            kept = [Match(briefs[position], score) for position, score in found if position in briefs]
+            found = self._ask(tx, memory, partial(_placed, find, wanted, among))
+            briefs = tx.briefs(list(dict.fromkeys(one.position for one, _ in found)), where)
+            kept = [
+                Match(briefs[one.position], one.score, one.number, span, one.cover)
+                for one, span in found
+                if one.position in briefs
+            ]
             if len(kept) >= limit or len(found) < wanted:
                 return kept[:limit]
             if among is None and (len(kept) + 1) * _RARE < wanted:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from reverie.index.topk import Rows, best_of, grown, rows_of
+from reverie.index.topk import Found, Places, best_of, grown
 
 _Floats = npt.NDArray[np.float32]
 _Numbers = npt.NDArray[np.int8]
@@ -40,10 +40,11 @@ class Vectors:
 
     def __init__(self, dimensions: int) -> None:
         self._size = 0
-        self._row_of: dict[int, int] = {}
+        self._places = Places()
         self._half = (dimensions + 1) // 2
         self._dimensions = dimensions
         self._positions = np.zeros(64, dtype=np.int64)
+        self._numbers = np.zeros(64, dtype=np.int32)
         self._heads = np.zeros((64, self._half), dtype=np.int8)
         self._tails = np.zeros((64, dimensions - self._half), dtype=np.int8)
         self._lengths = np.zeros(64, dtype=np.float32)
@@ -51,33 +52,36 @@ class Vectors:
 
     @property
     def nbytes(self) -> int:
-        held = (self._positions, self._heads, self._tails, self._lengths)
-        return sum(part.nbytes for part in held) + 100 * len(self._row_of)
+        held = (self._positions, self._numbers, self._heads, self._tails, self._lengths)
+        return sum(part.nbytes for part in held) + self._places.nbytes
 
     def update(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Add the vectors of positions, in place of those they had."""
-        places = []
-        for position, _ in rows:
-            row = self._row_of.setdefault(position, self._size)
-            self._size += row == self._size
-            places.append(row)
-        for name in ("_positions", "_heads", "_tails", "_lengths"):
+        """Add the vectors of positions, in place of those they had. Those of several passages follow each other."""
+        self.remove([position for position, _ in rows if position in self._places])
+        first = self._size
+        counts = [len(data) // self._dimensions for _, data in rows]
+        firsts = np.cumsum([first, *counts])[:-1]
+        self._size += sum(counts)
+        for name in ("_positions", "_numbers", "_heads", "_tails", "_lengths"):
             setattr(self, name, grown(getattr(self, name), self._size))
         vectors = np.frombuffer(b"".join([data for _, data in rows]), dtype=np.int8).reshape(-1, self._dimensions)
         tails = vectors[:, self._half :]
-        self._positions[places] = [position for position, _ in rows]
-        self._heads[places] = vectors[:, : self._half]
-        self._tails[places] = tails
-        self._lengths[places] = np.sqrt(np.einsum("ij,ij->i", tails, tails, dtype=np.float32))
+        new = slice(first, self._size)
+        self._positions[new] = np.repeat([position for position, _ in rows], counts)
+        self._numbers[new] = np.arange(first, self._size) - np.repeat(firsts, counts)
+        self._heads[new] = vectors[:, : self._half]
+        self._tails[new] = tails
+        self._lengths[new] = np.sqrt(np.einsum("ij,ij->i", tails, tails, dtype=np.float32))
+        self._places.add([position for position, _ in rows], firsts.tolist(), counts)
 
     def remove(self, positions: Sequence[int]) -> None:
         """Forget the vectors of these positions."""
-        rows = [row for position in positions if (row := self._row_of.pop(position, None)) is not None]
-        for part in (self._positions, self._heads, self._tails, self._lengths):
+        rows = self._places.pop(positions)
+        for part in (self._positions, self._numbers, self._heads, self._tails, self._lengths):
             part[rows] = _NOWHERE
 
-    def best(self, vector: bytes, limit: int, among: Sequence[int] | None = None) -> Rows:
-        """The best (position, product), of all or among some positions, best first, ties by position.
+    def best(self, vector: bytes, limit: int, among: Sequence[int] | None = None) -> list[Found]:
+        """The best passages by product, of all or among some positions, best first, ties by position.
 
         Rows out of use may be among the best of all.
         """
@@ -85,9 +89,11 @@ class Vectors:
         if among is None:
             rows, scores = self._contenders(query, limit)
         else:
-            rows = rows_of(among, self._row_of)
+            rows = self._places.rows(among)
             scores = self._whole(query, rows)
-        return best_of(self._positions[rows], scores, limit)
+        order = best_of(self._positions[rows], self._numbers[rows], scores, limit)
+        columns = (self._positions[rows], self._numbers[rows], scores)
+        return [Found(*row) for row in zip(*(column[order].tolist() for column in columns), strict=True)]
 
     def _contenders(self, query: _Floats, limit: int) -> tuple[npt.NDArray[np.intp], _Floats]:
         """Rows that hold all of the best, and their products."""
@@ -105,11 +111,14 @@ class Vectors:
         scores += _products(self._tails[: self._size], tail)
         return np.arange(self._size), scores
 
-    def products(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
-        """The products of these positions, where they have a vector here."""
-        query = _floats(vector)
-        rows = rows_of(positions, self._row_of)
-        return dict(zip(self._positions[rows].tolist(), self._whole(query, rows).tolist(), strict=True))
+    def products(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        """The products of the passages of these positions, where they have vectors here."""
+        rows = self._places.rows(positions)
+        found: dict[int, list[float]] = {}
+        scores = self._whole(_floats(vector), rows)
+        for position, score in zip(self._positions[rows].tolist(), scores.tolist(), strict=True):
+            found.setdefault(position, []).append(score)
+        return found
 
     def _whole(self, query: _Floats, rows: npt.NDArray[np.intp]) -> _Floats:
         scores = _products(self._heads[rows], query[: self._half])

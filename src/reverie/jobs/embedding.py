@@ -8,8 +8,8 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
-from reverie.memory.entries import searchable_text, session_mark
-from reverie.search.analysis import terms
+from reverie.memory.entries import session_mark
+from reverie.memory.indexing import Indexed, indexed, model_of
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
@@ -30,7 +30,7 @@ class Embeddings:
         embedder = self._parts.embedder
         if embedder is None:
             return 0
-        readable, indexed = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.index_state(embedder.name))
+        readable, indexed = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.index_state(model_of(embedder)))
         return readable - indexed
 
     def fill(self, actor: Actor) -> int:
@@ -43,20 +43,21 @@ class Embeddings:
             return 0
         done = 0
         while True:
-            found = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.unembedded(embedder.name, limit=_BATCH))
+            found = self._parts.store.read(
+                Scope(actor.tenant), lambda tx: tx.unembedded(model_of(embedder), limit=_BATCH)
+            )
             if not found:
                 return done
-            texts = [searchable_text(entry) for entry in found]
-            rows = list(zip(found, map(terms, texts), embedder.embed(texts), strict=True))
+            rows = list(zip(found, indexed(found, embedder), strict=True))
             made = 0
             for ref in sorted({entry.ref for entry in found}):
                 own = [row for row in rows if row[0].ref == ref]
-                made += self._store(actor, ref, embedder.name, own)
+                made += self._store(actor, ref, model_of(embedder), own)
             if not made:  # all of them changed meanwhile; the next call looks again
                 return done
             done += made
 
-    def _store(self, actor: Actor, ref: str, model: str, rows: Sequence[tuple[Entry, list[str], bytes]]) -> int:
+    def _store(self, actor: Actor, ref: str, model: str, rows: Sequence[tuple[Entry, Indexed]]) -> int:
         def body(tx: WriteTx) -> int:
             same = []
             for row in rows:
@@ -66,8 +67,8 @@ class Embeddings:
             if same:
                 data = {"ref": ref, "entries": len(same), "model": model}
                 seq = tx.append(NewEvent("memory.indexed", "INDEX", actor.id, data=data))
-                for entry, words, vector in same:
-                    tx.index(entry.id, seq=seq, terms=words, vector=(model, vector))
+                for entry, (words, vector) in same:
+                    tx.index(entry.id, seq=seq, terms=words, vector=vector)
                     if entry.state is EntryState.PENDING:
                         event = NewEvent(
                             "memory.enriched",

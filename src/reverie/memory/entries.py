@@ -29,9 +29,9 @@ from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLa
 from reverie.core.event import NewEvent, answer_key, keyed_hash
 from reverie.core.policy import TenantPolicy
 from reverie.core.run import mark
+from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
 from reverie.redact import Redaction
-from reverie.search.analysis import terms
 from reverie.search.text import searchable
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
@@ -166,18 +166,10 @@ class Entries:
         for number, draft in enumerate(drafts):
             check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
         cleaned = self._redact(actor, ref, drafts, rules, now)
-        texts = [searchable_text(entry) for entry, _, _ in cleaned]
-        embedder = self._parts.embedder if embed else None
-        vectors = embedder.embed(texts) if embedder else []
+        found = indexed([entry for entry, _, _ in cleaned], self._parts.embedder if embed else None)
         return [
-            Prepared(
-                entry=entry,
-                findings=findings,
-                terms=terms(text),
-                vector=(embedder.name, vectors[at]) if embedder else None,
-                minted=minted,
-            )
-            for at, ((entry, findings, minted), text) in enumerate(zip(cleaned, texts, strict=True))
+            Prepared(entry=entry, findings=findings, terms=words, vector=vector, minted=minted)
+            for (entry, findings, minted), (words, vector) in zip(cleaned, found, strict=True)
         ]
 
     def _redact(

@@ -12,10 +12,10 @@ from reverie.core.entry import READABLE, Entry, EntryState, Scope, check_namespa
 from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
-from reverie.memory.entries import searchable_text, session_mark
+from reverie.memory.entries import session_mark
+from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING, may_see
-from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -94,9 +94,8 @@ class Lifecycle:
             seq = tx.append(event)
             state = entry.state if entry.state in READABLE else EntryState.ACTIVE
             after = tx.change(entry.id, seq=seq, expected=expected, state=state, archived=False)
-            text = searchable_text(entry)
-            vector = (embedder.name, embedder.embed([text])[0]) if embedder else None
-            tx.index(entry.id, seq=seq, terms=terms(text), vector=vector)
+            words, vector = indexed([entry], embedder)[0]
+            tx.index(entry.id, seq=seq, terms=words, vector=vector)
             return after
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)

@@ -12,6 +12,7 @@ from reverie.core.entry import Entry, EntryState, Link, Scope, check_namespace, 
 from reverie.core.errors import Invalid, NotFound
 from reverie.core.event import Event
 from reverie.core.query import Filter, Page
+from reverie.memory.indexing import model_of
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
@@ -104,7 +105,7 @@ class Reader:
             head = tx.head()
             cold = tx.count(msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED}))
             readable = tx.count(Filter())
-            indexed = tx.index_state(embedder.name)[1] if embedder else 0
+            indexed = tx.index_state(model_of(embedder))[1] if embedder else 0
             return {
                 "entries": readable,
                 "cold": cold - readable,

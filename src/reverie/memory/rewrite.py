@@ -10,10 +10,10 @@ import msgspec
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry, EntryState
 from reverie.core.event import NewEvent
-from reverie.memory.entries import entry_hash, searchable_text
+from reverie.memory.entries import entry_hash
+from reverie.memory.indexing import indexed
 from reverie.memory.read import ANYTHING
 from reverie.redact import KnownSecrets, Redactor
-from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
@@ -28,9 +28,8 @@ def rewrite(tx: WriteTx, parts: Services, actor: Actor, entry_id: str, known: Kn
         return
     data = {"ref": current.ref, "redacted": kinds, "hash": entry_hash(tx.log_key(), after)}
     seq = tx.append(NewEvent("memory.redacted", operation, actor.id, entry_id=current.id, data=data))
-    text = searchable_text(after)
-    vector = (parts.embedder.name, parts.embedder.embed([text])[0]) if parts.embedder else None
-    tx.rewrite(after, seq=seq, terms=terms(text), vector=vector)
+    words, vector = indexed([after], parts.embedder)[0]
+    tx.rewrite(after, seq=seq, terms=words, vector=vector)
 
 
 def cleaned(entry: Entry, redactor: Redactor, known: KnownSecrets) -> tuple[Entry, dict[str, int]]:

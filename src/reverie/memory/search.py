@@ -10,17 +10,35 @@ from msgspec import Struct
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
-from reverie.core.query import Brief, Filter, Match
-from reverie.search.analysis import query_terms
+from reverie.core.query import Asked, Filter, Match
+from reverie.memory.indexing import LINES
+from reverie.memory.read import ANYTHING
+from reverie.search.analysis import near
+from reverie.search.analysis import question as words_of
+from reverie.search.confidence import WEAK
 from reverie.search.context import LeftOut, PackItem, pack
+from reverie.search.dates import periods
 from reverie.search.explain import Explanation, Filtered
 from reverie.search.explain import explain as explained
-from reverie.search.rank import Candidate, rank, worth_widening
+from reverie.search.languages import ENGLISH, detect
+from reverie.search.passages import Passage, passages
+from reverie.search.rank import (
+    WEIGHTS,
+    Candidate,
+    Key,
+    Neighbours,
+    Question,
+    Ranked,
+    Weights,
+    rank,
+    worth_widening,
+)
 from reverie.search.text import comparable
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 Mode = Literal["hybrid", "words", "meaning"]
+Include = Literal["superseded"] | None
 MAX_HITS = 200
 MAX_QUERY = 4096
 _CANDIDATES = 60
@@ -30,11 +48,26 @@ _WIDEN = 30
 
 
 class Hit(Struct, frozen=True):
-    """An entry that answers, and why it stands where it stands."""
+    """A passage that answers, the entry it is from, and why it is where it is."""
 
     entry: Entry
     score: float
     signals: Mapping[str, float]
+    passage: Passage = Passage(0, 0)
+    """Which part of the entry: characters `start` to `end` of its content, `number` of `of`."""
+    confidence: float = 0.0
+    """0 to 1: the measured share of right answers among hits with this much evidence."""
+    weak: bool = False
+    """More likely noise than an answer. `context` and the tool `recall` leave weak hits out."""
+    older: str | None = None
+    """The id of a newer hit that says something else about the same matter."""
+    superseded_by: str | None = None
+    """The id of the entry that replaced this one; only with `include="superseded"`."""
+
+    @property
+    def text(self) -> str:
+        """The passage itself."""
+        return self.entry.content[self.passage.start : self.passage.end].strip()
 
 
 class SearchResult(Struct, frozen=True):
@@ -59,11 +92,23 @@ class Context(Struct, frozen=True):
     degraded: Sequence[str] = ()
 
 
+class _Candidates(Struct, frozen=True):
+    """What a question found: candidates, the entries they are from, and what the ranking needs of their neighbours."""
+
+    question: Question
+    candidates: Sequence[Candidate]
+    neighbours: Neighbours
+    spans: Mapping[Key, tuple[int, int] | None]
+    matched: frozenset[int]
+    """Positions found by words or meaning, and not only as neighbours."""
+
+
 class Search:
     """Finding. Reads one snapshot; changes nothing."""
 
-    def __init__(self, parts: Services) -> None:
+    def __init__(self, parts: Services, weights: Weights = WEIGHTS) -> None:
         self._parts = parts
+        self._weights = weights
 
     def search(
         self,
@@ -75,10 +120,14 @@ class Search:
         limit: int = 10,
         mode: Mode = "hybrid",
         explain: bool = False,
+        include: Include = None,
+        zone: str = "UTC",
     ) -> SearchResult:
-        """The entries that best answer `query`: by words, by meaning, and by what stands beside them.
+        """The passages that best answer `query`, at most one of an entry; of a dream, its lines.
 
-        Word search always works. When meaning cannot be searched, or not in full, `degraded` says so.
+        Hits below the floor are marked `weak`. Dates in the question are read in the time zone `zone`. With
+        `include="superseded"` entries that consolidation replaced follow their successors. Word search always works;
+        when meaning cannot be searched, or not in full, `degraded` says so.
         """
         actor.require(Right.READ)
         if not query.strip() or len(query) > MAX_QUERY:
@@ -87,13 +136,15 @@ class Search:
             raise Invalid(f"limit is 1 to {MAX_HITS}.", pointer="/limit")
         if mode not in ("hybrid", "words", "meaning"):
             raise Invalid("mode is hybrid, words or meaning.", pointer="/mode")
+        if include not in (None, "superseded"):
+            raise Invalid("include is superseded, or left out.", pointer="/include")
         if not valid_ref(ref):
             return SearchResult((), mode)
         vector, degraded = self._vector(query, mode)
-        asked = query_terms(query) if mode != "meaning" else []
 
         def body(tx: ReadTx) -> SearchResult:
-            return self._search(tx, query, asked, vector, degraded, where, limit, mode, explain)
+            result = self._search(tx, query, vector, degraded, where, limit, mode, explain, zone, spread=False)
+            return _with_superseded(tx, result) if include else result
 
         return self._parts.store.read(Scope(actor.tenant, ref), body)
 
@@ -106,25 +157,31 @@ class Search:
         budget: int,
         where: Filter = Filter(),  # noqa: B008  (immutable)
         limit: int = 50,
+        zone: str = "UTC",
     ) -> Context:
-        """The best memory for a purpose, within `budget` tokens, ready to paste into a prompt as quoted data."""
+        """The best passages for a purpose, within `budget` tokens, ready to paste into a prompt as quoted data.
+
+        Weak hits are left out: when nothing answers, the text is empty.
+        """
         tokens = self._parts.tokens
         if tokens is None:
             raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
         if not 1 <= budget <= 1_000_000:
             raise Invalid("budget is 1 to 1000000 tokens.", pointer="/budget")
-        found = self.search(actor, ref, purpose, where=where, limit=min(limit, MAX_HITS))
-        items = [
-            PackItem(
-                id=hit.entry.id,
-                content=hit.entry.content,
-                created_at=hit.entry.created_at,
-                source=speaker(hit.entry.source) or "",
-                score=hit.score,
-                position=hit.entry.position,
-            )
-            for hit in found.hits
-        ]
+        actor.require(Right.READ)
+        if not purpose.strip() or len(purpose) > MAX_QUERY:
+            raise Invalid(f"A query is 1 to {MAX_QUERY} characters.", pointer="/query")
+        if not 1 <= limit <= MAX_HITS:
+            raise Invalid(f"limit is 1 to {MAX_HITS}.", pointer="/limit")
+        if not valid_ref(ref):
+            return Context("", 0, budget, (), (), ())
+        vector, degraded = self._vector(purpose, "hybrid")
+
+        def body(tx: ReadTx) -> SearchResult:
+            return self._search(tx, purpose, vector, degraded, where, limit, "hybrid", False, zone, spread=True)
+
+        found = self._parts.store.read(Scope(actor.tenant, ref), body)
+        items = _items([hit for hit in found.hits if not hit.weak])
         packed = pack(items, budget=budget, count=tokens.count, purpose=purpose)
         return Context(
             text=packed.text,
@@ -155,66 +212,159 @@ class Search:
         self,
         tx: ReadTx,
         query: str,
-        asked: Sequence[str],
         vector: bytes | None,
         degraded: Sequence[str],
         where: Filter,
         limit: int,
         mode: Mode,
         explain: bool,
+        zone: str,
+        *,
+        spread: bool,
     ) -> SearchResult:
-        pool = max(_CANDIDATES, limit * 2)
-        by_words = tx.match(asked, where, limit=pool) if asked else []
-        by_meaning = tx.nearest(vector, where, limit=pool) if vector is not None else []
-        if vector is not None and not by_meaning and (by_words or tx.scan(where, limit=1).items):
+        """`spread`: several passages of an entry may be hits."""
+        found = self._candidates(tx, query, vector, where, max(_CANDIDATES, limit * 2), mode, zone)
+        near_any = vector is None or any(one.dense is not None for one in found.candidates)
+        if not near_any and (found.candidates or tx.scan(where, limit=1).items):
             degraded = [*degraded, "vectors_missing"]
-        found, candidates, neighbours = self._gather(tx, by_words, by_meaning, vector)
-        allowed = self._allowed(tx, where, found, {match.entry.position for match in (*by_words, *by_meaning)})
-        # Reports are made for what is shown; all of them only if some may be dropped or explained.
-        shown = limit if len(allowed) == len(found) and not explain else None
-        ranked = rank(query, candidates, neighbours=neighbours, now_ms=tx.now, limit=shown)
-        ranked = [item for item in ranked if item.id in allowed]
-        entries = tx.at([allowed[item.id] for item in ranked[:limit]], where)
-        hits = [Hit(entries[allowed[item.id]], item.score, item.signals) for item in ranked[:limit]]
+        ranked = rank(found.question, found.candidates, neighbours=found.neighbours, weights=self._weights)
+        allowed = found.matched
+        if where == Filter():
+            allowed = frozenset(one.position for one in found.candidates)
+        elif beside := {one.position for one in found.candidates} - allowed:
+            allowed |= tx.briefs(sorted(beside), where).keys()
+        kept = [one for one in ranked if one.key[0] in allowed]
+        hits = _hits(tx, kept, found.spans, where, limit, spread=spread)
         if not explain:
             return SearchResult(hits, mode, tuple(degraded))
-        outside = [brief.id for brief in found.values() if brief.id not in allowed]
-        dropped = [Filtered(entry_id, "beside a match, but outside the filter") for entry_id in outside]
-        why = explained(query, ranked, candidates, limit=limit, filtered=dropped, degraded=degraded)
+        outside = dict.fromkeys(one.id for one in found.candidates if one.position not in allowed)
+        dropped = [Filtered(entry_id, "next to a match, but outside the filter") for entry_id in outside]
+        shown = [(hit.entry.position, hit.passage.number - 1) for hit in hits]
+        why = explained(
+            found.question, kept, found.candidates, shown=shown, limit=limit, filtered=dropped, degraded=degraded
+        )
         return SearchResult(hits, mode, tuple(degraded), why)
 
-    def _gather(
-        self, tx: ReadTx, by_words: Sequence[Match], by_meaning: Sequence[Match], vector: bytes | None
-    ) -> tuple[dict[int, Brief], list[Candidate], dict[str, tuple[str | None, str | None]]]:
-        """Both lists by position and as candidates, widened by the neighbours of the best of them."""
-        lexical = {match.entry.position: match.score for match in by_words}
-        dense = {match.entry.position: match.score for match in by_meaning}
-        found = {match.entry.position: match.entry for match in (*by_words, *by_meaning)}
-        if vector is not None:
-            dense |= tx.cosines(vector, [position for position in found if position not in dense])
-        candidates = [_candidate(brief, lexical, dense) for brief in found.values()]
-        place = {brief.id: position for position, brief in found.items()}
-        best = [place[entry_id] for entry_id in worth_widening(candidates, _WIDEN)]
-        beside = tx.around(best, steps=2)
-        wanted = sorted({p for pair in beside.values() for p in pair if p is not None} - found.keys())
-        added = tx.briefs(wanted, Filter())
-        if vector is not None:
-            dense |= tx.cosines(vector, list(added))
-        candidates += [_candidate(brief, lexical, dense) for brief in added.values()]
-        found |= added
-        ids: dict[int | None, str] = {position: brief.id for position, brief in found.items()}
-        neighbours = {ids[p]: (ids.get(back), ids.get(on)) for p, (back, on) in beside.items() if p in ids}
-        return found, candidates, neighbours
-
-    def _allowed(self, tx: ReadTx, where: Filter, found: Mapping[int, Brief], matched: set[int]) -> dict[str, int]:
-        """What may be a hit, by id. Neighbours widen the view; of them, only those the filter admits."""
-        if where == Filter():
-            return {brief.id: position for position, brief in found.items()}
-        admitted = matched | tx.briefs([position for position in found if position not in matched], where).keys()
-        return {brief.id: position for position, brief in found.items() if position in admitted}
+    def _candidates(
+        self, tx: ReadTx, query: str, vector: bytes | None, where: Filter, pool: int, mode: Mode, zone: str
+    ) -> _Candidates:
+        """Passages by words and by meaning, and the neighbours of the best of them."""
+        words = [near(word, tx.known) for word in words_of(query)] if mode != "meaning" else []
+        question = Question(query, words, periods(query, tx.now, zone=zone), _trust(query))
+        asked = [Asked(word.terms, word.weight) for word in words]
+        by_words = tx.match(asked, where, limit=pool) if asked else []
+        by_meaning = tx.nearest(vector, where, limit=pool) if vector is not None else []
+        matches = {(match.entry.position, match.number): match for match in (*by_meaning, *by_words)}
+        briefs = {match.entry.position: match.entry for match in matches.values()}
+        lexical = {(match.entry.position, match.number): match for match in by_words}
+        cosines = tx.cosines(vector, list(briefs)) if vector is not None else {}
+        candidates = [_candidate(match, lexical.get(key), cosines) for key, match in matches.items()]
+        neighbours: Neighbours = {}
+        best = worth_widening(question, candidates, _WIDEN, weights=self._weights)
+        if best:
+            neighbours = tx.around(best, steps=2)
+            wanted = sorted({p for pair in neighbours.values() for p in pair if p is not None} - briefs.keys())
+            added = tx.briefs(wanted, Filter())
+            cosines = tx.cosines(vector, list(added)) if vector is not None else {}
+            candidates += [_candidate(Match(brief, 0.0), None, cosines) for brief in added.values()]
+        spans = {key: match.span for key, match in matches.items()}
+        return _Candidates(question, candidates, neighbours, spans, frozenset(briefs))
 
 
-def _candidate(brief: Brief, lexical: Mapping[int, float], dense: Mapping[int, float]) -> Candidate:
-    position, content = brief.position, brief.content
-    scores = lexical.get(position), dense.get(position)
-    return Candidate(brief.id, position, brief.created_at, content, *scores, named(brief.actor), brief.session)
+def _candidate(match: Match, by_words: Match | None, cosines: Mapping[int, Sequence[float]]) -> Candidate:
+    brief, own = match.entry, cosines.get(match.entry.position, ())
+    text = brief.content[slice(*match.span)] if match.span else brief.content
+    return Candidate(
+        id=brief.id,
+        position=brief.position,
+        created_at=brief.created_at,
+        content=text,
+        number=match.number,
+        lexical=by_words.score if by_words else None,
+        dense=own[match.number] if match.number < len(own) else None,
+        cover=by_words.cover if by_words else 0.0,
+        speaker=named(brief.actor),
+        session=brief.session,
+        size=len(brief.content),
+    )
+
+
+def _trust(query: str) -> float:
+    """How well the built-in vectors know the language of a question."""
+    letters = [character for character in query if character.isalpha()]
+    if sum(character < "\u0250" for character in letters) * 2 < len(letters):
+        return 0.0
+    return 1.0 if detect(query) == ENGLISH else 0.5
+
+
+def _hits(
+    tx: ReadTx,
+    ranked: Sequence[Ranked],
+    spans: Mapping[Key, tuple[int, int] | None],
+    where: Filter,
+    limit: int,
+    *,
+    spread: bool,
+) -> list[Hit]:
+    """The first `limit` hits. Of an entry only its best passage, unless its lines are passages or all are wanted."""
+    hits: list[Hit] = []
+    seen: set[int] = set()
+    at = 0
+    while at < len(ranked) and len(hits) < limit:
+        part = ranked[at : at + 2 * limit]
+        at += len(part)
+        entries = tx.at(list(dict.fromkeys(one.key[0] for one in part)), where)
+        for one in part:
+            entry = entries.get(one.key[0])
+            if entry is None or (entry.position in seen and not spread and entry.kind not in LINES):
+                continue
+            seen.add(entry.position)
+            passage = _passage(entry, one.key[1], spans.get(one.key))
+            weak = one.confidence < WEAK
+            hits.append(Hit(entry, one.score, one.signals, passage, one.confidence, weak, one.older))
+            if len(hits) == limit:
+                break
+    return hits
+
+
+def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage:
+    if span is None:
+        return Passage(0, len(entry.content))
+    parts = passages(entry.content, lines=entry.kind in LINES)
+    return Passage(*span, number + 1, max(len(parts), number + 1))
+
+
+def _with_superseded(tx: ReadTx, result: SearchResult) -> SearchResult:
+    """The entries that hits replaced, each behind its successor."""
+    hits: list[Hit] = []
+    for hit in result.hits:
+        hits.append(hit)
+        for link in tx.links(hit.entry.id, type="supersedes"):
+            old = tx.get(link.to_id, where=ANYTHING)
+            if old is not None and old.content:
+                whole = Passage(0, len(old.content))
+                hits.append(
+                    Hit(old, hit.score, hit.signals, whole, hit.confidence, hit.weak, superseded_by=hit.entry.id)
+                )
+    return SearchResult(hits, result.mode, result.degraded, result.explanation)
+
+
+def _items(hits: Sequence[Hit]) -> list[PackItem]:
+    """Passages to pack; what two passages of an entry share is in the first of them only."""
+    reached: dict[str, int] = {}
+    items = []
+    for hit in sorted(hits, key=lambda hit: hit.passage.start):
+        start = max(hit.passage.start, reached.get(hit.entry.id, 0))
+        reached[hit.entry.id] = max(start, hit.passage.end)
+        items.append(
+            PackItem(
+                id=hit.entry.id,
+                content=hit.entry.content[start : hit.passage.end].strip(),
+                created_at=hit.entry.created_at,
+                source=(speaker(hit.entry.source) or "") + (" (older)" if hit.older else ""),
+                score=hit.score,
+                position=hit.entry.position,
+                start=start,
+            )
+        )
+    return items

@@ -15,6 +15,7 @@ from reverie.core.event import Event
 from reverie.core.files import others_may
 from reverie.core.query import Brief, Filter, Head
 from reverie.host import Host
+from reverie.memory.indexing import model_of
 from reverie.memory.read import ANYTHING
 from reverie.ops.backup import free_bytes
 from reverie.ops.checks import Check
@@ -226,7 +227,7 @@ def _vectors(host: Host, _settings: Settings) -> Iterator[Check]:
         return
     readable = made = 0
     for name in host.tenants():
-        have = host.parts.store.read(Scope(name), lambda tx: tx.index_state(embedder.name))
+        have = host.parts.store.read(Scope(name), lambda tx: tx.index_state(model_of(embedder)))
         readable, made = readable + have[0], made + have[1]
     if made < readable:
         step = "A running server makes them in the background; until then those entries are found by words."

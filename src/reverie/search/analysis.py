@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 
 from msgspec import Struct
 
 from reverie.search.languages import ENGLISH, FUNCTION_WORDS, LATIN, detect, fold, guess, stem
+from reverie.search.lexicon import misspelt, similar, weight
 
 MAX_QUERY_TERMS = 32
 MAX_TERM_LENGTH = 64
@@ -73,6 +75,9 @@ _EDGE = 6
 """Letters of a beginning or end."""
 _START = "^"
 """Marks a beginning when in front and an end when behind."""
+_SIMILAR = 0.5
+"""What a word of similar meaning weighs, compared with the same word."""
+_MISSPELT = 0.8
 _PARTLY = 0.5
 """What the same beginning or end weighs, compared with the same word."""
 
@@ -82,6 +87,8 @@ class Word(Struct, frozen=True):
 
     text: str
     terms: tuple[tuple[str, float], ...]
+    weight: float = 1.0
+    """How much the word tells."""
 
 
 def terms(text: str) -> list[str]:
@@ -123,8 +130,23 @@ def question(text: str) -> list[Word]:
             alternatives.setdefault(fold(surface), 1.0)
             if (language in _COMPOUNDING or not shown) and len(term) >= _EDGE:
                 alternatives |= {_START + term[:_EDGE]: _PARTLY, term[-_EDGE:] + _START: _PARTLY}
-        found[term] = Word(surface or term, tuple(alternatives.items()))
+        found[term] = Word(surface or term, tuple(alternatives.items()), weight(fold(surface)))
     return list(found.values())[:MAX_QUERY_TERMS]
+
+
+def near(word: Word, known: Callable[[Sequence[str]], Collection[str]]) -> Word:
+    """The word with terms of similar meaning; or, when nothing has the word, with those one misspelling away.
+
+    `known` says which terms there are.
+    """
+    own = dict(word.terms)
+    similar_terms = [term for term in similar(fold(word.text)) if term not in own]
+    there = known([*own, *similar_terms])
+    added = {term: _SIMILAR for term in similar_terms if term in there}
+    if not any(term in there for term in own):
+        by_term = {stem(spelt): spelt for spelt in misspelt(fold(word.text))}
+        added |= {term: _MISSPELT for term in known([term for term in by_term if len(term) > 2]) if term not in own}
+    return Word(word.text, (*word.terms, *sorted(added.items())), word.weight) if added else word
 
 
 Said = tuple[str, bool, str]

@@ -39,7 +39,7 @@ _NEGATION = frozenset({"no", "not", "never", "none", "nobody", "nothing", "neith
 
 @dataclass(frozen=True, slots=True)
 class PackItem:
-    """A memory that may go into the block. `source` is who said it; `position` orders equal times."""
+    """A passage that may go into the block. `source` is who said it; `position` orders equal times."""
 
     id: str
     content: str
@@ -47,6 +47,8 @@ class PackItem:
     source: str
     score: float
     position: int = 0
+    start: int = 0
+    """Where in its entry a passage begins; passages of one entry are shown under one heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def pack(items: Sequence[PackItem], *, budget: int, count: Callable[[str], int],
     The result depends only on the arguments, not on the order of `items`. If not even one memory fits, the text
     is empty rather than an empty frame.
     """
-    order = sorted(items, key=lambda item: (-item.score, item.created_at, item.position, item.id))
+    order = sorted(items, key=lambda item: (-item.score, item.created_at, item.position, item.start, item.id))
     frame = count(_render([], len(order), purpose))
     room = budget - frame
     chosen: list[_Chosen] = []
@@ -125,15 +127,15 @@ def _settle(
     chosen = list(chosen)
     left_out = list(left_out)
     while chosen:
-        shown = sorted(chosen, key=lambda one: (one.item.created_at, one.item.position, one.item.id))
+        shown = sorted(chosen, key=lambda one: (one.item.created_at, one.item.position, one.item.id, one.item.start))
         text = _render(shown, total - len(chosen), purpose)
         tokens = count(text)
         if tokens <= budget:
             return Packed(
                 text,
                 tokens,
-                tuple(one.item.id for one in shown),
-                tuple(one.item.id for one in shown if one.shortened),
+                tuple(dict.fromkeys(one.item.id for one in shown)),
+                tuple(dict.fromkeys(one.item.id for one in shown if one.shortened)),
                 tuple(reason for _, reason in sorted(left_out, key=lambda pair: pair[0])),
             )
         dropped = chosen.pop()
@@ -184,21 +186,22 @@ def _render(shown: Sequence[_Chosen], missing: int, purpose: str) -> str:
     lines = [OPEN, _HEADER]
     if purpose.strip():
         lines.append(f"Recalled for: {_label(purpose, 200)}")
-    day = ""
+    day, before = "", ""
     for one in shown:
         if _date(one.item.created_at) != day:
             day = _date(one.item.created_at)
             lines.append(day)
-        lines.append(_item(one.item, one.content))
+        lines.append(_item(one.item, one.content, head=one.item.id != before))
+        before = one.item.id
     if missing:
         lines.append(f"(left out: {missing})")
     lines.append(CLOSE)
     return "\n".join(lines)
 
 
-def _item(item: PackItem, content: str) -> str:
-    head = f"{_clock(item.created_at)} {_label(item.source, 80) or 'unknown'} [{_label(item.id, 1500)}]"
-    return "\n".join([head, *(f"> {line}" for line in content.splitlines())])
+def _item(item: PackItem, content: str, *, head: bool = True) -> str:
+    label = f"{_clock(item.created_at)} {_label(item.source, 80) or 'unknown'} [{_label(item.id, 1500)}]"
+    return "\n".join([*([label] if head else []), *(f"> {line}" for line in content.splitlines())])
 
 
 def _quote(content: str) -> str:

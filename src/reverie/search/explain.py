@@ -1,19 +1,20 @@
-"""Why these memories and not others: plain data that every door can show."""
+"""Why these memories and not others: plain data and plain sentences that every door can show."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reverie.search.analysis import query_terms, terms
-from reverie.search.rank import Candidate, Ranked
+from reverie.search.analysis import terms
+from reverie.search.confidence import WEAK
+from reverie.search.rank import Candidate, Key, Question, Ranked
 
 NEAR_MISSES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredHit:
-    """A ranked entry: its place, the signals that add up to its score, the query's terms it contains."""
+    """A ranked passage: its place, the signals that add up to its score, the words of the question it has."""
 
     id: str
     rank: int
@@ -22,6 +23,9 @@ class ScoredHit:
     matched_terms: tuple[str, ...]
     found_by: tuple[str, ...]
     """`words`, `meaning`, or `context` when only its neighbours were found."""
+    confidence: float = 0.0
+    why: tuple[str, ...] = ()
+    """The same in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class CutLine:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything needed to see why a search answered as it did. Holds ids and terms of the query, no entry text."""
+    """Everything needed to see why a search answered as it did. Holds ids and words of the question, no entry text."""
 
     terms: tuple[str, ...]
     hits: tuple[ScoredHit, ...]
@@ -52,37 +56,51 @@ class Explanation:
     filtered: tuple[Filtered, ...]
     degraded: tuple[str, ...]
     """Why the search was less than it could be, e.g. `vectors missing for 12 entries`; empty when it was whole."""
+    read: tuple[str, ...] = ()
+    """How the question was read: dates, misspellings, words of similar meaning."""
 
 
 def explain(
-    query: str,
+    question: Question,
     ranked: Sequence[Ranked],
     candidates: Sequence[Candidate],
     *,
+    shown: Sequence[Key],
     limit: int,
     filtered: Sequence[Filtered] = (),
     degraded: Sequence[str] = (),
 ) -> Explanation:
-    """Explain a ranking of which the first `limit` were returned.
-
-    `ranked` should hold at least `NEAR_MISSES` more than `limit`, so that the misses can be named.
-    """
-    asked = query_terms(query)
-    known = {candidate.id: candidate for candidate in candidates}
-    scored = [_scored(place, one, known[one.id], asked) for place, one in enumerate(ranked[: limit + NEAR_MISSES], 1)]
-    hits = tuple(scored[:limit])
+    """Explain a ranking of which the passages `shown` were returned."""
+    known = {candidate.key: candidate for candidate in candidates}
+    scored = {one.key: (place, one) for place, one in enumerate(ranked, 1)}
+    hits = tuple(_scored(place, scored[key][1], known[key], question) for place, key in enumerate(shown, 1))
+    last = max((scored[key][0] for key in shown), default=0)
+    missed = [one for one in ranked[last:] if one.key not in set(shown)][:NEAR_MISSES]
     return Explanation(
-        terms=tuple(asked),
+        terms=tuple(word.terms[0][0] for word in question.words),
         hits=hits,
         cut=CutLine(limit, hits[-1].score if hits else None, len(known)),
-        near_misses=tuple(scored[limit:]),
+        near_misses=tuple(_scored(len(hits) + n, one, known[one.key], question) for n, one in enumerate(missed, 1)),
         filtered=tuple(filtered),
         degraded=tuple(degraded),
+        read=tuple(_read(question)),
     )
 
 
-def _scored(place: int, ranked: Ranked, candidate: Candidate, asked: Sequence[str]) -> ScoredHit:
+def _read(question: Question) -> list[str]:
+    found = [f"time named: {period.shown()}" for period in question.periods]
+    for word in question.words:
+        other = [term for term, weight in word.terms if weight < 1 and "^" not in term]
+        if other:
+            found.append(f"{word.text}: also {', '.join(other[:6])}")
+    if question.trust < 1:
+        found.append("meaning counts less: the vectors are made for English")
+    return found
+
+
+def _scored(place: int, ranked: Ranked, candidate: Candidate, question: Question) -> ScoredHit:
     own = set(terms(candidate.content)) | set(terms(candidate.speaker or ""))
+    matched = tuple(word.text for word in question.words if any(term in own for term, _ in word.terms))
     found_by = tuple(
         name for name, score in (("words", candidate.lexical), ("meaning", candidate.dense)) if score is not None
     )
@@ -91,6 +109,28 @@ def _scored(place: int, ranked: Ranked, candidate: Candidate, asked: Sequence[st
         rank=place,
         score=ranked.score,
         signals=ranked.signals,
-        matched_terms=tuple(term for term in asked if term in own),
+        matched_terms=matched,
         found_by=found_by or ("context",),
+        confidence=ranked.confidence,
+        why=tuple(_why(ranked, candidate, question, matched)),
     )
+
+
+def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequence[str]) -> list[str]:
+    """The signals in sentences, the strongest first."""
+    signals, asked = ranked.signals, len(question.words)
+    said = {
+        "words": f"has {len(matched)} of {asked} words of the question: {', '.join(matched)}" if matched else "",
+        "meaning": f"close in meaning ({candidate.dense:.2f})" if candidate.dense is not None else "",
+        "context": "next to turns that match",
+        "speaker": f"said by {candidate.speaker}, whom the question names",
+        "time": "from or about the time that the question names",
+        "currency": "newer than another hit about the same matter",
+    }
+    order = sorted((name for name in said if signals.get(name, 0.0) > 0), key=lambda name: -signals[name])
+    found = [said[name] for name in order if said[name]]
+    if ranked.older is not None:
+        found.append(f"older: {ranked.older} says something newer about the same matter")
+    if ranked.confidence < WEAK:
+        found.append("weak: hits with so little evidence are mostly wrong")
+    return found

@@ -1,198 +1,324 @@
 """Candidates in, one ranking out: the same on every store.
 
-The store offers candidates by words (BM25) and by meaning (cosine), and the entries just before and after.
-Each candidate's score is the sum of a few signals, all reported, so that a ranking can be explained:
+The store offers passages by words (BM25) and by meaning (cosine), and the entries just before and after. The score of a
+passage is the sum of a few signals, all reported, so that a ranking can be explained:
 
-- `words`      BM25 relative to the best candidate, squared: a clear match stands out, a stray word does not;
-- `meaning`    the cosine of the vectors, where positive;
-- `context`    a share of the words and meaning of the two entries before and the two after, within one
-               session: what was said is often only understood with what was said just before or after;
-- `answers`    a further share of the entry before, when that entry asks a question;
-- `speaker`    the question names the one who wrote the entry;
-- `time`       the question names a time, and the entry was made then;
-- `substance`  longer entries say more, up to a few lines; an entry that ends in a question says less.
+- `words`     BM25 compared with the best candidate, times the share of the question that the passage covers;
+- `meaning`   the cosine of the vectors, where positive;
+- `context`   in a conversation: a share of the words and meaning of the two entries before and after, since a short
+              turn is often understood only with its neighbours. A long passage is its own context;
+- `speaker`   the question names the author of the entry;
+- `time`      the question names a time, and the entry was made then or mentions it;
+- `length`    a longer passage says more, up to a few lines;
+- `currency`  what a newer passage gains over an older one that says something else about the same matter.
 
-Scores are comparable within one ranking only. Nothing here depends on the order candidates come in, and equal
-scores are ordered by position, then id.
+Nothing here depends on the order of the candidates; equal scores are ordered newest first.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 from msgspec import Struct
 
-from reverie.search.analysis import query_terms, terms
-from reverie.search.dates import periods
+from reverie.search.analysis import Word, query_terms, terms
+from reverie.search.confidence import confidence, evidence
+from reverie.search.dates import Period, mentions
 
-SIGNALS = ("words", "meaning", "context", "answers", "speaker", "time", "substance")
+SIGNALS = ("words", "meaning", "context", "speaker", "time", "length", "currency")
 """The names in `Ranked.signals`, in order."""
 
 SESSION_GAP_MS = 30 * 60_000
-"""Entries further apart than this are not of one session, unless their sources say so."""
+"""Turns further apart than this are not of one conversation, unless their sources say so."""
+COMPARED = 10
+"""So many of the best are compared with each other for currency."""
 
-Neighbours = Mapping[str, tuple[str | None, str | None]]
-"""For each id the id before it and the id after it in its memory, in order of insertion."""
+Key = tuple[int, int]
+"""A passage: the position of its entry and its number there."""
+Neighbours = Mapping[int, tuple[int | None, int | None]]
+"""For each position the position before it and after it in its memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each signal counts. Found by cross-validation over conversations; see `bench/retrieval.py`."""
+    """How much each signal counts. Chosen by `python -m bench retrieval` over all its corpora, not over one."""
 
+    words: float = 1.0
     meaning: float = 0.6
     previous: float = 0.3
     following: float = 0.25
     before_previous: float = 0.2
     after_following: float = 0.15
-    answers: float = 0.3
+    answer: float = 0.2
+    """For the entry before, when it asks a question, in addition."""
+    itself: float = 0.5
+    """What counts in place of a neighbour that is missing or too long, as a share of the passage's own score."""
     speaker: float = 0.15
     time: float = 0.35
-    substance: float = 0.3
-    asking: float = 0.15
+    length: float = 0.2
+    currency: bool = True
 
 
 WEIGHTS = Weights()
+_SHORT, _LONG = 480, 960
+"""Characters of two neighbours together up to which one is context of the other, and from which it is not."""
 _LENGTHS = tuple(sqrt(length / 240) for length in range(241))
 
 
 class Candidate(Struct, frozen=True):
-    """An entry that may answer. `lexical` and `dense` are None where the store did not find it that way."""
+    """A passage that may answer. `lexical` and `dense` are None where the store did not find it that way."""
 
     id: str
     position: int
     created_at: int
     content: str
+    """The text of the passage."""
+    number: int = 0
     lexical: float | None = None
     dense: float | None = None
+    cover: float = 0.0
     speaker: str | None = None
     session: str | None = None
+    size: int = 0
+    """Characters of the whole entry; 0: the passage is all of it."""
+
+    @property
+    def key(self) -> Key:
+        """What tells it apart."""
+        return self.position, self.number
 
 
 class Ranked(Struct, frozen=True):
     """A candidate in its place. `score` is the sum of `signals`, rounded to six places."""
 
     id: str
+    key: Key
     score: float
     signals: dict[str, float]
+    confidence: float = 0.0
+    """The measured share of right answers among hits with this much evidence."""
+    older: str | None = None
+    """The id of a newer candidate that says something else about the same matter."""
+
+
+class Question(Struct, frozen=True):
+    """A question as it is ranked: its text, its words, and the times it names."""
+
+    text: str
+    words: Sequence[Word] = ()
+    periods: Sequence[Period] = ()
+    trust: float = 1.0
+    """How well the vectors know its language, 0 to 1; meaning counts as much less."""
 
 
 def rank(
-    query: str,
+    question: Question,
     candidates: Sequence[Candidate],
     *,
     neighbours: Neighbours,
-    now_ms: int,
     weights: Weights = WEIGHTS,
     limit: int | None = None,
 ) -> list[Ranked]:
     """Order candidates, best first, and return the first `limit` of them (all by default).
 
-    A neighbour counts only if it is among the candidates itself; the caller adds the neighbours of its best
-    candidates (`worth_widening`), which may also put an entry on the list that shares no word with the query.
+    A neighbour counts only if it is among the candidates itself; the caller adds the neighbours of its best candidates
+    (`worth_widening`), which may also put an entry on the list that shares no word with the question.
     """
-    chosen = list({candidate.id: candidate for candidate in candidates}.values())
-    words, meaning = _own_signals(chosen, weights)
+    chosen = list({candidate.key: candidate for candidate in candidates}.values())
+    words, meaning = _own_signals(chosen, question, weights)
     own = [a + b for a, b in zip(words, meaning, strict=True)]
-    before, after = _beside(chosen, neighbours)
-    speaker = _named(query, chosen, weights)
-    time = _timely(query, chosen, now_ms, weights)
-    substance = _substance(chosen, weights)
-    previous, following, answering = weights.previous, weights.following, weights.answers
-    found: list[tuple[float, ...]] = []
-    order: list[tuple[float, int, str, int]] = []
-    for at, candidate in enumerate(chosen):
-        context = answers = 0.0
-        back, on = before[at], after[at]
-        if back is not None:
-            context = previous * own[back]
-            if "?" in chosen[back].content:
-                answers = answering * own[back]
-            if (further := before[back]) is not None:
-                context += weights.before_previous * own[further]
-        if on is not None:
-            context += following * own[on]
-            if (further := after[on]) is not None:
-                context += weights.after_following * own[further]
-        values = (words[at], meaning[at], context, answers, speaker[at], time[at], substance[at])
-        found.append(values)
-        order.append((-round(sum(values), 6), candidate.position, candidate.id, at))
-    order.sort()
-    return [Ranked(name, -score, dict(zip(SIGNALS, found[at], strict=True))) for score, _, name, at in order[:limit]]
-
-
-def worth_widening(candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS) -> list[str]:
-    """The ids whose neighbours are worth fetching before `rank`: the best by their own words and meaning."""
-    words, meaning = _own_signals(candidates, weights)
-    order = sorted(
-        range(len(candidates)),
-        key=lambda at: (-(words[at] + meaning[at]), candidates[at].position, candidates[at].id),
-    )
-    return [candidates[at].id for at in order[:limit]]
-
-
-def _own_signals(candidates: Sequence[Candidate], weights: Weights) -> tuple[list[float], list[float]]:
-    """Words and meaning of each candidate, by its place in the list."""
-    scores = [candidate.lexical or 0.0 for candidate in candidates]
-    best = max(scores, default=0.0)
-    words = [(score / best) ** 2 if score > 0 else 0.0 for score in scores]
-    cosines = [candidate.dense or 0.0 for candidate in candidates]
-    meaning = [weights.meaning * min(1.0, cosine) if cosine > 0 else 0.0 for cosine in cosines]
-    return words, meaning
-
-
-def _beside(candidates: Sequence[Candidate], neighbours: Neighbours) -> tuple[list[int | None], list[int | None]]:
-    """For each candidate the place of its neighbour before and after, if a candidate of the same session."""
-    places = {candidate.id: at for at, candidate in enumerate(candidates)}
-    found: tuple[list[int | None], list[int | None]] = ([None] * len(candidates), [None] * len(candidates))
-    for name, pair in neighbours.items():
-        at = places.get(name)
-        if at is None:
-            continue
-        for side, other in zip(found, pair, strict=True):
-            beside = places.get(other) if other is not None else None
-            if beside is not None and _one_session(candidates[at], candidates[beside]):
-                side[at] = beside
+    context, raised = _context(chosen, own, neighbours, weights)
+    words = [value * more for value, more in zip(words, raised, strict=True)]
+    meaning = [value * more for value, more in zip(meaning, raised, strict=True)]
+    named = _named(question, chosen, weights)
+    time = _timely(question, chosen, weights)
+    length = [weights.length * _LENGTHS[min(len(candidate.content), 240)] for candidate in chosen]
+    columns = (words, meaning, context, named, time, length)
+    scores = [round(sum(values), 6) for values in zip(*columns, strict=True)]
+    newest = [(-one.created_at, -one.position, one.number) for one in chosen]
+    order = sorted(range(len(chosen)), key=lambda at: (-scores[at], newest[at]))
+    gains: dict[int, float] = {}
+    older: dict[int, str] = {}
+    if weights.currency:
+        gains, older = _overtake(question, chosen, scores, order)
+        order.sort(key=lambda at: (-round(scores[at] + gains.get(at, 0.0), 6), newest[at]))
+    found = []
+    for at in order[:limit]:
+        candidate, gain = chosen[at], gains.get(at, 0.0)
+        values = (*(column[at] for column in columns), gain)
+        sure = confidence(evidence(candidate.cover, candidate.dense or 0.0, question.trust, context[at]))
+        signals = dict(zip(SIGNALS, values, strict=True))
+        score = round(scores[at] + gain, 6)
+        found.append(Ranked(candidate.id, candidate.key, score, signals, sure, older.get(at)))
     return found
 
 
-def _one_session(one: Candidate, other: Candidate) -> bool:
+def worth_widening(
+    question: Question, candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS
+) -> list[int]:
+    """The positions whose neighbours are worth fetching before `rank`: the best turns of conversations."""
+    words, meaning = _own_signals(candidates, question, weights)
+    spoken = [at for at, one in enumerate(candidates) if one.speaker is not None or one.session is not None]
+    spoken.sort(key=lambda at: (-(words[at] + meaning[at]), candidates[at].position, candidates[at].number))
+    return list(dict.fromkeys(candidates[at].position for at in spoken))[:limit]
+
+
+def _own_signals(
+    candidates: Sequence[Candidate], question: Question, weights: Weights
+) -> tuple[list[float], list[float]]:
+    """Words and meaning of each candidate, by its place in the list."""
+    best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
+    words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
+    factor = weights.meaning * max(question.trust, _FOREIGN)
+    meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
+    return words, meaning
+
+
+_FOREIGN = 0.3
+"""What meaning counts in scripts that the vectors hardly know, as a share."""
+
+
+def _context(
+    candidates: Sequence[Candidate], own: Sequence[float], neighbours: Neighbours, weights: Weights
+) -> tuple[list[float], list[float]]:
+    """What the neighbours of each candidate add, and by how much its own score is raised where they are missing."""
+    best: dict[int, int] = {}
+    for at, candidate in enumerate(candidates):
+        held = best.get(candidate.position)
+        if held is None or own[at] > own[held]:
+            best[candidate.position] = at
+    added, raised = [], []
+    for candidate in candidates:
+        back, on = neighbours.get(candidate.position, _NEITHER)
+        around = (
+            (back, weights.previous),
+            (on, weights.following),
+            (neighbours.get(back, _NEITHER)[0] if back is not None else None, weights.before_previous),
+            (neighbours.get(on, _NEITHER)[1] if on is not None else None, weights.after_following),
+        )
+        context, alone = 0.0, 0.0
+        for position, weight in around:
+            other = best.get(position) if position is not None else None
+            share = _share(candidate, candidates[other]) if other is not None else 0.0
+            alone += weight * (1 - share)
+            if other is not None and share:
+                asked = weights.answer if position == back and "?" in candidates[other].content else 0.0
+                context += (weight + asked) * share * own[other]
+        added.append(context)
+        raised.append(1 + weights.itself * alone)
+    return added, raised
+
+
+_NEITHER: tuple[int | None, int | None] = (None, None)
+
+
+def _share(one: Candidate, other: Candidate) -> float:
+    """How far one turn is context of another: not at all outside of a conversation or when they are long."""
+    if not _one_conversation(one, other):
+        return 0.0
+    size = (one.size or len(one.content)) + (other.size or len(other.content))
+    return min(1.0, max(0.0, (_LONG - size) / (_LONG - _SHORT)))
+
+
+def _one_conversation(one: Candidate, other: Candidate) -> bool:
     if one.session is not None and other.session is not None:
         return one.session == other.session
-    return abs(one.created_at - other.created_at) <= SESSION_GAP_MS
+    spoken = one.speaker is not None and other.speaker is not None
+    return spoken and abs(one.created_at - other.created_at) <= SESSION_GAP_MS
 
 
-def _named(query: str, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
-    """Which candidates were written by someone the query names."""
-    asked = set(query_terms(query))
+def _named(question: Question, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
+    """Which candidates were written by someone the question names."""
+    asked = set(query_terms(question.text))
     speakers = {candidate.speaker for candidate in candidates}
     named = {speaker for speaker in speakers if speaker and not asked.isdisjoint(terms(speaker))}
     return [weights.speaker if candidate.speaker in named else 0.0 for candidate in candidates]
 
 
-def _timely(query: str, candidates: Sequence[Candidate], now_ms: int, weights: Weights) -> list[float]:
-    """Which candidates were made at a time the query names."""
-    times = periods(query, now_ms)
-    if not times:
+def _timely(question: Question, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
+    """Which candidates were made at a time the question names, or mention it."""
+    if not question.periods:
         return [0.0] * len(candidates)
-    covered = {
-        at: weights.time if any(time.covers(at) for time in times) else 0.0
-        for at in {candidate.created_at for candidate in candidates}
-    }
-    return [covered[candidate.created_at] for candidate in candidates]
-
-
-def _substance(candidates: Sequence[Candidate], weights: Weights) -> list[float]:
-    """Grows with length up to 240 characters, so that a long document gains nothing over a paragraph."""
-    by_length = [weights.substance * length for length in _LENGTHS]
-    contents = [candidate.content for candidate in candidates]
-    ends = [content[-1:] for content in contents]
-    asks = [
-        end == "?" or (end.isspace() and content.rstrip().endswith("?"))
-        for end, content in zip(ends, contents, strict=True)
-    ]
     return [
-        by_length[min(len(content), 240)] - (weights.asking if ask else 0.0)
-        for content, ask in zip(contents, asks, strict=True)
+        weights.time
+        if any(
+            period.covers(candidate.created_at) or mentions(candidate.content, candidate.created_at, period)
+            for period in question.periods
+        )
+        else 0.0
+        for candidate in candidates
     ]
+
+
+_CHANGE = re.compile(
+    r"\b(?:now|no longer|any ?more|no more|moved|switched|changed|new|instead|from now on|stopped|dropped|gave up"
+    r"|given up|left|extended|raised|increased|reduced|pushed back|postponed|handed|closed|replaced|gone|used to"
+    r"|jetzt|nun|nicht mehr|statt|neue[rsn]?|umgezogen|verschoben|geändert|gewechselt"
+    r"|maintenant|désormais|ne .{1,20} plus|nouveau|nouvelle|déménagé|changé|ahora|ya no|nuev[oa]|mudado|cambiado"
+    r"|adesso|ora|non più|spostat[oa]|cambiat[oa]|trasferit[oa]|agora|mudou|mudado|nov[oa]|nu|niet meer|nieuwe?"
+    r"|teraz|już nie|now[yae]|теперь|больше не|нов(?:ый|ая|ое)|переехал[аи]?|artık|şimdi|yeni|flyttad?|inte längre)\b"
+    r"|改|变更|变|換|换|変わ|変更|바뀌|이제|الآن|अब",
+    re.IGNORECASE,
+)
+"""Words that say that something is no longer as it was."""
+_EQUAL = 0.65
+"""A newer passage with this share of an older one's score is near enough to be put first."""
+_CHANGED = 0.3
+"""The same for one that says that something changed and repeats most of the older one's words."""
+_SAME, _SAME_SAID, _SAME_CHANGED = 0.25, 0.15, 0.4
+"""The share of words that two passages about the same matter have in common."""
+_FIRST = 1e-6
+
+
+def _overtake(
+    question: Question, candidates: Sequence[Candidate], scores: Sequence[float], order: Sequence[int]
+) -> tuple[dict[int, float], dict[int, str]]:
+    """What newer candidates gain over older ones about the same matter, and which are older than which.
+
+    About the same matter: both have the same words of the question, by the same author, and share words beside them. A
+    clearly better old answer is not overtaken.
+    """
+    best = list(order[:COMPARED])
+    words = {at: frozenset(terms(candidates[at].content)) for at in best}
+    asked = {
+        at: frozenset(n for n, word in enumerate(question.words) if any(term in words[at] for term, _ in word.terms))
+        for at in best
+    }
+    now = dict(zip(best, (scores[at] for at in best), strict=True))
+    older: dict[int, str] = {}
+    for old in best:
+        newer = [at for at in best if _later(candidates[at], candidates[old]) and asked[at] & asked[old]]
+        for new in sorted(newer, key=lambda at: (candidates[at].created_at, candidates[at].position)):
+            if _same_matter(
+                candidates[new], words[old], words[new], asked[old] <= asked[new], scores[new], scores[old]
+            ):
+                now[new] = max(now[new], now[old] + _FIRST)
+                older[old] = candidates[new].id
+    return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
+
+
+def _later(new: Candidate, old: Candidate) -> bool:
+    """Whether one was said after the other, by the same author, in another entry."""
+    if new.position == old.position or new.speaker != old.speaker:
+        return False
+    return (new.created_at, new.position) > (old.created_at, old.position)
+
+
+def _same_matter(
+    new: Candidate,
+    old_words: frozenset[str],
+    new_words: frozenset[str],
+    covered: bool,
+    new_score: float,
+    old_score: float,
+) -> bool:
+    if old_words == new_words:
+        return False  # said again
+    shared = len(old_words & new_words) / max(1, min(len(old_words), len(new_words)))
+    changed = _CHANGE.search(new.content) is not None
+    if covered and new_score >= _EQUAL * old_score and shared >= (_SAME_SAID if changed else _SAME):
+        return True
+    return changed and shared >= _SAME_CHANGED and new_score >= _CHANGED * old_score

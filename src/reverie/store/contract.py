@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Anchored, Brief, Filter, Head, Key, Match, Page
+from reverie.core.query import Anchored, Asked, Brief, Filter, Head, Key, Match, Page
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -74,11 +74,14 @@ class ReadTx(Protocol):
     def refs(self) -> list[tuple[str, int]]:
         """Every ref of the tenant that has readable entries, with their number, by name."""
 
-    def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
-        """The best entries by BM25 over any of `terms`, under the statistics of this memory alone."""
+    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
+        """The best passages by BM25 over any of `terms`, under the statistics of this memory alone."""
+
+    def known(self, terms: Sequence[str]) -> frozenset[str]:
+        """Those of `terms` that some readable entry of this memory has."""
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
-        """The best entries by cosine with an int8 vector; exact. Only vectors of `vector`'s length take part."""
+        """The best passages by cosine with an int8 vector; exact. Only vectors of `vector`'s length take part."""
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         """For each position the position of the readable entry of its ref before it and after it.
@@ -92,8 +95,8 @@ class ReadTx(Protocol):
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         """The same in brief."""
 
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
-        """The cosines of the entries at these positions that have a vector of `vector`'s length."""
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        """The cosines of the passages of entries at these positions that have vectors of `vector`'s length."""
 
     def index_state(self, model: str) -> tuple[int, int]:
         """(readable entries, those with a vector of `model`)."""

@@ -8,8 +8,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reverie.core.query import Asked
 from reverie.index import postings as words_module
-from reverie.index.postings import Words, ask, pack
+from reverie.index.postings import Words, ask, hashed, mark, pack
 
 KEY = b"k" * 32
 WORD = st.sampled_from(["kettle", "shelf", "err_42", "zoë", "犬小", "a", "port", "lisbon", "x" * 64, "7"])
@@ -26,7 +27,7 @@ def expected(model: dict[int, list[str]], asked: list[str], limit: int) -> list[
     scores: dict[int, float] = {}
     for term in dict.fromkeys(asked):
         having = [position for position, terms in model.items() if term in terms]
-        weight = max(math.log((len(model) - len(having) + 0.5) / (len(having) + 0.5)), 1e-6) if having else 0
+        weight = math.log(1 + (len(model) - len(having) + 0.5) / (len(having) + 0.5))
         for position in having:
             times = Counter(model[position])[term]
             norm = times + 1.2 * (1 - 0.75 + 0.75 * len(model[position]) / average)
@@ -58,10 +59,11 @@ def test_scores_are_those_of_a_plain_model(
                 model.pop(position, None)
             found = index.best(ask(asked, KEY), 100)
             wanted = expected(model, asked, 100)
-            assert {position for position, _ in found} == {position for position, _ in wanted}
+            assert {one.position for one in found} == {position for position, _ in wanted}
             scores = dict(wanted)
-            for position, score in found:
-                assert math.isclose(score, scores[position], rel_tol=1e-12)
+            for one in found:
+                assert math.isclose(one.score, scores[one.position], rel_tol=1e-12)
+                assert 0 < one.cover <= 1 + 1e-12
             assert index.wasted == index.size - len(model)
             assert found[:3] == index.best(ask(asked, KEY), 3)
             odd = [row for row in found if row[0] % 2]
@@ -78,7 +80,7 @@ def test_equal_entries_come_by_position_however_they_were_added() -> None:
         two.update([row])
     question = ask(["kettle", "shelf"], KEY)
     assert one.best(question, 10) == two.best(question, 10)
-    assert [position for position, _ in one.best(question, 10)] == list(range(1, 11))
+    assert [found.position for found in one.best(question, 10)] == list(range(1, 11))
 
 
 def test_a_word_is_kept_as_a_hash_under_the_key() -> None:
@@ -87,3 +89,38 @@ def test_a_word_is_kept_as_a_hash_under_the_key() -> None:
     assert b"kettle" not in packed
     assert pack(["kettle", "kettle", "shelf"], b"x" * 32) != packed
     assert pack(["w"] * 100_000, KEY)[8:] == (2**15 - 1).to_bytes(2, "big")
+
+
+def test_a_long_entry_is_found_by_its_passages() -> None:
+    index = Words()
+    long = [mark(0, 40), "kettle", "shelf", mark(30, 90), "port", "lisbon", "port", mark(90, 120), "zebra"]
+    index.update([(1, pack(["kettle"], KEY)), (2, pack(long, KEY)), (3, pack([], KEY)), (4, pack(["port"], KEY))])
+    (found,) = index.best(ask(["lisbon"], KEY), 5)
+    assert (found.position, found.number, index.span(2, found.number)) == (2, 1, (30, 90))
+    assert [(one.position, one.number) for one in index.best(ask(["port"], KEY), 5)] == [(4, 0), (2, 1)]
+    assert index.span(1, 0) is None
+    assert [index.count(position) for position in (1, 2, 3, 9)] == [1, 3, 1, 0]
+    assert [one.number for one in index.best(ask(["kettle", "zebra"], KEY), 5, [2])] == [2, 0]
+    index.update([(2, pack(["kettle"], KEY))])
+    assert index.best(ask(["lisbon"], KEY), 5) == []
+    assert index.known([hashed("lisbon", KEY), hashed("port", KEY)]) == [False, True]
+
+
+def test_one_of_several_terms_is_enough_and_the_best_counts() -> None:
+    index = Words()
+    index.update([(1, pack(["sofa"], KEY)), (2, pack(["couch"], KEY)), (3, pack(["shelf"], KEY))])
+    one_word = [Asked((("couch", 1.0), ("sofa", 0.5)))]
+    found = index.best(ask(one_word, KEY), 5)
+    assert [one.position for one in found] == [2, 1]
+    assert math.isclose(found[0].score, 2 * found[1].score)
+    assert index.best(ask([Asked((("none", 1.0),))], KEY), 5) == []
+
+
+def test_a_word_that_nothing_has_lowers_the_cover() -> None:
+    index = Words()
+    index.update([(1, pack(["kettle", "shelf"], KEY)), (2, pack(["port"], KEY))])
+    (whole,) = index.best(ask(["kettle", "shelf"], KEY), 5)
+    (part,) = index.best(ask(["kettle", "unheard"], KEY), 5)
+    (little,) = index.best(ask(["kettle", Asked((("unheard", 1.0),), 0.1)], KEY), 5)
+    assert whole.cover == 1.0
+    assert part.cover < little.cover < 1.0

@@ -7,7 +7,9 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from reverie.search.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, rank, worth_widening
+from reverie.search.analysis import question as words_of
+from reverie.search.dates import periods
+from reverie.search.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, Question, rank, worth_widening
 
 MAY_8 = 1683554160000  # 2023-05-08 13:56 UTC
 
@@ -15,15 +17,20 @@ MAY_8 = 1683554160000  # 2023-05-08 13:56 UTC
 def make_candidate(name: str, **overrides) -> Candidate:
     position = int(name.strip("abcdefghijklmnopqrstuvwxyz") or 0)
     defaults = {"position": position, "created_at": MAY_8, "content": f"content of {name}", "lexical": None}
-    return Candidate(id=name, **{**defaults, **overrides})
+    found = {**defaults, **overrides}
+    return Candidate(id=name, **{"cover": 1.0 if found["lexical"] else 0.0, **found})
 
 
-def chain(*ids: str) -> dict[str, tuple[str | None, str | None]]:
+def ask(query: str) -> Question:
+    return Question(query, words_of(query), periods(query, MAY_8))
+
+
+def chain(*ids: int) -> dict[int, tuple[int | None, int | None]]:
     return {one: (before, after) for before, one, after in zip((None, *ids), ids, (*ids[1:], None), strict=False)}
 
 
 def order(query: str, candidates, neighbours=None) -> list[str]:
-    return [one.id for one in rank(query, candidates, neighbours=neighbours or {}, now_ms=MAY_8)]
+    return [one.id for one in rank(ask(query), candidates, neighbours=neighbours or {})]
 
 
 def test_words_and_meaning_both_count():
@@ -35,32 +42,32 @@ def test_words_and_meaning_both_count():
 
 def test_score_is_the_sum_of_its_signals():
     candidates = [make_candidate(f"e{n}", lexical=float(n), dense=n / 10, speaker="Ana") for n in range(6)]
-    for one in rank("Ana in May", candidates, neighbours=chain(*(f"e{n}" for n in range(6))), now_ms=MAY_8):
+    for one in rank(ask("Ana in May"), candidates, neighbours=chain(*range(6))):
         assert tuple(one.signals) == SIGNALS
         assert one.score == pytest.approx(sum(one.signals.values()), abs=1e-5)
 
 
 def test_the_answer_after_a_matching_question_rises():
     candidates = [
-        make_candidate("e1", content="Which city did you move to?", lexical=5.0),
-        make_candidate("e2", content="Lisbon, in the spring. We love it there so far."),
-        make_candidate("e3", content="I had soup for lunch and it was fine, thank you."),
-        make_candidate("e4", content="I will call the plumber tomorrow about the sink."),
+        make_candidate("e1", content="Which city did you move to?", lexical=5.0, speaker="Ana"),
+        make_candidate("e2", content="Lisbon, in the spring. We love it there so far.", speaker="Bob"),
+        make_candidate("e3", content="I had soup for lunch and it was fine, thank you.", speaker="Ana"),
+        make_candidate("e4", content="I will call the plumber tomorrow about the sink.", speaker="Bob"),
     ]
-    ranked = rank("city moved", candidates, neighbours=chain("e1", "e2", "e3", "e4"), now_ms=MAY_8)
+    ranked = rank(ask("city moved"), candidates, neighbours=chain(1, 2, 3, 4))
     assert [one.id for one in ranked][:2] == ["e1", "e2"]
-    assert ranked[1].signals["answers"] > 0
+    assert ranked[1].signals["context"] > 0
 
 
 def test_context_ends_with_the_session():
     far = MAY_8 + SESSION_GAP_MS + 1
-    candidates = [make_candidate("e1", lexical=1.0), make_candidate("e2", created_at=far)]
-    by_time = rank("x", candidates, neighbours=chain("e1", "e2"), now_ms=far)
+    candidates = [make_candidate("e1", lexical=1.0, speaker="Ana"), make_candidate("e2", created_at=far, speaker="Bo")]
+    by_time = rank(ask("x"), candidates, neighbours=chain(1, 2))
     assert by_time[1].signals["context"] == 0
     one_session = [replace(candidate, session="s") for candidate in candidates]
-    assert rank("x", one_session, neighbours=chain("e1", "e2"), now_ms=far)[1].signals["context"] > 0
+    assert rank(ask("x"), one_session, neighbours=chain(1, 2))[1].signals["context"] > 0
     two_sessions = [replace(candidates[0], session="s"), replace(candidates[1], session="t", created_at=MAY_8)]
-    assert rank("x", two_sessions, neighbours=chain("e1", "e2"), now_ms=far)[1].signals["context"] == 0
+    assert rank(ask("x"), two_sessions, neighbours=chain(1, 2))[1].signals["context"] == 0
 
 
 def test_who_is_named_counts():
@@ -81,46 +88,91 @@ def test_when_is_named_counts():
 def test_length_stops_counting():
     short = make_candidate("e1", lexical=1.0, content="word " * 50)
     long = make_candidate("e2", lexical=1.0, content="word " * 5000)
-    one, other = rank("x", [short, long], neighbours={}, now_ms=0)
+    one, other = rank(ask("x"), [short, long], neighbours={})
     assert one.score == other.score
 
 
-def test_ties_go_by_position_then_id():
+def test_notes_are_no_context_of_each_other():
+    candidates = [make_candidate("e1", lexical=1.0), make_candidate("e2", dense=0.1)]
+    assert all(one.signals["context"] == 0 for one in rank(ask("x"), candidates, neighbours=chain(1, 2)))
+    assert worth_widening(ask("x"), candidates) == []
+
+
+def test_long_turns_are_no_context_of_each_other():
+    long = "word " * 150
     candidates = [
-        make_candidate("b", position=2), make_candidate("c", position=1), make_candidate("a", position=2),
-    ]  # fmt: skip
-    same = [replace(candidate, content="same") for candidate in candidates]
-    assert order("x", same) == ["c", "a", "b"]
+        make_candidate("e1", lexical=1.0, speaker="Ana", content=long),
+        make_candidate("e2", dense=0.1, speaker="Bo", content=long),
+    ]
+    assert all(one.signals["context"] == 0 for one in rank(ask("x"), candidates, neighbours=chain(1, 2)))
+
+
+def test_ties_go_to_the_newest():
+    candidates = [make_candidate("b", position=2), make_candidate("c", position=1), make_candidate("a", position=3)]
+    assert order("x", [replace(candidate, content="same") for candidate in candidates]) == ["a", "b", "c"]
+
+
+def said(name: str, content: str, day: int, lexical: float, **more) -> Candidate:
+    return make_candidate(name, content=content, created_at=MAY_8 + day * 86_400_000, lexical=lexical, **more)
+
+
+def test_the_newer_of_two_statements_about_one_matter_comes_first():
+    candidates = [
+        said("e1", "The weekly sync takes place on Mondays at two", 0, 3.0),
+        said("e2", "The weekly sync has been moved to Wednesdays at ten", 30, 2.6),
+        said("e3", "The weekly report is due on Fridays", 40, 1.0, cover=0.5),
+    ]
+    ranked = rank(ask("When is the weekly sync?"), candidates, neighbours={})
+    assert [one.id for one in ranked] == ["e2", "e1", "e3"]
+    assert ranked[0].signals["currency"] > 0
+    assert (ranked[0].older, ranked[1].older, ranked[2].older) == (None, "e2", None)
+
+
+def test_a_newer_statement_does_not_bury_a_clearly_better_old_one():
+    candidates = [
+        said("e1", "Anna Bell lives in Leeds, 5 Orchard Row", 0, 4.0),
+        said("e2", "Anna has a new bicycle with orchard stickers", 30, 1.0, cover=0.3),
+    ]
+    assert order("Where does Anna Bell live?", candidates) == ["e1", "e2"]
+
+
+def test_what_another_says_later_overtakes_nothing():
+    candidates = [
+        said("e1", "I ride to work three times a week", 0, 3.0, speaker="user"),
+        said("e2", "Riding to work three times a week is healthy", 0, 2.9, speaker="assistant"),
+    ]
+    assert order("How often do I ride to work each week?", candidates) == ["e1", "e2"]
 
 
 def test_order_of_candidates_does_not_matter():
     shuffled = [make_candidate(f"e{n}", lexical=n % 7 / 3, dense=n % 5 / 7) for n in range(60)]
-    neighbours = chain(*(f"e{n}" for n in range(60)))
-    expected = rank("x", shuffled, neighbours=neighbours, now_ms=0)
+    neighbours = chain(*range(60))
+    expected = rank(ask("x"), shuffled, neighbours=neighbours)
     for seed in range(5):
         random.Random(seed).shuffle(shuffled)
-        assert rank("x", shuffled, neighbours=neighbours, now_ms=0) == expected
+        assert rank(ask("x"), shuffled, neighbours=neighbours) == expected
 
 
 def test_limit_only_cuts():
     candidates = [make_candidate(f"e{n}", lexical=float(n)) for n in range(20)]
-    everything = rank("x", candidates, neighbours={}, now_ms=0)
-    assert rank("x", candidates, neighbours={}, now_ms=0, limit=5) == everything[:5]
+    everything = rank(ask("x"), candidates, neighbours={})
+    assert rank(ask("x"), candidates, neighbours={}, limit=5) == everything[:5]
 
 
 def test_nothing_to_rank():
-    assert rank("x", [], neighbours={}, now_ms=0) == []
+    assert rank(ask("x"), [], neighbours={}) == []
     assert order("", [make_candidate("e1")]) == ["e1"]
 
 
 def test_unknown_neighbours_are_ignored():
-    assert order("x", [make_candidate("e1", lexical=1.0)], {"e1": ("e0", "e2")}) == ["e1"]
+    assert order("x", [make_candidate("e1", lexical=1.0)], {1: (0, 2)}) == ["e1"]
 
 
 def test_worth_widening_takes_the_best():
     candidates = [make_candidate(f"e{n}", lexical=float(n)) for n in range(10)]
-    assert worth_widening(candidates, 3) == ["e9", "e8", "e7"]
-    assert worth_widening([], 3) == []
+    candidates = [replace(candidate, speaker="Ana") for candidate in candidates]
+    assert worth_widening(ask("x"), candidates, 3) == [9, 8, 7]
+    assert worth_widening(ask("x"), [], 3) == []
 
 
 def test_weights_are_few_and_positive():

@@ -105,7 +105,7 @@ def _meaning(
     """How close each entry is to the query, and the query's words it has."""
     asked = query_terms(query)
     wanted = {entry.position: entry for entry in entries}
-    cosines: Mapping[int, float] = {}
+    cosines: Mapping[int, Sequence[float]] = {}
     if embedder is not None and entries:
         try:
             vector = embedder.embed([comparable(query)])[0]
@@ -121,7 +121,7 @@ def _meaning(
             own = set(terms(searchable_text(entry)))
             words = [term for term in asked if term in own]
         covered = len(words) / len(asked) if asked else 0.0
-        close = max(0.0, min(1.0, cosines.get(position, 0.0)))
+        close = max(0.0, min(1.0, max(cosines.get(position, ()), default=0.0)))
         found[entry.id] = (1 - (1 - close) * (1 - 0.7 * covered), words)
     return found
 

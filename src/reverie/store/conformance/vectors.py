@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from reverie.core.query import Filter
 from reverie.store.conformance.lab import Lab, make_entry, make_event, put
@@ -88,7 +89,7 @@ def missing_vectors_are_known(lab: Lab) -> None:
     assert lab.read(lambda tx: tx.index_state("unknown")) == (2, 0)
     assert [e.id for e in lab.read(lambda tx: tx.unembedded(_MODEL, limit=10), ref=None)] == ["b", "c"]
     positions = [with_vector.position, without.position]
-    assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions)) == {with_vector.position: 11 / 127**2}
+    assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions)) == {with_vector.position: [11 / 127**2]}
     assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions), tenant="rival") == {}
 
 
@@ -97,17 +98,17 @@ def cosines_follow_every_change(lab: Lab) -> None:
     query = _vector(127, 0)
     entry = lab.put(id="a", vector=(_MODEL, _vector(127, 0)))
 
-    def scores() -> list[tuple[dict[int, float], bool]]:
+    def scores() -> list[tuple[dict[int, Sequence[float]], bool]]:
         return [
             (dict(lab.read(lambda tx, q=q: tx.cosines(q, [entry.position]))), bool(_near(lab, q)))  # type: ignore[misc]
             for q in (query, _vector(127, 0, 0))
         ]
 
-    assert scores() == [({entry.position: 1.0}, True), ({}, False)]
+    assert scores() == [({entry.position: [1.0]}, True), ({}, False)]
     for vector, expected in (
-        (_vector(-127, 0), [({entry.position: -1.0}, True), ({}, False)]),
-        (_vector(127, 0, 0), [({}, False), ({entry.position: 1.0}, True)]),
-        (_vector(127, 0), [({entry.position: 1.0}, True), ({}, False)]),
+        (_vector(-127, 0), [({entry.position: [-1.0]}, True), ({}, False)]),
+        (_vector(127, 0, 0), [({}, False), ({entry.position: [1.0]}, True)]),
+        (_vector(127, 0), [({entry.position: [1.0]}, True), ({}, False)]),
     ):
         lab.write(lambda tx, v=vector: tx.index("a", seq=tx.append(make_event()), terms=None, vector=(_MODEL, v)))  # type: ignore[misc]
         assert scores() == expected

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event, genesis
-from reverie.core.query import Brief, Filter, Head, Match, Page
+from reverie.core.query import Asked, Brief, Filter, Head, Match, Page
 from reverie.core.subject import index_key
 from reverie.index.cache import Found, IndexCache
-from reverie.index.postings import ask
+from reverie.index.postings import ask, hashed
 from reverie.store.rows import (
     FIRST,
     LAST,
@@ -146,7 +146,7 @@ class SqliteReadTx:
     def refs(self) -> list[tuple[str, int]]:
         return [(row[0], row[1]) for row in self._db.execute(QUERIES["refs"], (self._tenant, self.now))]
 
-    def match(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Match]:
+    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:
             return []
         words = ask(terms, self._log_key)
@@ -157,7 +157,13 @@ class SqliteReadTx:
             return []
         return self._cache.nearest(self, (self._tenant, self._ref), vector, where, limit)
 
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, float]:
+    def known(self, terms: Sequence[str]) -> frozenset[str]:
+        if self._tenant is None or not terms:
+            return frozenset()
+        found = self._cache.known(self, (self._tenant, self._ref), [hashed(term, self._log_key) for term in terms])
+        return frozenset(term for term, has in zip(terms, found, strict=True) if has)
+
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
         if self._tenant is None or not positions:
             return {}
         return self._cache.cosines(self, (self._tenant, self._ref), vector, positions)

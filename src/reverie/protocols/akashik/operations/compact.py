@@ -276,7 +276,7 @@ def _weight(call: Call, entries: Sequence[Entry]) -> int:
         probe = bytes(embedder.dimensions)
         for at in range(0, len(entries), 500):
             positions = [entry.position for entry in entries[at : at + 500]]
-            size += embedder.dimensions * len(call.tx.cosines(probe, positions))
+            size += embedder.dimensions * sum(map(len, call.tx.cosines(probe, positions).values()))
     return size
 
 

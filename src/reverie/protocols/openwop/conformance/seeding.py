@@ -15,12 +15,12 @@ from reverie.core.entry import MAX_ID_LENGTH, MAX_TAG_LENGTH, Draft, Entry, Entr
 from reverie.core.errors import Conflict, Invalid
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
-from reverie.memory.entries import Prepared, entry_hash, insert, searchable_text
+from reverie.memory.entries import Prepared, entry_hash, insert
+from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.openwop.passes import Secrets
 from reverie.redact import KnownSecrets
-from reverie.search.analysis import terms
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
@@ -81,9 +81,8 @@ class Seeder:
             raise Invalid(
                 f"An entry has at most {policy.max_entry_bytes} bytes and {policy.max_tags} tags.", pointer="/entries"
             )
-        text, embedder = searchable_text(entry), self._parts.embedder
-        vector = (embedder.name, embedder.embed([text])[0]) if embedder else None
-        return Prepared(entry=entry, findings={}, terms=terms(text), vector=vector, minted=draft.id is None)
+        words, vector = indexed([entry], self._parts.embedder)[0]
+        return Prepared(entry=entry, findings={}, terms=words, vector=vector, minted=draft.id is None)
 
 
 def _replace(tx: WriteTx, actor: Actor, item: Prepared, before: Entry) -> None:

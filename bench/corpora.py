@@ -1,0 +1,190 @@
+"""Corpora of questions whose answers are known: those in bench/data, and files you have.
+
+Texts in bench/data/recall are made up for this project. A line is one of:
+
+    @2024-03-02T09:00            when the notes that follow were made, a minute apart
+    key: text                    a note
+    key speaker: text            a turn of a conversation
+    ?key question                a question that the note answers; `?kind:key` says what kind (typo, syn, date, order)
+    ~new>old question            a question that the note `new` answers, and `old` did before
+    !question                    a question that nothing answers
+    # ...                        a comment
+
+Half of the questions are held out, chosen by their hash: weights and thresholds are made with the other half.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+OURS = ("personal", "work", "languages", "long", "asides")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Note:
+    """An entry to store."""
+
+    id: str
+    text: str
+    at: int
+    speaker: str | None = None
+    session: str | None = None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question. Right is a hit whose id is in `gold`, or whose text holds one of `answers`, or the `telling` words."""
+
+    text: str
+    kind: str
+    gold: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    telling: frozenset[str] = frozenset()
+    held_out: bool = False
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One memory and its questions."""
+
+    name: str
+    notes: list[Note]
+    asks: list[Ask] = field(default_factory=list)
+
+
+def ours(name: str) -> Memory:
+    """A corpus of bench/data/recall."""
+    notes: list[Note] = []
+    asks: list[Ask] = []
+    at = 0
+    for line in (DATA / "recall" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        mark, rest = line[:1], line[1:]
+        if mark in ("", "#"):
+            continue
+        if mark == "@":
+            at = int(datetime.fromisoformat(rest).replace(tzinfo=UTC).timestamp() * 1000)
+        elif mark == "!":
+            asks.append(Ask(rest, "none", held_out=_held_out(rest)))
+        elif mark in "?~":
+            head, text = rest.split(" ", 1)
+            kind, _, keys = head.rpartition(":")
+            gold = (keys.split(">")[0],) if mark == "~" else tuple(keys.split(","))
+            asks.append(Ask(text, "update" if mark == "~" else kind or "fact", gold, held_out=_held_out(text)))
+        else:
+            key, speaker, text = re.fullmatch(r"(\w+)(?: (\w+))?: (.*)", line).groups()  # type: ignore[union-attr]
+            notes.append(Note(key, text, at, speaker))
+            at += 60_000
+    notes.sort(key=lambda note: note.at)
+    return Memory(name, notes, asks)
+
+
+def _held_out(question: str) -> bool:
+    return hashlib.sha256(question.encode()).digest()[0] % 2 == 1
+
+
+def distilled() -> Iterator[Memory]:
+    """The five conversations of bench/data/distil."""
+    for path in sorted((DATA / "distil").glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        notes = [
+            Note(row["id"], row["content"], _moment(row["at"]), row.get("speaker")) for row in rows if "ask" not in row
+        ]
+        asks = [Ask(row["ask"], "answer", answers=(row["answer"],)) for row in rows if "ask" in row]
+        yield Memory(path.stem, notes, asks)
+
+
+def _moment(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def locomo(path: Path) -> Iterator[Memory]:
+    """Conversations of a file in LoCoMo's format: each turn a note, with the caption of its picture."""
+    for sample in json.loads(path.read_text(encoding="utf-8")):
+        spoken = sample["conversation"]
+        numbers = sorted(int(key.split("_")[1]) for key in spoken if re.fullmatch(r"session_\d+", key))
+        notes = [
+            Note(
+                turn["dia_id"],
+                " ".join(filter(None, [turn["text"], turn.get("blip_caption", "")])),
+                _spoken_at(spoken[f"session_{number}_date_time"]),
+                turn["speaker"],
+            )
+            for number in numbers
+            for turn in spoken[f"session_{number}"]
+        ]
+        asks = [
+            Ask(
+                asked["question"],
+                "evidence",
+                tuple(one for text in asked.get("evidence", []) for one in re.findall(r"D\d+:\d+", text)),
+            )
+            for asked in sample["qa"]
+        ]
+        yield Memory(sample["sample_id"], notes, asks)
+
+
+def _spoken_at(text: str) -> int:
+    return int(datetime.strptime(text.upper(), "%I:%M %p ON %d %B, %Y").replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def conflicts(path: Path) -> Memory:
+    """Facts that later facts overtake: {facts: [{number, text}], questions: [{question, answers}]}."""
+    held = json.loads(path.read_text(encoding="utf-8"))
+    first = 1_700_000_000_000
+    notes = [Note(str(fact["number"]), fact["text"], first + 60_000 * n) for n, fact in enumerate(held["facts"])]
+    return Memory(
+        "conflicts", notes, [Ask(q["question"], "current", answers=tuple(q["answers"])) for q in held["questions"]]
+    )
+
+
+def chats(path: Path, *, roles: tuple[str, ...] = ("user",)) -> Iterator[Memory]:
+    """Users and what they said over time: {users: [{user, documents, questions}]}.
+
+    The telling words of a question are those of the right option that no other option and not the question has.
+    """
+    for user in json.loads(path.read_text(encoding="utf-8"))["users"]:
+        notes: list[Note] = []
+        at = 1_600_000_000_000
+        for document in user["documents"]:
+            at += 7 * 86_400_000
+            for message in document["messages"]:
+                if message["role"] in roles:
+                    at += 60_000
+                    notes.append(Note(str(len(notes)), message["text"], at, message["role"], document["id"]))
+        asks = []
+        for asked in user["questions"]:
+            said = {word for note in notes if note.session in asked["documents"] for word in _words(note.text)}
+            right = _words(asked["options"][asked["answer"]])
+            wrong = {w for key, option in asked["options"].items() if key != asked["answer"] for w in _words(option)}
+            telling = (right & said) - wrong - _words(asked["question"])
+            if len(telling) >= 3:
+                asks.append(Ask(asked["question"], "telling", telling=frozenset(telling)))
+        yield Memory(user["user"], notes, asks)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def hidden(memory: Memory, chatter: list[Memory]) -> Memory:
+    """A conversation among others: its questions have to be answered from many times as much text."""
+    notes = list(memory.notes)
+    for other in chatter:
+        notes += [Note(f"{other.name}/{n.id}", n.text, n.at, n.speaker, n.session) for n in other.notes]
+    notes.sort(key=lambda note: note.at)
+    return Memory(f"{memory.name} hidden", notes, [ask for ask in memory.asks if ask.gold])
+
+
+def stored(note: Note) -> dict[str, object]:
+    """A note as it is stored."""
+    source = {"actor": note.speaker, "session": note.session}
+    said = {name: value for name, value in source.items() if value}
+    return {"id": note.id, "content": note.text, "created_at": note.at, **({"source": said} if said else {})}

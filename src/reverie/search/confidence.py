@@ -1,0 +1,43 @@
+"""Confidence: from how much speaks for a hit to the measured share of right answers with that much evidence.
+
+`confidence.txt` is made by tools/build_confidence.py from our own corpora: for each step of evidence the share of first
+hits that were right.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+from importlib import resources
+
+WEAK = 0.2
+"""A hit below this confidence is weak: more likely noise than an answer."""
+
+
+def evidence(cover: float, cosine: float, trust: float, context: float) -> float:
+    """How much speaks for a hit: the share of the question it covers, its meaning, and a little of its neighbours.
+
+    `trust` is how well the vectors know the language of the question. Where they do not, a constant takes the place of
+    meaning, so that one floor serves all languages.
+    """
+    close = trust * max(0.0, cosine)
+    return cover + 0.2 * close + 0.3 * close * close + 0.15 * (1 - trust) + 0.15 * min(context, 1.5)
+
+
+def confidence(value: float) -> float:
+    """The measured share of right answers at this much evidence, 0 to 1; between two steps, on a line."""
+    values, shares = _steps()
+    at = bisect_right(values, value)
+    if at == 0:
+        return shares[0] * max(0.0, value) / values[0] if values[0] > 0 else shares[0]
+    if at == len(values):
+        return shares[-1]
+    part = (value - values[at - 1]) / (values[at] - values[at - 1])
+    return round(shares[at - 1] + part * (shares[at] - shares[at - 1]), 4)
+
+
+@lru_cache(maxsize=1)
+def _steps() -> tuple[list[float], list[float]]:
+    text = resources.files("reverie.search").joinpath("confidence.txt").read_text(encoding="utf-8")
+    steps = [tuple(map(float, line.split())) for line in text.splitlines()]
+    return [step[0] for step in steps], [step[1] for step in steps]

@@ -1,0 +1,102 @@
+"""Passages: the parts of a long entry that are indexed, found and shown each for itself.
+
+A passage has about eighty words, begins and ends at the border of a sentence or line, and shares its last sentence with
+the one after it. A short entry is one passage. The lines of a dream are passages, whatever their length: each is a
+statement of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+WORDS = 80
+"""About so many words make a passage."""
+_SHORT = 600
+"""Characters up to which a text is one passage."""
+_OVERLAP = 25
+"""A sentence of up to so many words is repeated at the beginning of the next passage."""
+_CHARACTERS = 6
+"""Characters of a word and the space after it, on average."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_BORDER = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++|\n++")
+_SPACE = re.compile(r"\s+")
+
+
+class Passage(Struct, frozen=True):
+    """A part of an entry: characters `start` to `end` of its content, number `number` of `of` (from 1)."""
+
+    start: int
+    end: int
+    number: int = 1
+    of: int = 1
+
+
+def passages(content: str, *, lines: bool = False) -> list[Passage]:
+    """The passages of a content, in order; together they cover all of it. `lines`: one for each line."""
+    if lines:
+        spans = _lines(content)
+    elif len(content) <= (_SHORT if not _UNSPACED.search(content) else _SHORT // 3):
+        return [Passage(0, len(content))]
+    else:
+        spans = _joined(content)
+    return [Passage(start, end, number, len(spans)) for number, (start, end) in enumerate(spans, 1)]
+
+
+def _lines(content: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for line in content.splitlines(keepends=True):
+        end = start + len(line)
+        if line.strip():
+            spans.append((start, end))
+        start = end
+    return spans or [(0, len(content))]
+
+
+def _joined(content: str) -> list[tuple[int, int]]:
+    """Sentences joined to spans of about WORDS words."""
+    sentences = _sentences(content)
+    sizes = [_size(content[start:end]) for start, end in sentences]
+    spans: list[tuple[int, int]] = []
+    first = at = 0
+    size = 0
+    while at < len(sentences):
+        if size and size + sizes[at] > WORDS * 1.25:
+            spans.append((sentences[first][0], sentences[at - 1][1]))
+            again = at - 1 > first and sizes[at - 1] <= _OVERLAP
+            first = at - 1 if again else at
+            size = sizes[at - 1] if again else 0
+        size += sizes[at]
+        at += 1
+    spans.append((sentences[first][0], sentences[-1][1]))
+    if len(spans) > 1 and size < WORDS // 4:  # a short rest joins the passage before it
+        last = spans.pop()
+        spans[-1] = (spans[-1][0], last[1])
+    return spans
+
+
+def _sentences(content: str) -> list[tuple[int, int]]:
+    """Spans of sentences that cover the content; a sentence without end is cut at white space."""
+    ends = [match.end() for match in _BORDER.finditer(content)]
+    if not ends or ends[-1] < len(content):
+        ends.append(len(content))
+    most = WORDS * _CHARACTERS
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for end in ends:
+        while end - start > most * 1.5:
+            space = _SPACE.search(content, start + most, end)
+            cut = space.end() if space and space.end() < start + 2 * most else start + most
+            spans.append((start, cut))
+            start = cut
+        if end > start:
+            spans.append((start, end))
+            start = end
+    return spans
+
+
+def _size(text: str) -> int:
+    """About how many words; two characters of a script without spaces count as one."""
+    return max(text.count(" ") + 1, len(_UNSPACED.findall(text)) // 2 if not text.isascii() else 0)
