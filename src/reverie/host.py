@@ -1,10 +1,10 @@
-"""Host: one property per use case. Doors call these; they are the modules beside this one."""
+"""Host: the use cases by name, each loaded when it is first used."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from reverie.core.actor import Actor
 from reverie.services import Services
@@ -45,251 +45,117 @@ if TYPE_CHECKING:
     from reverie.store.leases import Leases
     from reverie.window.admin import WindowAdmin
 
-Made = TypeVar("Made")
-
-
-class made(Generic[Made]):  # noqa: N801  (it reads as a property does)
-    """A part of the host, imported and made when it is first asked for, and once however many threads ask.
-
-    `reverie put` needs a tenth of the modules that a server needs; those of the other parts it never reads.
-    """
-
-    def __init__(self, make: Callable[[Any], Made]) -> None:
-        self._make = make
-        self._name = make.__name__
-
-    def __get__(self, host: Host, owner: type[Host]) -> Made:
-        with host._making:
-            if self._name not in vars(host):
-                vars(host)[self._name] = self._make(host)  # found there from now on, before this is asked
-            return vars(host)[self._name]  # type: ignore[no-any-return]
+USE_CASES = {
+    "audit": "reverie.memory.audit:Audit parts",
+    "cursors": "reverie.memory.cursors:Cursors parts",
+    "writing": "reverie.memory.entries:Entries parts rules",
+    "bundles": "reverie.memory.export:Bundles parts rules writing",
+    "instants": "reverie.memory.history:History parts",
+    "keys": "reverie.memory.keys:Keys parts rules",
+    "lifecycle": "reverie.memory.lifecycle:Lifecycle parts rules",
+    "rules": "reverie.memory.policy:RuleBook parts",
+    "reading": "reverie.memory.read:Reader parts",
+    "recall": "reverie.memory.search:Search parts",
+    "archives": "reverie.dreams.archive:Archives parts rules",
+    "consolidating": "reverie.dreams.consolidate:Consolidator parts rules",
+    "dreaming": "reverie.dreams.engine:DreamEngine parts rules writing archives",
+    "lineage": "reverie.dreams.lineage:Lineage parts rules archives",
+    "spending": "reverie.dreams.spend:SpendLimits parts",
+    "agenda": (
+        "reverie.jobs.due:Agenda "
+        "parts "
+        "reverie.protocols.openwop.runs:upcoming_recovery "
+        "reverie.protocols.openwop.commitments:upcoming_commitment"
+    ),
+    "reindexing": "reverie.jobs.embedding:Embeddings parts faults.holds_vectors",
+    "jobs": "reverie.jobs.queue:Jobs parts",
+    "schedules": "reverie.jobs.schedule:Scheduler parts rules dreaming consolidating runs",
+    "leases": "reverie.store.leases:Leases parts.store parts.clock parts.read_only",
+    "windows": "reverie.window.admin:WindowAdmin parts rules writing",
+    "forgetting": "reverie.privacy.forget:Forget parts rules writing archives",
+    "scanning": "reverie.privacy.rescan:Rescan parts rules",
+    "faults": "reverie.protocols.akashik.conformance:Faults parts.field.faults",
+    "field": "reverie.protocols.akashik.field:Field parts rules writing archives dreaming reindexing faults",
+    "agents": "reverie.protocols.openwop.agents:Agents parts rules",
+    "commitments": "reverie.protocols.openwop.commitments:Commitments parts writing",
+    "seeding": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
+    "forks": "reverie.protocols.openwop.forks:Forks parts runs",
+    "heartbeats": "reverie.protocols.openwop.heartbeat:Heartbeats parts",
+    "injection": "reverie.protocols.openwop.injection:Injection parts recall",
+    "passes": "reverie.protocols.openwop.passes:Passes parts rules reading dreaming consolidating archives commitments",
+    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules writing passes injection",
+    "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
+}
+"""`module:Class`, then the arguments it is made with: attributes of the host, or a `module:name`."""
 
 
 class Host:
-    """A memory host. Every method of every part takes the actor first: who calls decides the tenant.
+    """A memory host. Every method of every use case takes the actor first: the caller decides the tenant.
 
-    `host.writing.put(...)`, `host.recall.search(...)`: the attributes are the use cases.
+    `host.writing.put(...)`, `host.recall.search(...)`. A use case is imported and made on first use, once however many
+    threads ask: `reverie put` needs a tenth of the modules that a server needs.
     """
+
+    if TYPE_CHECKING:
+        rules: RuleBook
+        writing: Entries
+        reading: Reader
+        recall: Search
+        lifecycle: Lifecycle
+        bundles: Bundles
+        audit: Audit
+        keys: Keys
+        scanning: Rescan
+        faults: Faults
+        reindexing: Embeddings
+        archives: Archives
+        dreaming: DreamEngine
+        forgetting: Forget
+        field: Field
+        consolidating: Consolidator
+        commitments: Commitments
+        passes: Passes
+        seeding: Seeder
+        instants: History
+        heartbeats: Heartbeats
+        workspace: Workspace
+        runs: Runs
+        schedules: Scheduler
+        forks: Forks
+        injection: Injection
+        lineage: Lineage
+        spending: SpendLimits
+        agents: Agents
+        leases: Leases
+        cursors: Cursors
+        jobs: Jobs
+        agenda: Agenda
+        windows: WindowAdmin
 
     def __init__(self, parts: Services) -> None:
         self.parts = parts
         self._making = threading.RLock()
 
-    @made
-    def rules(self) -> RuleBook:
-        from reverie.memory.policy import RuleBook
-
-        return RuleBook(self.parts)
-
-    @made
-    def writing(self) -> Entries:
-        from reverie.memory.entries import Entries
-
-        return Entries(self.parts, self.rules)
-
-    @made
-    def reading(self) -> Reader:
-        from reverie.memory.read import Reader
-
-        return Reader(self.parts)
-
-    @made
-    def recall(self) -> Search:
-        from reverie.memory.search import Search
-
-        return Search(self.parts)
-
-    @made
-    def lifecycle(self) -> Lifecycle:
-        from reverie.memory.lifecycle import Lifecycle
-
-        return Lifecycle(self.parts, self.rules)
-
-    @made
-    def bundles(self) -> Bundles:
-        from reverie.memory.export import Bundles
-
-        return Bundles(self.parts, self.rules, self.writing)
-
-    @made
-    def audit(self) -> Audit:
-        from reverie.memory.audit import Audit
-
-        return Audit(self.parts)
-
-    @made
-    def keys(self) -> Keys:
-        from reverie.memory.keys import Keys
-
-        return Keys(self.parts, self.rules)
-
-    @made
-    def scanning(self) -> Rescan:
-        from reverie.privacy.rescan import Rescan
-
-        return Rescan(self.parts, self.rules)
-
-    @made
-    def faults(self) -> Faults:
-        from reverie.protocols.akashik.conformance import Faults
-
-        return Faults(enabled=self.parts.field.faults)
-
-    @made
-    def reindexing(self) -> Embeddings:
-        from reverie.jobs.embedding import Embeddings
-
-        return Embeddings(self.parts, lambda tenant: self.faults.on(tenant, "enrichment"))
-
-    @made
-    def archives(self) -> Archives:
-        from reverie.dreams.archive import Archives
-
-        return Archives(self.parts, self.rules)
-
-    @made
-    def dreaming(self) -> DreamEngine:
-        from reverie.dreams.engine import DreamEngine
-
-        return DreamEngine(self.parts, self.rules, self.writing, self.archives)
-
-    @made
-    def forgetting(self) -> Forget:
-        from reverie.privacy.forget import Forget
-
-        return Forget(self.parts, self.rules, self.writing, self.archives)
-
-    @made
-    def field(self) -> Field:
-        from reverie.protocols.akashik.field import Field
-
-        return Field(self.parts, self.rules, self.writing, self.archives, self.dreaming, self.reindexing, self.faults)
-
-    @made
-    def consolidating(self) -> Consolidator:
-        from reverie.dreams.consolidate import Consolidator
-
-        return Consolidator(self.parts, self.rules)
-
-    @made
-    def commitments(self) -> Commitments:
-        from reverie.protocols.openwop.commitments import Commitments
-
-        return Commitments(self.parts, self.writing)
-
-    @made
-    def passes(self) -> Passes:
-        from reverie.protocols.openwop.passes import Passes
-
-        return Passes(
-            self.parts, self.rules, self.reading, self.dreaming, self.consolidating, self.archives, self.commitments
-        )
-
-    @made
-    def seeding(self) -> Seeder:
-        from reverie.protocols.openwop.conformance.seeding import Seeder
-
-        return Seeder(self.parts, self.rules)
-
-    @made
-    def instants(self) -> History:
-        from reverie.memory.history import History
-
-        return History(self.parts)
-
-    @made
-    def heartbeats(self) -> Heartbeats:
-        from reverie.protocols.openwop.heartbeat import Heartbeats
-
-        return Heartbeats(self.parts)
-
-    @made
-    def workspace(self) -> Workspace:
-        from reverie.protocols.openwop.workspace import Workspace
-
-        return Workspace(self.parts, self.rules)
-
-    @made
-    def runs(self) -> Runs:
-        from reverie.protocols.openwop.runs import Runs
-        from reverie.protocols.openwop.workflows import workflows
-
-        runs = Runs(self.parts, self.rules, self.writing)
-        for name, workflow in workflows(self.parts, self.passes, self.injection).items():
-            runs.offer(name, workflow)
-        return runs
-
-    @made
-    def schedules(self) -> Scheduler:
-        from reverie.jobs.schedule import Scheduler
-
-        return Scheduler(self.parts, self.rules, self.dreaming, self.consolidating, self.runs)
-
-    @made
-    def forks(self) -> Forks:
-        from reverie.protocols.openwop.forks import Forks
-
-        return Forks(self.parts, self.runs)
-
-    @made
-    def injection(self) -> Injection:
-        from reverie.protocols.openwop.injection import Injection
-
-        return Injection(self.parts, self.recall)
-
-    @made
-    def lineage(self) -> Lineage:
-        from reverie.dreams.lineage import Lineage
-
-        return Lineage(self.parts, self.rules, self.archives)
-
-    @made
-    def spending(self) -> SpendLimits:
-        from reverie.dreams.spend import SpendLimits
-
-        return SpendLimits(self.parts)
-
-    @made
-    def agents(self) -> Agents:
-        from reverie.protocols.openwop.agents import Agents
-
-        return Agents(self.parts, self.rules)
-
-    @made
-    def leases(self) -> Leases:
-        from reverie.store.leases import Leases
-
-        return Leases(self.parts.store, self.parts.clock, read_only=self.parts.read_only)
-
-    @made
-    def cursors(self) -> Cursors:
-        from reverie.memory.cursors import Cursors
-
-        return Cursors(self.parts)
-
-    @made
-    def jobs(self) -> Jobs:
-        from reverie.jobs.queue import Jobs
-
-        return Jobs(self.parts, self.rules)
-
-    @made
-    def agenda(self) -> Agenda:
-        from reverie.jobs.due import Agenda
-        from reverie.protocols.openwop.commitments import upcoming_commitment
-        from reverie.protocols.openwop.runs import upcoming_recovery
-
-        return Agenda(self.parts, upcoming_recovery, upcoming_commitment)
-
-    @made
-    def windows(self) -> WindowAdmin:
-        from reverie.window.admin import WindowAdmin
-
-        return WindowAdmin(self.parts, self.rules, self.writing)
+    def __getattr__(self, name: str) -> Any:
+        if name not in USE_CASES:
+            raise AttributeError(f"A host has no {name!r}.")
+        with self._making:
+            if name not in vars(self):
+                made, *arguments = USE_CASES[name].split()
+                vars(self)[name] = _load(made)(*(self._argument(argument) for argument in arguments))
+            return vars(self)[name]
+
+    def _argument(self, path: str) -> Any:
+        if ":" in path:
+            return _load(path)
+        found: Any = self
+        for name in path.split("."):
+            found = getattr(found, name)
+        return found
 
     def use_cases(self) -> dict[str, Any]:
-        """Every part by its name, all of them made now: what is wrong with one shows here."""
-        return {name: getattr(self, name) for name, kind in vars(Host).items() if isinstance(kind, made)}
+        """Every use case by its name, all of them made now."""
+        return {name: getattr(self, name) for name in USE_CASES}
 
     def tenants(self) -> list[str]:
         """Every tenant. For the worker and the command line; no door that a tenant can reach calls it."""
@@ -302,3 +168,8 @@ class Host:
     def close(self) -> None:
         """Finish what was accepted, then let go of everything."""
         self.parts.store.close()
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
-from reverie.host import Host
+from reverie import host as module
+from reverie.host import USE_CASES, Host
 
 
 def test_a_part_is_made_once_however_many_threads_ask_first(make_host: Callable[..., Host]) -> None:
@@ -26,3 +29,17 @@ def test_no_part_is_made_before_it_is_asked_for(make_host: Callable[..., Host]) 
     assert "writing" not in vars(host)
     assert host.writing is host.use_cases()["writing"]
     assert {"writing", "recall", "windows", "rules"} <= set(host.use_cases())
+
+
+def test_every_use_case_is_of_the_type_the_host_declares(make_host: Callable[..., Host]) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    declared = {
+        ast.unparse(node.target): ast.unparse(node.annotation)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.AnnAssign)
+    }
+    made = {name: type(part).__name__ for name, part in make_host().use_cases().items()}
+    assert declared == made
+    assert made.keys() == USE_CASES.keys()

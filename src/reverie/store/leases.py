@@ -19,7 +19,7 @@ from reverie.store.contract import Store
 class Leases:
     """Named leases of a tenant. One that is not given back ends by itself."""
 
-    def __init__(self, store: Store, clock: Clock, *, read_only: bool = False) -> None:
+    def __init__(self, store: Store, clock: Clock, read_only: bool = False) -> None:
         self._store = store
         self._clock = clock
         self._read_only = read_only

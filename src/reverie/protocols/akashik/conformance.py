@@ -12,7 +12,7 @@ KINDS = ("enrichment", "detection_timeout", "storage_full")
 class Faults:
     """Which faults are on, by tenant. Of one process: a seam for tests, not state of the Field."""
 
-    def __init__(self, *, enabled: bool) -> None:
+    def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
         self._lock = threading.Lock()
         self._on: set[tuple[str, str]] = set()
@@ -30,3 +30,7 @@ class Faults:
     def on(self, tenant: str, kind: str) -> bool:
         """Whether a fault is wanted."""
         return self.enabled and (tenant, kind) in self._on
+
+    def holds_vectors(self, tenant: str) -> bool:
+        """Whether new entries of a tenant are to stay without a vector."""
+        return self.on(tenant, "enrichment")

@@ -8,13 +8,24 @@ from typing import Any
 from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
+from reverie.memory.entries import Entries
+from reverie.memory.policy import RuleBook
 from reverie.protocols.openwop.conformance.fixtures import fixtures
 from reverie.protocols.openwop.injection import Injection
 from reverie.protocols.openwop.passes import WORKFLOWS, Passes
+from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workflow import Work, Workflow, memory_ref
 from reverie.services import Services
 
 _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
+
+
+def make_runs(parts: Services, rules: RuleBook, writing: Entries, passes: Passes, injection: Injection) -> Runs:
+    """Runs that offer every workflow."""
+    runs = Runs(parts, rules, writing)
+    for name, workflow in workflows(parts, passes, injection).items():
+        runs.offer(name, workflow)
+    return runs
 
 
 def workflows(parts: Services, passes: Passes, injection: Injection) -> dict[str, Workflow]:
