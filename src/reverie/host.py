@@ -68,7 +68,7 @@ USE_CASES = {
         "reverie.protocols.openwop.commitments:upcoming_commitment"
     ),
     "reindexing": "reverie.jobs.embedding:Embeddings parts faults.holds_vectors",
-    "jobs": "reverie.jobs.queue:Jobs parts",
+    "jobs": "reverie.jobs.queue:Jobs parts rules",
     "schedules": "reverie.jobs.schedule:Scheduler parts rules dreaming consolidating runs",
     "leases": "reverie.store.leases:Leases parts.store parts.clock parts.read_only",
     "windows": "reverie.window.admin:WindowAdmin parts rules writing",
