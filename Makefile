@@ -47,7 +47,7 @@ bench: $(VENV)/.dev ## Measure, beside other memories, each in an environment of
 
 soak: $(VENV)/.dev ## The long crash, race and fuzz runs, in full
 	REVERIE_SOAK=1 $(PYTEST) -n $(JOBS) --timeout 14400 $(PYTEST_ARGS) \
-		$(wildcard tests/crash tests/soak tests/property tests/fuzz tests/race tests/isolation)
+		$(wildcard tests/crash tests/soak tests/property tests/fuzz tests/race tests/isolation tests/simulate)
 
 lock: $(VENV)/.dev ## Pin the dependencies anew, with hashes
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \

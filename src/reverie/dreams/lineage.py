@@ -20,6 +20,7 @@ from reverie.distil.plan import DREAM_KIND, to_source, weigh
 from reverie.distil.request import Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
 from reverie.dreams.report import load_report, mark, save_report
+from reverie.memory.derivation import derived_from as derived_from
 from reverie.memory.indexing import Indexed, indexed
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
@@ -127,6 +128,9 @@ class Lineage:
                     raise NotUndoable("Some sources of this dream were destroyed meanwhile; nothing was changed.")
                 if entry.gone_seq is None:
                     continue  # somebody restored it already
+                others = derived_from(tx, [source.id]) - {report.output_id}
+                if any(tx.get(other) is not None for other in others):
+                    raise NotUndoable("Some sources of this dream are part of a newer one. Undo that one first.")
                 tx.change(source.id, seq=seq, state=source.state, archived=source.archived)
                 found = index.get(source.id)
                 if found is not None:
@@ -270,18 +274,6 @@ def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
                 created_at=earlier.created_at,
             )
         )
-    return found
-
-
-def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
-    """Ids of everything made from these entries of the transaction's ref."""
-    found: set[str] = set()
-    edge = list(entry_ids)
-    while edge:
-        for link in tx.links(edge.pop(), incoming=True, type=_DISTILLED_FROM):
-            if link.from_id not in found:
-                found.add(link.from_id)
-                edge.append(link.from_id)
     return found
 
 

@@ -12,6 +12,7 @@ from reverie.core.entry import READABLE, Entry, EntryState, Scope, check_namespa
 from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Page
+from reverie.memory.derivation import kin
 from reverie.memory.entries import session_mark
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook
@@ -81,7 +82,11 @@ class Lifecycle:
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
     def restore(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
-        """Make an archived, retracted or deleted entry readable again, while its text exists."""
+        """Make an archived, retracted or deleted entry readable again, while its text exists.
+
+        Raises Conflict while something readable has its words already: a dream made from it, or, when it is a dream
+        itself, the entries it was made from.
+        """
         actor.require(Right.WRITE)
         self._writable(ref)
         embedder = self._parts.embedder
@@ -90,6 +95,8 @@ class Lifecycle:
             entry = _find(tx, actor, entry_id, cold=True)
             if entry.gone_seq is None:
                 raise Conflict("The entry is readable already.", code="already_readable")
+            if any(tx.get(other) is not None for other in kin(tx, entry_id)):
+                raise Conflict("A dream and its sources are never readable together. Undo the dream.", code="distilled")
             event = NewEvent("memory.restored", "RESTORE", actor.id, entry_id=entry.id, data={"ref": ref})
             seq = tx.append(event)
             state = entry.state if entry.state in READABLE else EntryState.ACTIVE

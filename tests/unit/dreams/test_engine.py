@@ -14,7 +14,7 @@ import pytest
 from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, GateFailed, NotUndoable, Selector, TokenBudgetExceeded
 from reverie.core.entry import Draft, EntryState, Source
-from reverie.core.errors import Busy, Held, Invalid
+from reverie.core.errors import Busy, Conflict, Held, Invalid
 from reverie.distil.request import Answer, Request
 from reverie.host import Host
 from reverie.providers.static import StaticEmbedder
@@ -181,6 +181,28 @@ def test_undo_restores_memory_exactly_and_only_once(host: Host, ada: Actor) -> N
     assert not host.archives.index(ada)["archives"]
     with pytest.raises(NotUndoable):
         host.lineage.undo(ada, report.id)
+
+
+def test_a_dream_and_its_sources_are_never_readable_together(host: Host, ada: Actor) -> None:
+    ids = put(host, ada, notes(12))
+    report = host.dreaming.run(ada, DreamPlan("bot"))
+    assert report is not None
+    assert report.output_id is not None
+    with pytest.raises(Conflict) as caught:
+        host.lifecycle.restore(ada, "bot", ids[0])
+    assert caught.value.reason == "distilled"
+    host.lifecycle.delete(ada, "bot", report.output_id)
+    host.lifecycle.restore(ada, "bot", ids[0])  # now nothing readable has its words
+    with pytest.raises(Conflict):
+        host.lifecycle.restore(ada, "bot", report.output_id)
+    put(host, ada, notes(11, first=12))
+    newer = host.dreaming.run(ada, DreamPlan("bot"))
+    assert newer is not None
+    with pytest.raises(NotUndoable, match="newer"):
+        host.lineage.undo(ada, report.id)
+    host.lineage.undo(ada, newer.id)
+    host.lineage.undo(ada, report.id)
+    assert set(ids) <= {entry.id for entry in host.reading.page(ada, "bot", limit=1000).items}
 
 
 def test_reads_as_of_a_position_are_not_changed_by_dream_or_undo(host: Host, ada: Actor) -> None:

@@ -19,6 +19,7 @@ STATUS = {
     "version_conflict": 409,
     "id_taken": 409,
     "already_readable": 409,
+    "distilled": 409,
     "idempotency_key_reused": 409,
     "busy": 409,
     "held": 409,

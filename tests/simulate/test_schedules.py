@@ -1,0 +1,38 @@
+"""Orders that once broke a promise, each with what broke."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulate.runner import replay
+from tests.simulate.settle import settle
+from tests.simulate.world import Scene
+
+KEPT = {
+    "two forgets of one dream: both certified, the text of both readable": ("forget forget", "0:3 1:5 0:3"),
+    "two forgets of one dream, begun in the other order": ("forget forget", "1:3 0:5 1:3"),
+    "a forget made a dream again that was dreamt away meanwhile": ("dream forget", "1:3 0:4 1:2"),
+    "a forget made a dream again that was undone meanwhile": ("undo forget", "1:3 0:4 1:2"),
+    "a forget made a dream again that was compacted meanwhile": ("compact forget", "1:3 0:5 1:2"),
+    "a forget brought a deleted dream back": ("forget@0 delete@1", "0:3 1:2 0:2"),
+    "a source of a dream was restored and readable twice": ("delete restore@1", "1:2"),
+    "a dream was restored after its undo, beside its sources": ("undo restore@2", "0:4 1:2"),
+    "an undo took a source out of a newer dream, which kept it": (
+        "delete@1 restore@1 dream undo",
+        "0:2 1:2 2:4 3:4",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_schedules(request: pytest.FixtureRequest, engine: str, name: str) -> None:
+    scene: Scene = request.getfixturevalue(f"{engine}_scene")
+    names, schedule = KEPT[name]
+    run = replay(scene, names.split(), schedule)
+    assert run.broken is None, run.told()
+
+
+def test_a_schedule_replays(sqlite_scene: Scene) -> None:
+    one, other = (replay(sqlite_scene, ["dream", "put"], "0:2 1:2 0:9", epilogue=settle) for _ in range(2))
+    assert one.steps == other.steps
+    assert one.schedule() == other.schedule() == "0:2 1:2 0:2"
