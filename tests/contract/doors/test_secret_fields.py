@@ -23,8 +23,9 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from reverie.api.mcp.toolset import akashik_tools, memory_tools
+from reverie.api.mcp import memory_tools
 from reverie.core.actor import Actor
+from reverie.protocols.akashik.http import mcp_tools as akashik_tools
 from reverie.protocols.akashik.operations.table import TABLE
 
 SEAMS = {"openwop_seams": True, "openwop_compaction": True, "openwop_trigger_compaction": True, "akashik_faults": True}
