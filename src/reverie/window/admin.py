@@ -174,7 +174,7 @@ class WindowAdmin:
             policy=WindowPolicy(),
             negative=NegativeCache(),
         )
-        items = keeper.readable(most_tokens=most_tokens)
+        items = keeper.readable(most_tokens=most_tokens).items
         if not items:
             raise NotFound("Nothing can be read of that conversation.")
         return [item.value for item in items]

@@ -18,7 +18,15 @@ from reverie.store.contract import ReadTx
 from reverie.window.checkpoint import Checkpoint, build_checkpoint
 from reverie.window.items import Item
 from reverie.window.state import WindowState
-from reverie.window.transcript import CHECKPOINT_KIND, SCOPE_ATTRIBUTE, TURN_KIND, rebuilt, turn_drafts
+from reverie.window.transcript import (
+    CHECKPOINT_KIND,
+    CLEARED_ATTRIBUTE,
+    SCOPE_ATTRIBUTE,
+    TURN_KIND,
+    Rebuild,
+    rebuilt,
+    turn_drafts,
+)
 from reverie.window.turn import Turn
 
 _FOUND = {
@@ -72,10 +80,11 @@ class Checkpoints:
             for entry in tx.scan(Filter(kinds=tuple(_FOUND)), limit=60).items:
                 found.setdefault(_FOUND[entry.kind], []).append(entry.content)
             turns = tx.scan(Filter(kinds=(TURN_KIND,), session=self.key[:256]), limit=8).items
-            first = tx.scan(Filter(kinds=(CHECKPOINT_KIND,), session=self.key[:256]), limit=1).items
+            first = self._newest(tx, CHECKPOINT_KIND)
             objective = ""
-            if first and isinstance(first[0].attributes.get("checkpoint"), dict):
-                objective = str(first[0].attributes["checkpoint"].get("objective") or "")
+            if first and not first.attributes.get(CLEARED_ATTRIBUTE):
+                known = first.attributes.get("checkpoint")
+                objective = str(known.get("objective") or "") if isinstance(known, dict) else ""
             return found, [entry.id for entry in reversed(turns)], objective
 
         found, refs, objective = self._parts.store.read(self._scope, body)
@@ -95,8 +104,9 @@ class Checkpoints:
             found=found,
         )
 
-    def draft(self, record: Checkpoint, rules: Rules) -> Draft:
-        """A checkpoint as an entry, halved where it is longest until it fits."""
+    def draft(self, record: Checkpoint, rules: Rules, *, cleared: bool = False) -> Draft:
+        """A checkpoint as an entry, halved where it is longest until it fits. `cleared`: the conversation ends here,
+        and nothing before it is ever put into a window again."""
         document = record.document()
         text = record.text()
         while len(json.dumps(document).encode()) > rules.policy.max_attribute_bytes - 512:
@@ -107,27 +117,85 @@ class Checkpoints:
             content=text.encode()[: rules.policy.max_entry_bytes].decode("utf-8", "ignore"),
             kind=CHECKPOINT_KIND,
             subject=self.subject,
-            attributes={SCOPE_ATTRIBUTE: self.key, "checkpoint": document},
+            attributes={SCOPE_ATTRIBUTE: self.key, "checkpoint": document}
+            | ({CLEARED_ATTRIBUTE: True} if cleared else {}),
             source=Source(session=self.key[:256]),
         )
 
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
-        """A window from the readable layer alone: the newest checkpoint and the newest turns that fit, with every
-        call that `following` answers."""
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = (), retained_tokens: int = 64_000) -> Rebuild:
+        """A window from the readable layer alone: the newest checkpoint, the user's messages and the newest turns that
+        fit, with every call that `following` answers. What was said before the conversation was cleared is no part
+        of it."""
+        few = most_tokens * 8
+        users = min(retained_tokens, most_tokens) * 8
 
-        def body(tx: ReadTx) -> tuple[list[Entry], Entry | None]:
+        def body(tx: ReadTx) -> tuple[list[Entry], set[str], Entry | None]:
+            mark = self._newest(tx, CHECKPOINT_KIND)
+            cleared = mark is not None and bool(mark.attributes.get(CLEARED_ATTRIBUTE))
             turns: list[Entry] = []
+            left_out: set[str] = set()
             cursor: str | None = None
-            size = 0
-            while size < most_tokens * 8:
+            size = said = 0
+            begun: str | None = None
+            while size < few or said < users:
                 page = tx.scan(Filter(kinds=(TURN_KIND,), session=self.key[:256]), limit=200, cursor=cursor)
-                turns += [entry for entry in page.items if entry.attributes.get(SCOPE_ATTRIBUTE) == self.key]
-                size = sum(entry.byte_size for entry in turns)
+                for entry in page.items:
+                    about = entry.attributes
+                    if about.get(SCOPE_ATTRIBUTE) != self.key:
+                        continue
+                    turn = str(about.get("turn", ""))
+                    if (begun is not None and turn != begun) or (mark and cleared and entry.born_seq < mark.born_seq):
+                        return turns[::-1], left_out, mark
+                    begun = turn if about.get("follows") == -1 else None
+                    own = entry.source.role == "user" and about.get("item") == "message"
+                    if size >= few and not own and "follows" not in about:
+                        left_out.add(turn)
+                        continue
+                    turns.append(entry)
+                    size += entry.byte_size
+                    said += entry.byte_size if own else 0
                 cursor = page.cursor
                 if cursor is None:
                     break
-            newest = tx.scan(Filter(kinds=(CHECKPOINT_KIND,), session=self.key[:256]), limit=1).items
-            return turns[::-1], newest[0] if newest else None
+            return turns[::-1], left_out, mark
 
-        turns, checkpoint = self._parts.store.read(self._scope, body)
-        return rebuilt(turns, checkpoint, most_tokens=most_tokens, following=following)
+        turns, left_out, checkpoint = self._parts.store.read(self._scope, body)
+        if not turns:
+            return Rebuild([], "ledger")
+        if checkpoint is not None and _is_of_the_past(checkpoint):
+            checkpoint = None
+        return rebuilt(
+            turns,
+            checkpoint,
+            most_tokens=most_tokens,
+            following=following,
+            retained_tokens=retained_tokens,
+            left_out=len(left_out),
+        )
+
+    def end(self, tx: ReadTx) -> int | None:
+        """The position behind the newest turn since the conversation was last cleared; None without one."""
+        newest, mark = self._newest(tx, TURN_KIND), self._newest(tx, CHECKPOINT_KIND)
+        if newest is None or not isinstance(newest.attributes.get("position"), int):
+            return None
+        if mark is not None and mark.attributes.get(CLEARED_ATTRIBUTE) and mark.born_seq > newest.born_seq:
+            return None
+        return int(newest.attributes["position"]) + 1
+
+    def _newest(self, tx: ReadTx, kind: str) -> Entry | None:
+        cursor: str | None = None
+        while True:
+            page = tx.scan(Filter(kinds=(kind,), session=self.key[:256]), limit=8, cursor=cursor)
+            for entry in page.items:
+                if entry.attributes.get(SCOPE_ATTRIBUTE) == self.key:
+                    return entry
+            cursor = page.cursor
+            if cursor is None:
+                return None
+
+
+def _is_of_the_past(checkpoint: Entry) -> bool:
+    """Whether a checkpoint tells of a conversation that the caller cleared or took back."""
+    known = checkpoint.attributes.get("checkpoint")
+    reason = known.get("reason") if isinstance(known, dict) else None
+    return bool(checkpoint.attributes.get(CLEARED_ATTRIBUTE)) or reason == "not_append_only"

@@ -113,14 +113,24 @@ class Engine:
         assert self.given is not None
         given, input_is, params = self.given
         state = self.state
-        if state.resets and state.empty and input_is == "items":
-            yield from self._seed(input_items(given))
+        seed: Mapping[str, Any] = {}
+        if state.resets and not state.match:
+            if input_is == "history":
+                state.items = []
+                seed = {"seeded_from": "caller", "seeded_items": len(input_items(given)), "seed_omitted_turns": 0}
+            elif state.empty:
+                seed = yield from self._seed(input_items(given))
         _, found = state.plan(given, input_is=input_is, **params)
         if state.resets and input_is == "history" and self._too_large():
             note = yield Keep(self._note)
             _, found = state.plan(given, input_is=input_is, note=note, **params)
             found["shortened"] = True
+        self._continued({**found, **seed})
+
+    def _continued(self, found: dict[str, Any]) -> None:
         self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
+        if self.state.pending is not None:
+            self.state.pending.diagnostics = found
 
     def _too_large(self) -> bool:
         state = self.state
@@ -129,14 +139,26 @@ class Engine:
 
     def _note(self) -> str:
         found = self.keeper.readable(most_tokens=1)
-        text = found[0].value["content"][0]["text"] if found else ""
-        return f"Earlier parts of this conversation were left out.\n{text}"
+        return f"Earlier parts of this conversation were left out.\n{found.note}"
 
-    def _seed(self, following: Sequence[Item], *, share: int = 2) -> Steps:
+    def _seed(self, following: Sequence[Item], *, room: int | None = None) -> Steps:
         """After a drop, when the caller gives only what is new: what can be read of the conversation so far, as much
-        as fits into one part in `share` of the trigger."""
-        room = self.state.policy.trigger() // share
-        self.state.items = yield Keep(lambda: self.keeper.readable(most_tokens=room, following=following))
+        as fits into `room` tokens, by default half the trigger. Returns the diagnostics of it."""
+        return (yield Keep(lambda: self._seeded(following, room)))
+
+    def _seeded(self, following: Sequence[Item], room: int | None = None) -> dict[str, Any]:
+        most = trigger_tokens(self.state) // 2 if room is None else room
+        made = self.keeper.readable(most_tokens=most, following=following)
+        self.state.items = made.items
+        found = {"seeded_items": len(made.items), "seed_omitted_turns": made.omitted_turns}
+        return {"seeded_from": made.source, **found} if made.items else {}
+
+    def restored(self) -> WindowState:
+        """The window as it is kept; after a drop, as it can be read from the ledger. Reads the store."""
+        state = self.current()
+        if state.resets and state.empty:
+            self._seeded(())
+        return self.state
 
     # when a request is refused
 
@@ -215,7 +237,7 @@ class Engine:
             self._report({"status": "skipped_item_exceeds_window", "trigger_reason": "context_window_error"})
             return False
         if state.resets and state.items:  # rebuilt for this turn: nothing is kept that a pass could take
-            yield from self._drop_to_checkpoint(share=4)
+            yield from self._drop_to_checkpoint(room=trigger_tokens(state) // 4)
             return True
         for halvings in range(MOST_HALVINGS + 1):
             report = yield from self._pass("context_window_error", halvings=halvings)
@@ -238,7 +260,7 @@ class Engine:
             self._report(report)
         return True
 
-    def _drop_to_checkpoint(self, *, share: int = 2) -> Steps:
+    def _drop_to_checkpoint(self, *, room: int | None = None) -> Steps:
         """Nothing of the window could be compacted: begin again from what can be read."""
         assert self.given is not None
         given, input_is, params = self.given
@@ -247,11 +269,11 @@ class Engine:
         new = pending.increment if pending is not None else []
         known, positions = state.match, state.positions
         state.reset("semantic_rebuild")
-        yield from self._seed(new, share=share)
+        seed: Mapping[str, Any] = yield from self._seed(new, room=room)
         if input_is == "history":
             state.match, state.positions = known, positions
         _, found = state.plan(new if input_is == "items" else given, input_is=input_is, **params)
-        self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
+        self._continued({**found, **seed})
 
     # an answer
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from reverie.window.items import Item, Json
 from reverie.window.state import WindowState
+from reverie.window.transcript import Rebuild
 from reverie.window.turn import Turn
 
 Steps = Generator["Send | Keep", Any, Any]
@@ -92,7 +93,7 @@ class Keeper(Protocol):
     ) -> tuple[WindowState, dict[str, Any]]:
         """Keep what a pass made."""
 
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> Rebuild:
         """A window from the readable layer."""
 
     def tell(self, type_: str, data: Mapping[str, Any]) -> None:

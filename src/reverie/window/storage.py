@@ -28,6 +28,7 @@ from reverie.window.record import CorruptWindow, carry, load
 from reverie.window.sealed import WINDOW_SPACE, Sealed
 from reverie.window.state import WindowState
 from reverie.window.steps import Ticket
+from reverie.window.transcript import Rebuild
 from reverie.window.turn import Turn
 
 T = TypeVar("T")
@@ -83,15 +84,7 @@ class WindowStore:
         document, fingerprint = self._parts.store.write(self._scope, body)
         state = self._state(document)
         if state is None:
-            return WindowState(
-                scope_id=self.key,
-                base=base,
-                provider=provider,
-                account_fingerprint=fingerprint,
-                policy=self.policy,
-                negative=self.negative,
-                redact=self._redact,
-            )
+            return self._missing(WindowState(base=base, provider=provider, account_fingerprint=fingerprint))
         state.rebind(provider=provider, base=base, account_fingerprint=fingerprint)
         if state.resets and not state.model:
             state.account_fingerprint = fingerprint
@@ -101,18 +94,27 @@ class WindowStore:
         """`state`, or what another process made of the window since."""
         document = self._parts.store.read(self._scope, lambda tx: tx.load(WINDOW_SPACE, self.key))
         current = document.version if document is not None else 0
-        if current == state.version:
+        if document is None and (state.version or (state.empty and not state.resets)):
+            return self._missing(state)
+        if document is None or current == state.version:
             return state
-        if document is None:
-            fresh = WindowState(scope_id=self.key, base=state.base, provider=state.provider, policy=self.policy)
-            fresh.account_fingerprint = state.account_fingerprint
-            fresh.negative = self.negative
-            fresh.redact = self._redact
-            return fresh
         newest = self._state(document)
         assert newest is not None
         newest.rebind(provider=state.provider, base=state.base, account_fingerprint=state.account_fingerprint)
         return carry(newest, state)
+
+    def _missing(self, held: WindowState) -> WindowState:
+        """A window that is not stored: of a new conversation, or, when the ledger has turns of it, one to be built
+        again from them."""
+        fresh = WindowState(scope_id=self.key, base=held.base, provider=held.provider, policy=self.policy)
+        fresh.account_fingerprint = held.account_fingerprint
+        fresh.negative = self.negative
+        fresh.redact = self._redact
+        end = self._parts.store.read(self._scope, self._checkpoints.end)
+        if end is not None:
+            fresh.next_position = end
+            fresh.reset("semantic_rebuild")
+        return fresh
 
     def _state(self, document: Document | None) -> WindowState | None:
         if document is None:
@@ -169,6 +171,7 @@ class WindowStore:
                 receipts = [insert(tx, self._actor, item, operation="TURN") for item in prepared]
                 if kept is None:  # dropped meanwhile
                     fresh = WindowState(scope_id=self.key, base=state.base, policy=self.policy)
+                    fresh.provider, fresh.account_fingerprint = state.provider, state.account_fingerprint
                     return fresh, 0, None
                 data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
                 seq = tx.append(self._event("provider_window_updated", "TURN", data))
@@ -312,7 +315,7 @@ class WindowStore:
         state.reset(reason)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], int]:
-            dropped = self._dropped(state, rules)
+            dropped = self._dropped(state, rules, cleared=True)
 
             def body(tx: WriteTx) -> int:
                 document = tx.load(WINDOW_SPACE, self.key)
@@ -325,7 +328,7 @@ class WindowStore:
         state.version = self._commit(prepare)
         state.resets.clear()
 
-    def _dropped(self, state: WindowState, rules: Rules) -> Prepared | None:
+    def _dropped(self, state: WindowState, rules: Rules, *, cleared: bool = False) -> Prepared | None:
         """The checkpoint of the kept window that the first of `state.resets` drops; None when there is no drop."""
         if not state.resets:
             return None
@@ -334,10 +337,11 @@ class WindowStore:
             state,
             first.reason,
             work=self.work,
-            items=self._sealed.items(),
+            items=self._sealed.items() or state.items,
             covered=(first.covered_first, first.covered_last),
         )
-        return self._writing.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)[0]
+        draft = self._checkpoints.draft(record, rules, cleared=cleared)
+        return self._writing.prepare(self._actor, self.ref, [draft], rules)[0]
 
     def _record_drops(
         self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: Prepared | None
@@ -395,13 +399,15 @@ class WindowStore:
         """Grow the window by items that no response brought: what a session was given to keep."""
         repeats = matches(items, returned=False)
         turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
+        turn.follows = -1 if state.empty and not state.resets else None
         state.append(items, repeats)
         return self.save_turn(state, turn)
 
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> list[Item]:
-        """A window from the readable layer alone: the newest checkpoint and the newest turns that fit, with every
-        call that `following` answers."""
-        return self._checkpoints.readable(most_tokens=most_tokens, following=following)
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> Rebuild:
+        """A window from the readable layer alone: the newest checkpoint, the user's messages and the newest turns that
+        fit, with every call that `following` answers."""
+        retained = self.policy.retained_message_tokens
+        return self._checkpoints.readable(most_tokens=most_tokens, following=following, retained_tokens=retained)
 
     # inside
 

@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reverie.window.items import COMPACTIONS, Item, Json, item_type, plain
+from reverie.window.items import COMPACTIONS, KNOWN_TYPES, OUTPUTS, Item, Json, item_type, plain
 
 _ID_JOINS = frozenset({"mcp_approval_request", "local_shell_call_output", "program", "program_output"})
 _CALL_ID = frozenset({"function_call", "custom_tool_call"})
+_STATUS_REQUIRED = frozenset(
+    {
+        "apply_patch_call",
+        "apply_patch_call_output",
+        "program_output",
+        "computer_call",
+        "local_shell_call",
+        "file_search_call",
+        "web_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+    }
+)
+"""Types that the API refuses without a `status`."""
 
 
 def strip_for_compact(items: Iterable[Any], store: bool, *, known: Mapping[str, Item] | None = None) -> list[Any]:
     """Copies of items fit to be sent. With `store` true they go as they are.
 
-    Else top-level `id` and `status` go, except where `id` is what joins a pair; a reference becomes the item it
-    means (from `known`, or nothing when the item itself is among `items`); reasoning without its payload is left
-    out. A compaction item is never touched, but for the older name of its type.
+    Else a top-level `id` goes, except where it joins a pair. A `status` goes where the type does not require it; an
+    output keeps one that is not `completed`, because it tells the model that the call failed, and an item of an
+    unknown type keeps any. A reference becomes the item it means (from `known`, or nothing when the item itself is
+    among `items`); reasoning without its payload is left out. A compaction item is never touched, but for the older
+    name of its type.
     """
     values = [item.value if isinstance(item, Item) else plain(item) for item in items]
     if store:
@@ -75,8 +91,16 @@ def _stripped(value: Json, kind: str) -> Json:
     if kind in COMPACTIONS:
         renamed: Json = _renamed(value)
         return renamed
-    gone = {"status"} if kind in _ID_JOINS else {"id", "status"}
+    gone = set() if kind in _ID_JOINS else {"id"}
+    if not _keeps_status(value, kind):
+        gone.add("status")
     copy = {key: part for key, part in value.items() if key not in gone}
     if kind in _CALL_ID and not value.get("call_id") and value.get("id"):
         copy["call_id"] = value["id"]
     return copy
+
+
+def _keeps_status(value: Json, kind: str) -> bool:
+    if kind in _STATUS_REQUIRED or kind not in KNOWN_TYPES:
+        return True
+    return kind in OUTPUTS and value.get("status") != "completed"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reverie.core.entry import Draft, Entry, Source
@@ -15,11 +16,15 @@ from reverie.window.checkpoint import message_text
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, developer_note
 from reverie.window.pairing import boundaries, pair
+from reverie.window.replacement import retained_messages
 
 TURN_KIND = "turn"
 CHECKPOINT_KIND = "checkpoint"
 SCOPE_ATTRIBUTE = "window_scope"
+CLEARED_ATTRIBUTE = "window_cleared"
 _EMPTY = "(empty)"
+_NOTE_CHARACTERS = 8000
+_OMISSION_TOKENS = 40
 _REPLAYED = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
 _TEXT_FIELD = {
     "function_call": "arguments",
@@ -79,10 +84,9 @@ def turn_drafts(
 def words_of(value: Mapping[str, Any], kind: str) -> str | None:
     """What an item says, as text; None when only the provider could tell."""
     if kind == "message":
-        text = message_text(value)
-        if not text and value.get("content"):
-            parts = value["content"] if isinstance(value["content"], list) else []
-            text = " ".join(f"[{part.get('type')}]" for part in parts if isinstance(part, dict))
+        parts = value["content"] if isinstance(value.get("content"), list) else []
+        shown = [_attachment(part) for part in parts if isinstance(part, dict) and not part.get("text")]
+        text = "\n".join(part for part in (message_text(value), " ".join(shown)) if part)
         return _sound(text)
     if kind == "reasoning":
         summary = value.get("summary") or ()
@@ -95,6 +99,13 @@ def words_of(value: Mapping[str, Any], kind: str) -> str | None:
     if isinstance(given, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in given):
         return _sound("\n".join(part["text"] for part in given))
     return _sound(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+
+
+def _attachment(part: Mapping[str, Any]) -> str:
+    """A picture or file as a short note: its kind and where it is, never its bytes."""
+    named = [part.get(name) for name in ("filename", "file_id", "file_url", "image_url")]
+    where = [text for text in named if isinstance(text, str) and not text.startswith("data:")]
+    return f"[{' '.join([str(part.get('type')), *where])[:400]}]"
 
 
 def _sound(text: str) -> str:
@@ -116,6 +127,11 @@ def _pieces(text: str, max_bytes: int) -> list[str]:
 def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list[Item]:
     """Turn entries, oldest first, as items any model takes. Calls that neither they nor `following` answer are left
     out, and so is what only the provider that made it could read."""
+    return [item for _, item in _told(entries, following)]
+
+
+def _told(entries: Sequence[Entry], following: Sequence[Item]) -> list[tuple[str, Item]]:
+    """The items of entries, each with the turn it belongs to."""
     whole: dict[tuple[int, str], dict[str, Any]] = {}
     taken_up: set[str] = set()
     for entry in entries:
@@ -129,10 +145,10 @@ def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list
         text = "" if about.get("empty") else entry.content
         known = whole.setdefault((position, turn), {"about": about, "role": entry.source.role, "parts": {}})
         known["parts"][about.get("part", 0)] = text
-    items = [item for item in (_item(whole[key]) for key in sorted(whole)) if item is not None]
-    found = pair([*items, *following])
+    made = [(key[1], item) for key, item in ((key, _item(whole[key])) for key in sorted(whole)) if item is not None]
+    found = pair([*(item for _, item in made), *following])
     loose = {*found.open, *found.orphans}
-    return [item for at, item in enumerate(items) if at not in loose]
+    return [row for at, row in enumerate(made) if at not in loose]
 
 
 def _item(known: Mapping[str, Any]) -> Item | None:
@@ -151,18 +167,92 @@ def _item(known: Mapping[str, Any]) -> Item | None:
     return Item.of(value | {_TEXT_FIELD[kind]: text})
 
 
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """A window from the readable layer."""
+
+    items: list[Item]
+    source: str
+    """`ledger` or `checkpoint+ledger`."""
+    omitted_turns: int = 0
+
+    @property
+    def note(self) -> str:
+        """The words of the message in front, when there is one."""
+        first = self.items[0].value if self.items else {}
+        return message_text(first) if first.get("role") == "developer" else ""
+
+
 def rebuilt(
-    entries: Sequence[Entry], checkpoint: Entry | None, *, most_tokens: int, following: Sequence[Item] = ()
-) -> list[Item]:
-    """A window from the readable layer: the newest turns that fit, behind a note that says what came before. No call
-    that `following` answers is left out."""
-    items = items_from(entries, following)
-    note = developer_note(checkpoint.content[:8000]) if checkpoint is not None else None
-    room = most_tokens - (estimate([note]) if note is not None else 0)
+    entries: Sequence[Entry],
+    checkpoint: Entry | None,
+    *,
+    most_tokens: int,
+    following: Sequence[Item] = (),
+    retained_tokens: int = 64_000,
+    left_out: int = 0,
+) -> Rebuild:
+    """A window from the readable layer: the checkpoint, the user's messages that fit two thirds of the room and
+    `retained_tokens`, and the newest whole turns in the rest. No call that `following` answers is left out.
+    `left_out`: turns of the conversation that are not among `entries`."""
+    told = _told(entries, following)
+    items = [item for _, item in told]
+    text = checkpoint.content[:_NOTE_CHARACTERS] if checkpoint is not None else ""
+    source = "checkpoint+ledger" if text else "ledger"
+    room = most_tokens - (estimate([developer_note(text)]) if text else 0)
+    sizes = [estimate([item]) for item in items]
+    users: dict[int, tuple[Item, int]] = {}
     cut = 0
-    if estimate(items) > room:
-        cuts = [k for k in boundaries([*items, *following]) if k <= len(items)]
-        fitting = [k for k in cuts if estimate(items[k:]) <= room]
-        cut = fitting[0] if fitting else (cuts[-1] if cuts else 0)
-    kept = items[cut:]
-    return [note, *kept] if note is not None and (cut or not kept) else kept
+    if sum(sizes) > room or left_out:
+        room -= _OMISSION_TOKENS
+        users = _users(items, sizes, max(0, min(retained_tokens, room * 2 // 3)))
+        cut = _cut(items, following, sizes, users, room)
+    kept = {at for at, (item, _) in users.items() if at < cut and item is items[at]}
+    omitted = {turn for at, (turn, _) in enumerate(told[:cut]) if at not in kept}
+    missing = len(omitted) + left_out
+    if missing:
+        text = f"{text}\n\n{_omission(missing)}".strip()
+    front = [developer_note(text)] if text else []
+    older = [users[at][0] for at in sorted(users) if at < cut]
+    return Rebuild([*front, *older, *items[cut:]], source, missing)
+
+
+def _omission(turns: int) -> str:
+    return f"{turns} earlier turns are left out here. Search the memory for them."
+
+
+def _users(items: Sequence[Item], sizes: Sequence[int], room: int) -> dict[int, tuple[Item, int]]:
+    """The user's messages, newest first while they fit, the one at the boundary cut at its end: by index, with size."""
+    found: dict[int, tuple[Item, int]] = {}
+    for at in range(len(items) - 1, -1, -1):
+        if items[at].type != "message" or items[at].value.get("role") != "user":
+            continue
+        if sizes[at] <= room:
+            found[at] = (items[at], sizes[at])
+            room -= sizes[at]
+            continue
+        shorter = retained_messages([items[at]], room)
+        if shorter:
+            found[at] = (shorter[0], estimate(shorter))
+        break
+    return found
+
+
+def _cut(
+    items: Sequence[Item],
+    following: Sequence[Item],
+    sizes: Sequence[int],
+    users: Mapping[int, tuple[Item, int]],
+    room: int,
+) -> int:
+    """The earliest safe boundary such that everything behind it fits, together with the user's messages before it."""
+    cuts = [k for k in boundaries([*items, *following]) if k <= len(items)]
+    total = sum(sizes)
+    found = cuts[-1] if cuts else 0
+    safe = {0, *cuts}
+    for k in range(len(items) + 1):
+        if k in safe and total <= room:
+            return k
+        if k < len(items):
+            total -= sizes[k] - (users[k][1] if k in users else 0)
+    return found

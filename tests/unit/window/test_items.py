@@ -60,7 +60,30 @@ def test_ids_are_stripped_only_when_the_provider_keeps_nothing() -> None:
 
 @pytest.mark.parametrize("kind", ["mcp_approval_request", "local_shell_call_output", "program", "program_output"])
 def test_an_id_that_joins_a_pair_stays(kind: str) -> None:
-    assert strip_for_compact([{"type": kind, "id": "x", "status": "completed"}], False) == [{"type": kind, "id": "x"}]
+    (sent,) = strip_for_compact([{"type": kind, "id": "x", "status": "completed"}], False)
+    assert sent["id"] == "x"
+    assert ("status" in sent) is (kind == "program_output")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "kept"),
+    [
+        ("apply_patch_call", "completed", True),
+        ("apply_patch_call_output", "failed", True),
+        ("computer_call", "completed", True),
+        ("web_search_call", "completed", True),
+        ("function_call_output", "incomplete", True),
+        ("function_call_output", "completed", False),
+        ("function_call", "completed", False),
+        ("message", "completed", False),
+        ("some_later_call", "completed", True),
+    ],
+)
+def test_a_status_stays_where_the_type_requires_it_or_where_it_says_something(
+    kind: str, status: str, kept: bool
+) -> None:
+    (sent,) = strip_for_compact([{"type": kind, "id": "x", "call_id": "c", "status": status}], False)
+    assert ("status" in sent) is kept
 
 
 @pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])

@@ -118,26 +118,26 @@ class SyncWindow(_Window):
     def items(self) -> list[Any]:
         """The items of the window, as they would be replayed."""
         with self._lock:
-            self.engine.current()
+            self.engine.restored()
             return [item.value for item in self.engine.state.items]
 
     def append(self, items: Any) -> None:
         """Grow the window by items that no response brought."""
         with self._lock:
-            state = self.engine.current()
+            state = self.engine.restored()
             self.engine.state = self.keeper.append(state, [Item.of(item) for item in items])
 
     def pop(self) -> Any:
         """Take the newest item back, past a compaction if need be; None when there is none."""
         with self._lock:
-            self.engine.current()
+            self.engine.restored()
             item = self.keeper.rewind(self.engine.state)
             return None if item is None else item.value
 
     def clear(self, reason: str = "cleared") -> None:
         """Begin anew. What was said stays in the memory."""
         with self._lock:
-            self.engine.current()
+            self.engine.restored()
             self.keeper.clear(self.engine.state, reason)
 
     def _run(self, steps: Steps, options: Mapping[str, Any]) -> Any:
@@ -229,27 +229,27 @@ class AsyncWindow(_Window):
     async def items(self) -> list[Any]:
         """The items of the window, as they would be replayed."""
         async with self._lock:
-            await keep(self.engine.current)
+            await keep(self.engine.restored)
             return [item.value for item in self.engine.state.items]
 
     async def append(self, items: Any) -> None:
         """Grow the window by items that no response brought."""
         given = [Item.of(item) for item in items]
         async with self._lock:
-            state = await keep(self.engine.current)
+            state = await keep(self.engine.restored)
             self.engine.state = await keep(lambda: self.keeper.append(state, given))
 
     async def pop(self) -> Any:
         """Take the newest item back, past a compaction if need be; None when there is none."""
         async with self._lock:
-            await keep(self.engine.current)
+            await keep(self.engine.restored)
             item = await keep(lambda: self.keeper.rewind(self.engine.state))
             return None if item is None else item.value
 
     async def clear(self, reason: str = "cleared") -> None:
         """Begin anew. What was said stays in the memory."""
         async with self._lock:
-            await keep(self.engine.current)
+            await keep(self.engine.restored)
             await keep(lambda: self.keeper.clear(self.engine.state, reason))
 
     async def _run(self, steps: Steps, options: Mapping[str, Any]) -> Any:
