@@ -22,7 +22,7 @@ SEAMS = {"OPENWOP_TEST_SEAM_ENABLED": "true"}
 DYING = """
 import os, sys, signal
 from reverie.app import build_host
-from reverie.host import runs
+from reverie.protocols.openwop import runs
 from reverie.dreams.engine import DreamEngine
 from reverie.settings import Settings
 
