@@ -32,15 +32,15 @@ SOURCE = str(Path(reverie.__file__).parent)
 API = "/v1/host/reverie"
 TOPICS = ("ferry", "kitchen", "harbour", "library", "workshop", "garden")
 BEFORE = {
-    "put": (390, 42, 132),
-    "search": (412, 36, 155),
-    "forget": (502, 35, 230),
-    "record": (886, 55, 320),
-    "openwop compact": (1218, 65, 516),
-    "akashik compact": (6373, 75, 2242),
-    "scheduled dream": (11875, 69, 2924),
+    "put": (268, 41, 123),
+    "search": (471, 36, 186),
+    "forget": (503, 35, 229),
+    "record": (943, 54, 324),
+    "openwop compact": (1501, 65, 628),
+    "akashik compact": (5977, 75, 1827),
+    "scheduled dream": (10101, 77, 2814),
 }
-"""(calls, files, changes of file) before the packages were rearranged."""
+"""(calls, files, changes of file) of the same requests at version 0.1.0, before the packages were rearranged."""
 
 
 class Profile:
