@@ -17,9 +17,9 @@ from tests.simulate.settle import settle, verify
 from tests.simulate.world import Scene, World
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-MOST = 3000 if SOAK else 8
+MOST = 3000 if SOAK else 5
 MOST_POSTGRES = 300 if SOAK else 3
-SETTLE_EVERY = 1 if SOAK else 6
+SETTLE_EVERY = 1 if SOAK else 5
 SAMPLE = list(all_pairs()) if SOAK else list(all_pairs())[4::10]
 
 

@@ -17,7 +17,7 @@ SECONDS = float(os.environ.get("REVERIE_SIMULATE_SECONDS", "600"))
 """How long `make soak` tries new seeds on each engine."""
 
 
-@pytest.mark.parametrize("first", range(0, 60, 10))
+@pytest.mark.parametrize("first", range(0, 40, 10))
 def test_seeds_on_sqlite(sqlite_scene: Scene, first: int) -> None:
     for seed in range(first, first + 10):
         run = run_seed(sqlite_scene, seed)
