@@ -14,6 +14,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from reverie.redact.markers import Lazy
+
 # Letters of other alphabets that look like Latin ones, and those they look like.
 _ALIKE: Final = dict(
     zip(
@@ -44,6 +46,14 @@ _HEX: Final = re.compile(
     rb"(?:0x)?(?:[0-9A-Fa-f]{2}){8,}(?![0-9A-Fa-f])|(?<![0-9A-Za-z])[0-9A-Fa-f]{2}(?:[ :][0-9A-Fa-f]{2}){7,}"
 )
 _INDENT: Final = re.compile(rb"\n[ \t]+(?:[>|#*] ?)?")
+_PARTED: Final = Lazy(
+    rb"(?:[0-9][A-Za-z0-9_+/=.~-]{0,11}[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{4}"
+    rb"|[A-Za-z0-9_+/=.~-]{4}[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{0,11}[0-9])"
+)
+_EARLIER: Final = re.compile(
+    rb"[A-Za-z0-9_+/=.~-]{4}[ \t\r\\]*(\n)[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{4,}[ \t\r\\]*\Z"
+)
+_MOST_LINES: Final = 16
 _NEXT: Final = re.compile(rb"[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?")
 _WORD: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-"
 _DIGIT: Final = re.compile(rb"[0-9]")
@@ -141,7 +151,7 @@ def _text(raw: bytes) -> bytes | None:
 def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
     """Words that go on behind a line end and an indent: where each begins, and the copy in one piece."""
     done = 0
-    gap = _INDENT.search(data)
+    gap = _gap(data, 0)
     while gap is not None:
         begin = max(done, gap.start() - _LONGEST)
         before = data[begin : gap.start()].rstrip(b" \t\r\\")
@@ -149,7 +159,7 @@ def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
         end = begin + len(before)
         start, length, done = end - len(first), len(first), gap.end()
         parts, pieces = [first], list[tuple[int, int, int, int]]()
-        while gap is not None and len(parts[-1]) >= 4 and len(pieces) < 16:
+        while gap is not None and len(parts[-1]) >= 4 and len(pieces) < _MOST_LINES:
             after = data[gap.end() : gap.end() + _LONGEST]
             word = after[: len(after) - len(after.lstrip(_WORD))]
             if len(word) < 4:
@@ -161,4 +171,16 @@ def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
             gap = _NEXT.match(data, end)
         if pieces and _DIGIT.search(b"".join(parts)):
             yield start, Decoded(b"".join(parts), pieces)
-        gap = _INDENT.search(data, done)
+        gap = _gap(data, done)
+
+
+def _gap(data: bytes, position: int) -> re.Match[bytes] | None:
+    """The next indented line end that may part a token: one with a digit near it in the words on either side."""
+    found = _PARTED.search(data, position)
+    gap = None if found is None else _INDENT.search(data, found.start(), found.end())
+    for _ in range(_MOST_LINES):  # The word may have begun lines before, without a digit.
+        earlier = None if gap is None else _EARLIER.search(data, max(position, gap.start() - _LONGEST), gap.start())
+        if earlier is None:
+            break
+        gap = _INDENT.match(data, earlier.start(1))
+    return gap

@@ -252,8 +252,7 @@ class Redactor:
                 spans.extend(self._spans(data, chunk, start, hits, known))
                 # Rules over several lines have seen the text from here to its end.
                 located.update(hit for hit in hits if hit < len(self._rules) and self._rules[hit].locate)
-        if b"\n " in data or b"\n\t" in data:
-            spans.extend(self._continued(data, known))
+        spans.extend(self._continued(data, known))
         if not spans:
             return spans
         return self._settle(data, spans, known)
