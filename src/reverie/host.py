@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from reverie.protocols.akashik.field import Field
     from reverie.protocols.openwop.agents import Agents
     from reverie.protocols.openwop.commitments import Commitments
+    from reverie.protocols.openwop.conformance.injection import InjectionProbe
     from reverie.protocols.openwop.conformance.seeding import Seeder
     from reverie.protocols.openwop.forks import Forks
-    from reverie.protocols.openwop.heartbeat import Heartbeats
+    from reverie.protocols.openwop.idempotency import Idempotency
     from reverie.protocols.openwop.injection import Injection
     from reverie.protocols.openwop.passes import Passes
     from reverie.protocols.openwop.runs import Runs
@@ -80,10 +81,13 @@ USE_CASES = {
     "commitments": "reverie.protocols.openwop.commitments:Commitments parts writing",
     "seeding": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
     "forks": "reverie.protocols.openwop.forks:Forks parts runs",
-    "heartbeats": "reverie.protocols.openwop.heartbeat:Heartbeats parts",
+    "idempotency": "reverie.protocols.openwop.idempotency:Idempotency parts rules",
+    "injection_probe": (
+        "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection writing reading lifecycle"
+    ),
     "injection": "reverie.protocols.openwop.injection:Injection parts recall",
     "passes": "reverie.protocols.openwop.passes:Passes parts rules reading dreaming consolidating archives commitments",
-    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules writing passes injection",
+    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules writing passes injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
 }
 """`module:Class`, then the arguments it is made with: attributes of the host, or a `module:name`."""
@@ -117,7 +121,8 @@ class Host:
         passes: Passes
         seeding: Seeder
         instants: History
-        heartbeats: Heartbeats
+        idempotency: Idempotency
+        injection_probe: InjectionProbe
         workspace: Workspace
         runs: Runs
         schedules: Scheduler
@@ -167,6 +172,8 @@ class Host:
 
     def close(self) -> None:
         """Finish what was accepted, then let go of everything."""
+        if "runs" in vars(self):
+            self.runs.stop()
         self.parts.store.close()
 
 

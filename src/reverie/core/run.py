@@ -20,6 +20,10 @@ from reverie.core.errors import Conflict
 T = TypeVar("T")
 
 
+ENGINE_VERSION = 1
+"""Raised when the stored run document changes its shape. A run of a higher one is refused, never half read."""
+
+
 class RunStatus(StrEnum):
     """Where a run is in its life."""
 
@@ -95,6 +99,8 @@ class Run(Struct, frozen=True):
     interrupted: Interrupted = Interrupted.FAIL
     attempts: int = 1
     fork: Fork | None = None
+    engine: int = ENGINE_VERSION
+    """The version of the engine that wrote it; runs older than this field are of version 1."""
 
     @property
     def ended(self) -> bool:

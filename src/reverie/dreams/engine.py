@@ -375,7 +375,8 @@ class DreamEngine:
                     created_at=report.created_at,
                 )
             ]
-        if added or self._archives.lists(tx, report.superseded):
+        quiet = checksum is not None and not plan.index  # whoever asked wants the index left alone
+        if added or (not quiet and self._archives.lists(tx, report.superseded)):
             self._archives.reindex(tx, report.id, add=added, remove=report.superseded, run=actor.run)
 
     def _tokenizer(self) -> str:

@@ -142,12 +142,12 @@ class Refusal:
         path = request.scope["path"]
         door = door_of(self._doors, path)
         shape = door.shape(path) if door else None
-        if fault.status_code == 405:
+        if fault.status_code == 405 and (door is None or door.names_methods):
             routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
             allowed = ", ".join(sorted({method for route in routes for method in getattr(route, "methods", ())}))
             said = f"This path answers {allowed}."
             return problem(405, "method_not_allowed", said, headers={"Allow": allowed}, shape=shape)
-        if fault.status_code == 404:
+        if fault.status_code in (404, 405):
             return problem(404, "not_found", "There is nothing at this path. See /v1/openapi.json.", shape=shape)
         said = "The request cannot be read."
         return problem(fault.status_code, "validation_error", said, headers=fault.headers, shape=shape)

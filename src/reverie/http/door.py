@@ -32,6 +32,9 @@ class Door:
     public: frozenset[str] = frozenset()
     """Paths under the prefix that anyone may read."""
 
+    names_methods: bool = True
+    """Whether a path refuses a method it does not have with 405; otherwise such an operation is not found."""
+
     def shape(self, path: str) -> Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]] | None:
         """How errors at a path look, when the protocol has a body of its own."""
         return partial(self.body_of, path) if self.body_of is not None else None

@@ -19,7 +19,7 @@ from reverie.core.entry import Scope
 from reverie.core.errors import Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.memory.policy import RuleBook, Rules
-from reverie.protocols.openwop.capabilities import DURABILITY, unmet
+from reverie.protocols.openwop.capabilities import DURABILITY, lacking, unmet
 from reverie.redact import KnownSecrets, Redactor
 from reverie.services import Services
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
@@ -28,9 +28,11 @@ AGENT_SPACE = "agent"
 HOST_AGENTS = "agents"
 """The host-wide value that holds agents installed for every tenant."""
 MAX_AGENTS = 1000
+MAX_REQUIRED = 100
 MAX_MANIFEST_BYTES = 1_048_576
 SHAPE = ("scratchpad", "conversation", "longTerm")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,255}")
+_KEY = re.compile(r"(?=.{1,256}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _PAGE = 500
 
 
@@ -49,6 +51,8 @@ class Agent(Struct, frozen=True, omit_defaults=True):
     shape: Mapping[str, bool] | None = None
     confidence: float | None = None
     scope: str = "tenant"
+    requires: tuple[str, ...] = ()
+    """Capabilities it needs, as dotted keys of the discovery document."""
 
 
 class Agents:
@@ -159,7 +163,7 @@ def _host_agents(tx: ControlTx) -> dict[str, Agent]:
 
 
 def inventory_entry(agent: Agent, families: Mapping[str, Any], *, durability: str = DURABILITY) -> dict[str, Any]:
-    """An agent as an inventory shows it, stamped when this host lacks what its memory shape asks for.
+    """An agent as an inventory shows it, stamped when this host lacks what it requires or its memory shape asks for.
 
     `durability`: how the dimension of long-term durability is spelled.
     """
@@ -179,6 +183,9 @@ def inventory_entry(agent: Agent, families: Mapping[str, Any], *, durability: st
         shown["confidenceThreshold"] = agent.confidence
     if agent.shape is not None:
         shown["memoryShape"] = dict(agent.shape)
+    unadvertised = lacking(agent.requires, families)
+    if unadvertised:
+        shown["degraded"] = unadvertised
     missing = unmet(agent.shape or {}, families)
     if missing:
         shown["memoryDegraded"] = True
@@ -233,7 +240,22 @@ def _agent(item: Mapping[str, Any], pack: Mapping[str, Any], redactor: Redactor,
         description=text("description", most=4096, required=False),
         shape=_shape(item.get("memoryShape")),
         confidence=_confidence(item),
+        requires=_requires(item.get("requiresCapabilities"), redactor, known),
     )
+
+
+def _requires(value: Any, redactor: Redactor, known: KnownSecrets) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    fault = Invalid("'requiresCapabilities' is a list of dotted names, each once.", pointer="/requiresCapabilities")
+    if not isinstance(value, list) or len(value) > MAX_REQUIRED:
+        raise fault
+    for key in value:
+        if not isinstance(key, str) or not _KEY.fullmatch(key) or redactor.text(key, known).text != key:
+            raise fault
+    if len(set(value)) < len(value):
+        raise fault
+    return tuple(value)
 
 
 def _shape(value: Any) -> dict[str, bool] | None:

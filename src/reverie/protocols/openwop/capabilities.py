@@ -13,11 +13,12 @@ from reverie.core.clock import iso_duration
 from reverie.core.policy import TenantPolicy
 from reverie.jobs.schedule import HORIZON_MS
 from reverie.protocols.openwop.forks import MODES
-from reverie.protocols.openwop.heartbeat import MAX_RUNTIME_MS
 from reverie.protocols.openwop.passes import MOST_ENTRIES
 from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
 from reverie.services import Services
 
+MAX_RUN_IDS = 100
+"""How many runs one request cancels at most."""
 LONG_TERM = "long-term"
 """The one memory backend there is a name for."""
 
@@ -65,8 +66,6 @@ def families(has: Wired) -> dict[str, Any]:
             "calendar": False,
             "maxFutureHorizon": iso_duration(HORIZON_MS),
         }
-        # what looks at conditions of commitments again and again
-        found["heartbeat"] = {"supported": True, "maxRuntimeMs": MAX_RUNTIME_MS}
     if has.workspace:
         found["workspace"] = {
             "supported": True,
@@ -77,6 +76,12 @@ def families(has: Wired) -> dict[str, Any]:
         }
     if has.writable:
         found["replay"] = {"supported": True, "modes": list(MODES)}
+        found["runs"] = {"bulkCancel": {"supported": True, "maxRunIds": MAX_RUN_IDS}}
+        found["idempotency"] = {
+            "supported": True,
+            "layer1RetentionSeconds": TenantPolicy().idempotency_ms // 1000,
+            "crossRegion": "single-region",
+        }
     scopes = [*(["tenant"] if has.sealed else []), "run"]
     found["secrets"] = {"supported": True, "scopes": scopes, "resolution": "host-managed"}
     return found
@@ -198,6 +203,20 @@ def unmet(shape: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
     """The dimensions an agent's memory shape asks for and the host does not have, in table order."""
     asked = {name for flag, names in ASKED.items() if shape.get(flag) is True for name in names}
     return [verdict.name for verdict in dimensions(document) if verdict.name in asked and not verdict.holds]
+
+
+def lacking(keys: Sequence[str], document: Mapping[str, Any]) -> list[str]:
+    """The capabilities an agent requires, by dotted key, that a host does not advertise."""
+    return [key for key in keys if not _met(_at(document, *key.removeprefix("host.").split(".")))]
+
+
+def _met(value: Any) -> bool:
+    """Whether what stands at a key is an advertised capability."""
+    if isinstance(value, Mapping):
+        return value.get("supported", True) is True
+    if isinstance(value, bool):
+        return value
+    return isinstance(value, int | float) or (isinstance(value, str | list) and bool(value))
 
 
 def _flag(name: str, document: Mapping[str, Any], *path: str) -> Verdict:

@@ -12,8 +12,8 @@ from reverie.core.entry import Scope
 from reverie.core.errors import Busy, Invalid, ReadOnly, Unprocessable
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
-from reverie.core.run import Fork, Run
-from reverie.protocols.openwop.run_records import save_run
+from reverie.core.run import RUN_SPACE, Fork, Run
+from reverie.protocols.openwop.run_records import load_run, save_run
 from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.services import Services
@@ -40,8 +40,9 @@ class Forks:
         from_seq: int | None = None,
         overlay: Mapping[str, Any] | None = None,
         fixtures: bool = False,
+        new_id: str | None = None,
     ) -> Run:
-        """Fork a run that has ended.
+        """Fork a run that has ended. `new_id`: an id for the fork; a fork of that id that exists is answered again.
 
         A replay re-reads the recorded events, with the ids that were recorded, and writes nothing; it is refused when
         the memory its source saw can no longer be shown. A branch is a new run of the same workflow.
@@ -69,10 +70,10 @@ class Forks:
         if not source.ended:
             raise Busy("The run is still going. Fork it when it has ended.")
         if mode == "replay":
-            return self._replay(actor, source, at)
-        return self._branch(actor, source, at, overlay, fixtures)
+            return self._replay(actor, source, at, new_id or self._parts.ids.new())
+        return self._branch(actor, source, at, overlay, fixtures, new_id)
 
-    def _replay(self, actor: Actor, source: Run, at: int) -> Run:
+    def _replay(self, actor: Actor, source: Run, at: int, new_id: str) -> Run:
         if source.ref is not None and not self._parts.store.read(
             Scope(actor.tenant, source.ref), lambda tx: _whole(tx, source)
         ):
@@ -84,7 +85,7 @@ class Forks:
         recorded = source.fork.recorded if source.fork and source.fork.recorded else source.id
         replay = msgspec.structs.replace(
             source,
-            id=self._parts.ids.new(),
+            id=new_id,
             actor=actor.id,
             rights=tuple(sorted(actor.rights)),
             authority=actor.authority,
@@ -92,6 +93,8 @@ class Forks:
         )
 
         def body(tx: WriteTx) -> Run:
+            if tx.load(RUN_SPACE, new_id) is not None:
+                return load_run(tx, new_id)
             data = {"replay": replay.id, "source": source.id, "from": at}
             seq = tx.append(NewEvent("run.replayed", "RUN", actor.id, data=data))
             made = msgspec.structs.replace(replay, started_at=tx.now, completed_at=tx.now)
@@ -100,7 +103,15 @@ class Forks:
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
-    def _branch(self, actor: Actor, source: Run, at: int, overlay: Mapping[str, Any] | None, fixtures: bool) -> Run:
+    def _branch(
+        self,
+        actor: Actor,
+        source: Run,
+        at: int,
+        overlay: Mapping[str, Any] | None,
+        fixtures: bool,
+        new_id: str | None,
+    ) -> Run:
         changes = dict(overlay or {})
         for name in _OVERLAY:
             if not isinstance(changes.get(name, {}), dict):
@@ -117,6 +128,7 @@ class Forks:
             metadata={**source.metadata, **changes.get("metadata", {})},
             fixtures=fixtures,
             fork=Fork(source.id, at, "branch"),
+            run_id=new_id,
         )
 
     def _length(self, actor: Actor, run: Run) -> int:

@@ -157,6 +157,7 @@ class Passes:
         check_ref(ref)
         if workflow_id == DISTILL:
             asked_budget(configurable)
+            _asked_index(inputs)
         if workflow_id == COMPACT:
             _whole("maxInputEntries", inputs.get("maxInputEntries"), least=1, most=MOST_ENTRIES)
             _whole("maxOutputBytes", inputs.get("maxOutputBytes"), least=1, most=2**31)
@@ -177,7 +178,14 @@ class Passes:
             done = self.consolidate(actor, ref, run_id=run_id, as_of=snapshot_seq)
             return {"memoryRef": ref, "inputCount": done.input_count, "outputCount": done.output_count}
         if workflow_id == DISTILL:
-            passed = self.distil(actor, ref, run_id=run_id, budget=asked_budget(configurable), as_of=snapshot_seq)
+            passed = self.distil(
+                actor,
+                ref,
+                run_id=run_id,
+                budget=asked_budget(configurable),
+                index=_asked_index(inputs),
+                as_of=snapshot_seq,
+            )
         elif workflow_id == COMPACT:
             passed = self.compact(
                 actor,
@@ -261,6 +269,14 @@ def asked_budget(configurable: Mapping[str, Any]) -> int | None:
         value = nested.get("tokenBudget") if isinstance(nested, dict) else None
     if value is not None:
         check_budget(value)
+    return value
+
+
+def _asked_index(inputs: Mapping[str, Any]) -> bool:
+    """Whether a run writes the index: it does unless its inputs say otherwise."""
+    value = inputs.get("indexEmitted", True)
+    if not isinstance(value, bool):
+        raise Invalid("inputs.indexEmitted is true or false.", pointer="/inputs/indexEmitted")
     return value
 
 

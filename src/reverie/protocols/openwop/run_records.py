@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from reverie.core.errors import NotFound
-from reverie.core.run import RUN_SPACE, Run
+from reverie.core.errors import Conflict, NotFound
+from reverie.core.run import ENGINE_VERSION, RUN_SPACE, Run
 from reverie.store.contract import ReadTx, WriteTx
 
+ENTRY = "$entry"
+"""How a variable that is an entry is kept: by name. Its text is looked up when it is shown."""
 OPEN_SPACE = "run-open"
 """A document for each run that has not ended: what a recovery looks through."""
 
 
+def names_entry(value: Any) -> bool:
+    """Whether a stored variable is an entry."""
+    return isinstance(value, dict) and value.keys() == {ENTRY}
+
+
+def by_name(value: Any) -> bool:
+    """Whether a stored variable is an entry, or a list with one in it."""
+    return names_entry(value) or (isinstance(value, list) and any(map(names_entry, value)))
+
+
+class _Stamp(msgspec.Struct):
+    engine: int = ENGINE_VERSION
+
+
 def load_run(tx: ReadTx, run_id: str) -> Run:
-    """The run. Raises NotFound."""
+    """The run. Raises NotFound, and `engine_version_mismatch` for a run that a newer engine wrote."""
     document = tx.load(RUN_SPACE, run_id) if run_id else None
     if document is None or document.body is None:
         raise NotFound("There is no run of that id.")
+    engine = msgspec.json.decode(document.body, type=_Stamp).engine
+    if engine > ENGINE_VERSION:
+        raise Conflict(
+            "A newer version of this host wrote this run. Read it there.",
+            code="engine_version_mismatch",
+            details={"runId": run_id, "persistedVersion": engine, "currentVersion": ENGINE_VERSION},
+        )
     return msgspec.json.decode(document.body, type=Run)
 
 

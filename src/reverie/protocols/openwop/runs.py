@@ -25,8 +25,9 @@ from reverie.core.run import RUN_SPACE, Fault, Fork, Interrupted, Run, RunOver, 
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
-from reverie.protocols.openwop.run_records import OPEN_SPACE, load_run, save_run
-from reverie.protocols.openwop.workflow import Work, Workflow
+from reverie.protocols.openwop.background import Background
+from reverie.protocols.openwop.run_records import ENTRY, OPEN_SPACE, load_run, names_entry, save_run
+from reverie.protocols.openwop.workflow import Stopped, Work, Workflow
 from reverie.protocols.openwop.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.protocols.openwop.workspace import snapshot as workspace_snapshot
 from reverie.services import Services
@@ -41,8 +42,6 @@ ABANDONED_MS = 60 * 60_000
 """How long a run waits for whoever started it to start it again."""
 MAX_OPTION_BYTES = 65_536
 MAX_TAGS = 64
-ENTRY = "$entry"
-"""How a variable that is an entry is kept: by name. Its text is looked up when it is shown."""
 
 
 class Runs:
@@ -55,6 +54,7 @@ class Runs:
         self._workflows: dict[str, Workflow] = {}
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
         self._holder = f"runs/{parts.ids.new()}"
+        self._background = Background()
 
     # what can be run
 
@@ -86,16 +86,29 @@ class Runs:
         metadata: Mapping[str, Any] | None = None,
         fixtures: bool = False,
         fork: Fork | None = None,
+        run_id: str | None = None,
     ) -> Run:
-        """Run a workflow of the host to its end. What is wrong with the request is refused before anything begins."""
+        """Run a workflow of the host to its end. A request that cannot be right is refused before anything begins.
+
+        A workflow of the background goes on after the answer. `run_id`: an id for the run; when a run of that id has
+        begun before, it goes on, or is answered as it stands.
+        """
         workflow = self.workflow(workflow_id, fixtures=fixtures)
         for right in workflow.rights:
             actor.require(right)
         run = self._draft(actor, workflow_id, inputs or {}, configurable or {}, tags, metadata or {})
         ref = workflow.ref(run.inputs)
         workflow.check(run.inputs, run.configurable)
-        run = msgspec.structs.replace(run, ref=ref, interrupted=workflow.interrupted, fork=fork)
-        return self._execute(actor, self._begin(actor, run), workflow.body)
+        run = msgspec.structs.replace(run, ref=ref, interrupted=workflow.interrupted, fork=fork, id=run_id or run.id)
+        if workflow.background:
+            self._background.check()
+        try:
+            begun = self._begin(actor, run, again=run_id is not None)
+        except RunOver:
+            return self.get(dataclasses.replace(actor, rights=actor.rights | {Right.READ}), run.id)
+        if workflow.background:
+            return self._later(actor, begun, workflow)
+        return self._execute(actor, begun, workflow.body)
 
     def around(
         self,
@@ -196,10 +209,21 @@ class Runs:
             else:
                 rights = frozenset(Right(right) for right in run.rights)
                 starter = dataclasses.replace(actor, id=run.actor, rights=rights, authority=run.authority)
-                self._execute(starter, run, workflow.body)
+                self._later(starter, run, workflow) if workflow.background else self._execute(
+                    starter, run, workflow.body
+                )
         return done
 
+    def stop(self) -> None:
+        """End the work in the background. Its runs go on in another process, or in this one after its next start."""
+        self._background.stop()
+
     # inside
+
+    def _later(self, actor: Actor, run: Run, workflow: Workflow) -> Run:
+        """Go on in the background; the run as it stands."""
+        self._background.start(lambda: self._execute(actor, run, workflow.body))
+        return run
 
     def _draft(
         self,
@@ -300,10 +324,13 @@ class Runs:
 
     def _execute(self, actor: Actor, run: Run, body: Callable[[Work], Mapping[str, Any]]) -> Run:
         acting = dataclasses.replace(actor, run=run.id)
-        work = Work(self._parts, self._rules, self._writing, acting, run)
+        work = Work(self._parts, self._rules, self._writing, acting, run, stopping=self._background.stopping)
         with self._leases.beating(actor, _lease(run.id), self._holder, for_ms=LEASE_MS):
             try:
                 variables = body(work)
+            except Stopped:
+                asked = work.cancelled()
+                return self._finish(actor, run, RunStatus.CANCELLED) if asked else run
             except RunOver:
                 return self.get(dataclasses.replace(actor, rights=actor.rights | {Right.READ}), run.id)
             except ReverieError as error:
@@ -358,8 +385,8 @@ class Runs:
     def _shown(self, actor: Actor, value: Any) -> Any:
         if isinstance(value, list):
             shown = [self._shown(actor, item) for item in value]
-            return [item for item, kept in zip(shown, value, strict=True) if item is not None or not _names(kept)]
-        if _names(value):
+            return [item for item, kept in zip(shown, value, strict=True) if item is not None or not names_entry(kept)]
+        if names_entry(value):
             ref, entry_id = value[ENTRY]
             where = msgspec.structs.replace(ANYTHING, expired=False)
             entry = self._parts.store.read(Scope(actor.tenant, ref), lambda tx: tx.get(entry_id, where=where))
@@ -383,10 +410,6 @@ def upcoming_recovery(tx: ReadTx) -> int | None:
 
 def _open_runs(tx: ReadTx) -> list[str]:
     return [document.key for document in tx.documents(OPEN_SPACE, limit=1000).items]
-
-
-def _names(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {ENTRY}
 
 
 def _kept(variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Draft, Entry, Scope, Source, valid_ref
-from reverie.core.errors import Conflict, Invalid, NotFound
+from reverie.core.errors import Conflict, Invalid, NotFound, ReverieError
+from reverie.core.event import NewEvent
 from reverie.core.query import Filter
-from reverie.core.run import Interrupted, Run, RunStatus
+from reverie.core.run import Interrupted, Run, RunOver, RunStatus, mark
 from reverie.memory.entries import Entries, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import MAX_PAGE
 from reverie.protocols.openwop.run_records import load_run
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
+
+_STEP_SECONDS = 0.1
+
+
+class Stopped(Exception):
+    """A run is to stop: someone asked for it, or its process ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A step of a workflow, as its definition shows it."""
+
+    id: str
+    type_id: str
+    name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input that a workflow reads; it ignores all others."""
+
+    name: str
+    type: str
+    required: bool = False
+    default: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +63,12 @@ class Workflow:
     interrupted: Interrupted = Interrupted.AGAIN
     ref: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     """The memory a run works on. Raises Invalid."""
+    name: str = ""
+    nodes: tuple[Node, ...] = ()
+    """Its steps, one after the other."""
+    takes: tuple[Input, ...] = ()
+    background: bool = False
+    """Whether the start of a run is answered before the run has ended."""
     check: Callable[[Mapping[str, Any], Mapping[str, Any]], None] = lambda *_: None
     """Refuse inputs and options that cannot be right, before a run begins."""
 
@@ -48,7 +84,10 @@ def memory_ref(inputs: Mapping[str, Any]) -> str:
 class Work:
     """A run at work. What it reads is memory as it was when the run began, and what the run itself wrote since."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries, actor: Actor, run: Run) -> None:
+    def __init__(
+        self, parts: Services, rules: RuleBook, writing: Entries, actor: Actor, run: Run, *, stopping: threading.Event
+    ) -> None:
+        self._stopping = stopping
         self._parts = parts
         self._rules = rules
         self._writing = writing
@@ -72,6 +111,33 @@ class Work:
         """Whether someone asked the run to stop. A body of several steps looks between them."""
         run = self._parts.store.read(Scope(self.actor.tenant), lambda tx: load_run(tx, self.run.id))
         return run.status is not RunStatus.RUNNING
+
+    def wait(self, milliseconds: int) -> None:
+        """Do nothing for a while. Raises Stopped as soon as someone asks the run to stop, or the process ends."""
+        until = time.monotonic() + milliseconds / 1000
+        while (left := until - time.monotonic()) > 0:
+            if self.cancelled() or self._stopping.wait(min(left, _STEP_SECONDS)):
+                raise Stopped()
+
+    @contextmanager
+    def node(self, node_id: str, *, output: bool = False) -> Iterator[None]:
+        """A step of the run, with an event at its start and its end. `output`: the run's variables are its result."""
+        self._note("node.started", node_id)
+        try:
+            yield
+        except RunOver:
+            raise
+        except ReverieError as fault:
+            self._note("node.failed", node_id, code=fault.reason)
+            raise
+        self._note("node.completed", node_id, **({"output": True} if output else {}))
+
+    def _note(self, name: str, node_id: str, **more: Any) -> None:
+        def body(tx: WriteTx) -> None:
+            data = {**mark(tx, self.actor), "node": node_id, **more}
+            tx.append(NewEvent(name, "RUN", self.actor.id, data=data))
+
+        self._parts.store.write(Scope(self.actor.tenant), body)
 
     def register(self, secrets: Mapping[str, str]) -> int:
         """Secrets that the run's vault resolved: replaced in all it writes, forgotten when it ends."""

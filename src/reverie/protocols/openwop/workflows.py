@@ -8,36 +8,52 @@ from typing import Any
 from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
+from reverie.core.run import COMPACT, DISTILL
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.protocols.openwop.conformance.fixtures import fixtures
-from reverie.protocols.openwop.injection import Injection
+from reverie.protocols.openwop.conformance.injection import InjectionProbe
 from reverie.protocols.openwop.passes import WORKFLOWS, Passes
 from reverie.protocols.openwop.runs import Runs
-from reverie.protocols.openwop.workflow import Work, Workflow, memory_ref
+from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow, memory_ref
 from reverie.services import Services
 
+_TAKES = {
+    COMPACT: (Input("maxInputEntries", "number"), Input("maxOutputBytes", "number")),
+    DISTILL: (Input("indexEmitted", "boolean", default=True),),
+}
 _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
 
 
-def make_runs(parts: Services, rules: RuleBook, writing: Entries, passes: Passes, injection: Injection) -> Runs:
+def make_runs(parts: Services, rules: RuleBook, writing: Entries, passes: Passes, probe: InjectionProbe) -> Runs:
     """Runs that offer every workflow."""
     runs = Runs(parts, rules, writing)
-    for name, workflow in workflows(parts, passes, injection).items():
+    for name, workflow in workflows(parts, passes, probe).items():
         runs.offer(name, workflow)
     return runs
 
 
-def workflows(parts: Services, passes: Passes, injection: Injection) -> dict[str, Workflow]:
+def workflows(parts: Services, passes: Passes, probe: InjectionProbe) -> dict[str, Workflow]:
     """Every workflow by id."""
-    return {name: _pass(name, parts, passes) for name in WORKFLOWS} | fixtures(parts, injection)
+    return {name: _pass(name, parts, passes) for name in WORKFLOWS} | fixtures(parts, probe)
 
 
 def _pass(name: str, parts: Services, passes: Passes) -> Workflow:
     def check(inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
         passes.check(name, inputs, configurable)
 
-    return Workflow(_body(name, parts, passes), rights=_RIGHTS, ref=memory_ref, check=check)
+    step = name.rpartition(".")[2]
+    takes = (Input("memoryRef", "string", required=True), *_TAKES.get(name, ()))
+    node = Node(step, f"vendor.{name}", f"{step.capitalize()} a memory")
+    return Workflow(
+        _body(name, parts, passes),
+        rights=_RIGHTS,
+        ref=memory_ref,
+        check=check,
+        name=node.name,
+        nodes=(node,),
+        takes=takes,
+    )
 
 
 def _body(name: str, parts: Services, passes: Passes) -> Callable[[Work], Mapping[str, Any]]:

@@ -102,6 +102,10 @@ FAMILIES = {
         {"versioned": BOOL, "maxFileBytes": POSITIVE, "maxFiles": POSITIVE, "maxVersions": POSITIVE},
     ),
     "heartbeat": closed({"supported": BOOL}, {"minIntervalSec": POSITIVE, "maxRuntimeMs": POSITIVE}),
+    "runs": opened(
+        {}, {"bulkCancel": closed({"supported": BOOL, "maxRunIds": POSITIVE}), "pauseResume": {"type": "object"}}
+    ),
+    "idempotency": opened({"supported": BOOL}, {"layer1RetentionSeconds": POSITIVE, "crossRegion": TEXT}),
     "multiAgent": opened(
         {},
         {
@@ -123,6 +127,10 @@ FAMILIES = {
 CAPABILITIES = opened(
     {
         "protocolVersion": {"type": "string", "pattern": r"^1\.\d+$"},
+        "protocolVersions": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "minClientVersion": TEXT,
+        "engineVersion": COUNT,
+        "eventLogSchemaVersion": COUNT,
         "supportedEnvelopes": {"type": "array", "items": {"type": "string"}},
         "schemaVersions": {"type": "object", "additionalProperties": COUNT},
         "limits": LIMITS,
@@ -188,11 +196,50 @@ RUN_STATUS = {
 }
 RUN_EVENT = opened(
     {"eventId": TEXT, "runId": TEXT, "type": TEXT, "payload": {}, "timestamp": INSTANT, "sequence": COUNT},
-    {"nodeId": TEXT, "engineVersion": {}, "causationId": TEXT, "schemaVersion": {}},
+    {"nodeId": TEXT, "engineVersion": {"const": "1"}, "causationId": TEXT, "schemaVersion": {"const": 1}},
 )
 RUN_SNAPSHOT = opened(
-    {"runId": TEXT, "workflowId": TEXT, "status": RUN_STATUS},
+    {
+        "runId": TEXT,
+        "workflowId": TEXT,
+        "status": RUN_STATUS,
+        "eventLogSchemaVersion": {"const": 2},
+        "engineVersion": {"const": 1},
+    },
     {"variables": {"type": "object"}, "error": {"type": ["object", "null"]}, "startedAt": INSTANT},
+)
+PORT = {"type": "object", "required": ["type"]}
+WORKFLOW = closed(
+    {
+        "id": TEXT,
+        "name": TEXT,
+        "version": TEXT,
+        "nodes": {
+            "type": "array",
+            "minItems": 1,
+            "items": closed(
+                {
+                    "id": TEXT,
+                    "typeId": {"type": "string", "pattern": r"^[a-z][a-zA-Z0-9._-]*$"},
+                    "name": TEXT,
+                    "position": closed({"x": {"type": "number"}, "y": {"type": "number"}}),
+                    "config": {"type": "object"},
+                    "inputs": {"type": "object", "additionalProperties": PORT},
+                }
+            ),
+        },
+        "edges": {"type": "array", "items": closed({"id": TEXT, "sourceNodeId": TEXT, "targetNodeId": TEXT})},
+        "triggers": {"type": "array", "items": opened({"id": TEXT, "type": {"enum": ["manual", "schedule"]}})},
+        "variables": {
+            "type": "array",
+            "items": closed(
+                {"name": TEXT, "type": {"enum": ["string", "number", "boolean", "object", "array"]}},
+                {"required": BOOL, "defaultValue": {}},
+            ),
+        },
+        "metadata": {"type": "object"},
+        "settings": {"type": "object"},
+    }
 )
 INVENTORY_ENTRY = closed(
     {
@@ -209,7 +256,7 @@ INVENTORY_ENTRY = closed(
         "description": {"type": "string"},
         "memoryShape": closed({}, {"scratchpad": BOOL, "conversation": BOOL, "longTerm": BOOL}),
         "confidenceThreshold": {"type": "number", "minimum": 0, "maximum": 1},
-        "degraded": {"type": "array", "items": TEXT},
+        "degraded": {"type": "array", "items": TEXT, "uniqueItems": True, "minItems": 1},
         "memoryDegraded": BOOL,
         "degradedMemoryDimensions": subset(
             "read",

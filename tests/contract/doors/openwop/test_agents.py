@@ -83,6 +83,69 @@ def test_an_ephemeral_host_stamps_whoever_asks_for_the_long_term(
     assert entry.get("memoryDegraded") is (True if missing else None)
 
 
+KEYS: list[tuple[list[str], list[str]]] = [
+    (
+        ["host.workspace", "memory.search", "memory.search.modes", "limits.maxRequestBodyBytes"],
+        [],
+    ),
+    (["sandbox", "memory"], ["sandbox"]),
+    (
+        ["aiProviders.toolCalling", "multiAgent.executionModel.verifier"],
+        ["aiProviders.toolCalling", "multiAgent.executionModel.verifier"],
+    ),
+    (["memory.supported.deeper"], ["memory.supported.deeper"]),
+    ([], []),
+]
+
+
+@pytest.mark.parametrize(("keys", "missing"), KEYS)
+def test_required_capabilities_that_are_not_advertised_are_named(
+    server: Any, acme: Any, keys: list[str], missing: list[str]
+) -> None:
+    server.host.agents.install(admin(acme), manifest("a", requiresCapabilities=keys))
+    entry = acme.get("/v1/agents/a").json()
+    valid(entry, INVENTORY_ENTRY)
+    assert entry.get("degraded", []) == missing
+    assert "memoryDegraded" not in entry
+
+
+def test_both_projections_can_apply_to_one_agent(make_server: Any) -> None:
+    server = make_server(database_url="sqlite:///:memory:")
+    caller = server.caller()
+    asked = manifest("a", memoryShape={"longTerm": True}, requiresCapabilities=["scheduling", "memory"])
+    server.host.agents.install(admin(caller), asked)
+    entry = caller.get("/v1/agents/a").json()
+    assert entry["degraded"] == ["scheduling"]
+    assert entry["degradedMemoryDimensions"] == ["long-term-durability"]
+
+
+@pytest.mark.parametrize("wrong", ["x", [1], ["a", "a"], [""], ["a..b"], ["a b"], ["x" * 257], [None]])
+def test_requirements_are_names_each_once(server: Any, acme: Any, wrong: Any) -> None:
+    with pytest.raises(Invalid, match="requiresCapabilities"):
+        server.host.agents.install(admin(acme), manifest("a", requiresCapabilities=wrong))
+
+
+@pytest.mark.parametrize(
+    ("settings", "dimensions"), [({}, None), ({"database_url": "sqlite:///:memory:"}, ["long-term-durability"])]
+)
+def test_with_seams_a_tenant_without_agents_sees_two(
+    make_server: Any, settings: dict[str, Any], dimensions: list[str] | None
+) -> None:
+    server = make_server(openwop_seams=True, **settings)
+    caller = server.caller()
+    body = caller.get("/v1/agents").json()
+    plain, requiring = body["agents"]
+    assert body["total"] == 2
+    for entry in (plain, requiring):
+        valid(entry, INVENTORY_ENTRY)
+        assert caller.get(f"/v1/agents/{entry['agentId']}").json() == entry
+    assert not {"degraded", "memoryDegraded"} & set(plain)
+    assert requiring["degraded"] == ["sandbox"]
+    assert requiring.get("degradedMemoryDimensions") == dimensions
+    server.host.agents.install(admin(caller), manifest("own"))
+    assert [entry["agentId"] for entry in caller.get("/v1/agents").json()["agents"]] == ["own"]
+
+
 def test_a_read_only_host_stamps_writers(make_server: Any, tmp_path: Path) -> None:
     writable = make_server(data=tmp_path)
     caller = writable.caller()

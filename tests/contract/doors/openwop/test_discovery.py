@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -139,6 +140,28 @@ def test_the_advertised_body_limit_is_enforced(make_server: Any) -> None:
     valid(answer.json(), ERROR)
 
 
+def test_versions_are_named_and_agree(server: Any) -> None:
+    document = document_of(server)
+    assert document["protocolVersion"] in document["protocolVersions"]
+    assert all(re.fullmatch(r"(0|[1-9]\d*)\.(0|[1-9]\d*)", version) for version in document["protocolVersions"])
+    assert document["minClientVersion"] == "1.0"
+    assert (document["engineVersion"], document["eventLogSchemaVersion"]) == (1, 2)
+
+
+def test_a_document_that_is_held_is_not_sent_again(server: Any) -> None:
+    stranger = server.stranger()
+    etag = stranger.get(PATH).headers["etag"]
+    held = stranger.get(PATH, headers={"If-None-Match": f'"other", W/{etag}'})
+    assert (held.status_code, held.content, held.headers["etag"]) == (304, b"", etag)
+    assert stranger.get(PATH, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_the_seams_change_the_fixtures_and_nothing_else(server: Any, seamed: Any) -> None:
+    plain, tested = document_of(server), document_of(seamed)
+    assert tested.pop("fixtures")
+    assert plain == tested
+
+
 def test_dimensions_are_eight_and_in_order(server: Any) -> None:
     assert [verdict.name for verdict in dimensions(document_of(server))] == list(DIMENSIONS)
 
@@ -148,8 +171,14 @@ def test_dimensions_are_eight_and_in_order(server: Any) -> None:
     [
         ("GET", "/v1/nope", 404),
         ("GET", "/v1/memory", 404),
-        ("PUT", "/v1/agents", 405),
-        ("POST", "/v1/agents/x", 405),
+        ("PUT", "/v1/agents", 404),
+        ("POST", "/v1/agents/x", 404),
+        ("POST", "/v1/runs/x:pause", 404),
+        ("POST", "/v1/runs/x:resume", 404),
+        ("POST", "/v1/webhooks", 404),
+        ("DELETE", "/v1/webhooks/x", 404),
+        ("POST", "/v1/runs/x/interrupts/n", 404),
+        ("GET", "/v1/interrupts/x", 404),
         ("DELETE", "/.well-known/openwop", 405),
         ("GET", "/.well-known/openwop/", 404),
     ],

@@ -85,7 +85,27 @@ class TestConformanceCalls:
         assert quiet["indexUpdated"] is False
         assert "indexFile" not in quiet
         assert quiet["event"]["distillation"]["indexUpdated"] is False
-        assert not run_events(ada, quiet["runId"], "workspace.updated") or len(stored(ada, self.REF)) == 1
+        assert not run_events(ada, quiet["runId"], "workspace.updated")
+
+    def test_a_run_that_wants_no_index_leaves_it_alone(self, ada: Any) -> None:
+        """Also when it makes one of archives that the index names."""
+        ref, path = fresh(), "/v1/host/workspace/files/MEMORY-INDEX.json"
+        seed(ada, ref, "one thing", "another thing")
+        distil(ada, ref, indexEmitted=True)
+        seed(ada, ref, "a third thing")
+        before = ada.get(path).json()
+        quiet = distil(ada, ref, indexEmitted=False)
+        assert ada.get(path).json() == before
+        assert run_events(ada, quiet["runId"], "workspace.updated") == []
+        seed(ada, ref, "a fourth thing")
+        body = {"workflowId": "reverie.memory.distill", "inputs": {"memoryRef": ref, "indexEmitted": False}}
+        run = ada.post("/v1/runs", body).json()
+        assert run["status"] == "completed"
+        (event,) = run_events(ada, run["runId"], "memory.compacted")
+        assert event["payload"]["distillation"]["indexUpdated"] is False
+        assert ada.get(path).json() == before
+        refused = ada.post("/v1/runs", {**body, "inputs": {"memoryRef": ref, "indexEmitted": "no"}})
+        assert refused.status_code == 400
 
     def test_a_canary_is_never_echoed(self, ada: Any) -> None:
         canary = "sk-canary-" + uuid4().hex

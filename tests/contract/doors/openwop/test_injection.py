@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.contract.doors.openwop.schemas import ERROR, valid
+from tests.contract.doors.openwop.schemas import ERROR, MEMORY_ENTRY, valid
 from tests.contract.doors.openwop.test_compaction import fresh, seed, stored
+from tests.contract.doors.openwop.test_runs import events, start
 
 
 def planted(caller: Any) -> str:
@@ -56,6 +57,47 @@ def test_what_makes_no_sense_is_refused(ada: Any, asked: str) -> None:
     answer = ada.get(f"/v1/memory/{quote('a/b', safe='')}?{asked}")
     assert answer.status_code == 400, answer.text
     valid(answer.json(), ERROR)
+
+
+FIXTURE = "conformance-agent-memory-injection-budget"
+
+
+@pytest.mark.parametrize("inputs", [{}, {"tokenBudget": 40}, {"tokenBudget": 700}])
+def test_the_fixture_shows_every_promise(seamed: Any, ada: Any, inputs: dict[str, int]) -> None:
+    run = start(ada, FIXTURE, inputs=inputs)
+    assert run["status"] == "completed", run
+    shown, count = run["variables"], seamed.host.parts.tokens.count
+    kept = shown["budgetedEntries"]
+    assert shown["tokenBudget"] == inputs.get("tokenBudget", 64)
+    assert kept
+    for entry in kept:
+        valid(entry, MEMORY_ENTRY)
+    assert shown["budgetedTokenTotal"] == sum(count(entry["content"]) for entry in kept) <= shown["tokenBudget"]
+    assert shown["tokenCounter"] == "o200k_base"
+    assert shown["overBudgetEntryOmitted"] is True
+    assert shown["overBudgetEntryId"] not in ids(kept)
+    assert "[REDACTED:conformance-test-secret]" in shown["redactedContentSample"]
+    assert shown["redactedContentSample"] in [entry["content"] for entry in kept]
+    assert shown["crossTenantBudgetedProbe"] == []
+    assert set(shown["recencyOrder"]) == set(shown["relevanceOrder"])
+    assert len(shown["recencyOrder"]) == 4
+    assert shown["recencyOrder"] != shown["relevanceOrder"]
+    assert shown["relevanceOrder"][0].endswith(".relevant")
+    written = [event["payload"] for event in events(ada, run["runId"]) if event["type"] == "memory.written"]
+    assert all(stored(ada, ref) == [] for ref in {payload["memoryRef"] for payload in written})
+
+
+def test_without_an_embedder_the_fixture_invents_no_order(make_server: Any) -> None:
+    caller = make_server(openwop_seams=True, embedder="none").caller()
+    shown = start(caller, FIXTURE)["variables"]
+    assert shown["budgetedEntries"]
+    assert not {"recencyOrder", "relevanceOrder"} & set(shown)
+
+
+@pytest.mark.parametrize("budget", [0, 1, "x", True, 10**9])
+def test_a_budget_the_fixture_cannot_show_is_refused(ada: Any, budget: Any) -> None:
+    refused = ada.post("/v1/runs", {"workflowId": FIXTURE, "inputs": {"tokenBudget": budget}})
+    assert (refused.status_code, refused.json()["error"]) == (400, "validation_error")
 
 
 def test_without_the_parts_it_is_not_provided(make_server: Any) -> None:

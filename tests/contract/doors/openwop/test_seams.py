@@ -25,7 +25,6 @@ OTHER_SEAMS = [
     ("POST", "/v1/host/sample/commitment/fire"),
     ("POST", "/v1/host/sample/workspace/op"),
     ("POST", "/v1/host/sample/scheduling/tick"),
-    ("POST", "/v1/host/sample/heartbeat/tick"),
     ("GET", "/v1/host/sample/test/runs/x/events"),
 ]
 REFS = [
@@ -242,15 +241,10 @@ def test_a_tick_fires_one_run_and_a_missed_window_no_more(ada: Any) -> None:
     assert ada.post("/v1/host/sample/scheduling/tick", {"scenario": "never"}).status_code == 400
 
 
-def test_a_heartbeat_acts_on_a_change_alone(ada: Any) -> None:
-    def beat(state: Any, **more: Any) -> dict[str, Any]:
-        body = {"heartbeatId": "h1", "observedState": state, **more}
-        return dict(ada.post("/v1/host/sample/heartbeat/tick", body).json())
-
-    seen = [beat(state)["stateChanged"] for state in ("a", "a", {"n": 1}, {"n": 1}, "a")]
-    assert seen == [True, False, True, False, True]
-    assert beat("z", simulateSlowMs=60_000) == {"evaluated": False, "stateChanged": False, "enqueuedRuns": 0}
-    assert beat("z") == {"evaluated": True, "stateChanged": True, "enqueuedRuns": 1}
+def test_no_heartbeat_is_claimed_and_its_seam_is_absent(ada: Any) -> None:
+    assert "heartbeat" not in ada.get("/.well-known/openwop").json()
+    body = {"heartbeatId": "h1", "observedState": "a"}
+    assert ada.post("/v1/host/sample/heartbeat/tick", body).status_code == 404
 
 
 def test_the_log_of_a_run_is_read_by_type_and_node(ada: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,27 +12,42 @@ from reverie.core.entry import Entry, Scope, valid_ref
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.memory.read import MAX_PAGE
-from reverie.protocols.openwop.injection import Injection
-from reverie.protocols.openwop.workflow import Work, Workflow
+from reverie.protocols.openwop.conformance.injection import NODE, SECRET, InjectionProbe, budget_of
+from reverie.protocols.openwop.conformance.plain import plain_fixtures
+from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow
 from reverie.services import Services
 
-PROBE_SECRET = "conformance-test-secret"
 _HOUR_MS = 3_600_000
 
 
-def fixtures(parts: Services, injection: Injection) -> dict[str, Workflow]:
+def fixtures(parts: Services, probe: InjectionProbe) -> dict[str, Workflow]:
     """Every fixture by id."""
-    prefix = "conformance-agent-memory-"
-    bodies: dict[str, Callable[[Work], Mapping[str, Any]]] = {
-        "conformance-noop": _noop,
-        f"{prefix}roundtrip": _roundtrip,
-        f"{prefix}ttl": lambda work: _ttl(work, parts.clock.now()),
-        f"{prefix}redaction": _redaction,
-        f"{prefix}cross-tenant": lambda work: _cross_tenant(work, parts),
+    actions: dict[str, tuple[str, Callable[[Work], Mapping[str, Any]]]] = {
+        "roundtrip": ("write-then-read", _roundtrip),
+        "ttl": ("ttl-probe", lambda work: _ttl(work, parts.clock.now())),
+        "redaction": ("redaction-probe", _redaction),
+        "cross-tenant": ("cross-tenant-probe", lambda work: _cross_tenant(work, parts)),
     }
+    made = {f"conformance-agent-memory-{name}": _memory(name, *action) for name, action in actions.items()}
     if parts.tokens is not None:
-        bodies[f"{prefix}injection-budget"] = lambda work: _injection(work, injection)
-    return {name: Workflow(body, fixture=True, ref=_ref_of(name)) for name, body in bodies.items()}
+        name = "conformance-agent-memory-injection-budget"
+        made[name] = dataclasses.replace(
+            _memory("injection-budget", NODE, probe.run),
+            check=_check_budget,
+            takes=(Input("memoryRef", "string"), Input("tokenBudget", "number"), Input("query", "string")),
+        )
+    noop = Workflow(_noop, fixture=True, ref=_ref_of("conformance-noop"), nodes=(Node("noop", "core.noop", "Nothing"),))
+    return {"conformance-noop": noop} | made | plain_fixtures()
+
+
+def _check_budget(inputs: Mapping[str, Any], _: Mapping[str, Any]) -> None:
+    budget_of(inputs)
+
+
+def _memory(name: str, action: str, body: Callable[[Work], Mapping[str, Any]]) -> Workflow:
+    node = Node(action, "core.identity", action, {"memoryAction": action})
+    ref = _ref_of(f"conformance-agent-memory-{name}")
+    return Workflow(body, fixture=True, ref=ref, nodes=(node,), takes=(Input("memoryRef", "string"),))
 
 
 def _ref_of(name: str) -> Callable[[Mapping[str, Any]], str]:
@@ -75,7 +91,7 @@ def _ttl(work: Work, now: int) -> Mapping[str, Any]:
 
 def _redaction(work: Work) -> Mapping[str, Any]:
     ref, value = _ref(work), f"byok{secrets.token_hex(16)}"
-    work.register({PROBE_SECRET: value})
+    work.register({SECRET: value})
     written = work.put(ref, f"The vault resolved {value} for this run.", name="note", node="redaction-probe")
     return {"memoryReadback": work.get(ref, written.id)}
 
@@ -91,16 +107,6 @@ def _cross_tenant(work: Work, parts: Services) -> Mapping[str, Any]:
         found = _as_another(parts, work.actor, ref)
     own = [entry for entry in work.list(ref) if entry.id == written.id]
     return {"ownerEntryId": written.id, "ownerProbe": own, "crossTenantProbe": found}
-
-
-def _injection(work: Work, injection: Injection) -> Mapping[str, Any]:
-    """Three notes, and as many of the newest as a budget of tokens holds; one that is too long alone is left out."""
-    ref, budget = _ref(work), work.inputs.get("tokenBudget", 32)
-    for name, text in (("short", "A short note."), ("long", "A long note. " * 200), ("newest", "The newest note.")):
-        work.put(ref, text, name=name, node="injection-budget-probe")
-    own = [entry for entry in work.list(ref) if entry.source.run == work.run.id]
-    kept = injection.within(own, budget)
-    return {"memoryList": kept, "tokenBudget": budget}
 
 
 def _as_another(parts: Services, actor: Actor, ref: str) -> list[Entry]:

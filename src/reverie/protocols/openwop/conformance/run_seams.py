@@ -12,7 +12,6 @@ from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid
 from reverie.http.call import Call
 from reverie.protocols.openwop.conformance.seams import Seams
-from reverie.protocols.openwop.heartbeat import MAX_RUNTIME_MS
 from reverie.protocols.openwop.http.call import api, reply
 from reverie.protocols.openwop.http.run_events import asked
 from reverie.protocols.openwop.http.runs import read
@@ -132,23 +131,6 @@ def tick(call: Call, body: TickIn) -> Response:
             time.sleep(0.02)
     finally:
         host.schedules.drop(actor, schedule.id)
-
-
-class HeartbeatIn(Open):
-    heartbeat_id: str = Field(alias="heartbeatId", min_length=1, max_length=256)
-    observed_state: Any = Field(default=None, alias="observedState")
-    simulate_slow_ms: int = Field(default=0, alias="simulateSlowMs", ge=0)
-
-
-@others.post("/heartbeat/tick")
-def heartbeat(call: Call, body: HeartbeatIn) -> Response:
-    """A look that takes too long is broken off; one that sees a change enqueues one run."""
-    if body.simulate_slow_ms > MAX_RUNTIME_MS:
-        return reply({"evaluated": False, "stateChanged": False, "enqueuedRuns": 0})
-    changed = call.host.heartbeats.beat(call.actor, body.heartbeat_id, body.observed_state)
-    if changed:
-        call.host.runs.start(call.actor, "conformance-noop", fixtures=True)
-    return reply({"evaluated": True, "stateChanged": changed, "enqueuedRuns": int(changed)})
 
 
 # the durable log

@@ -24,4 +24,5 @@ def door(settings: Settings) -> Door:
         scope_of=scope_of,
         code_of=code_of,
         public=PUBLIC,
+        names_methods=False,
     )

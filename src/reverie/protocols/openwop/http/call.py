@@ -13,6 +13,8 @@ from reverie.http.call import StrictRoute
 PREFIX = "/v1"
 PUBLIC = frozenset({"/v1/openapi.json"})
 WELL_KNOWN = "/.well-known/openwop"
+EVENT_LOG_VERSION = 2
+"""The shape of run events, as discovery and every run document give it."""
 
 
 def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from fastapi import Request, Response
 
+from reverie.core.run import ENGINE_VERSION
 from reverie.host import Host
 from reverie.protocols.openwop.capabilities import families, wired
-from reverie.protocols.openwop.http.call import WELL_KNOWN, api, reply
+from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, WELL_KNOWN, api, reply
 from reverie.settings import Settings
 
 router = api("")
+PROTOCOL_VERSION = "1.0"
 MEMORY_QUERY = "x-host-reverie-memory-query"
 
 
@@ -20,14 +23,24 @@ def discover(request: Request) -> Response:
     """The document. Anyone may read it, and it tells one tenant from another in nothing."""
     state = request.app.state
     document = discovery(state.host, state.settings, version=request.app.version)
-    return reply(document, 200, {"Cache-Control": "public, max-age=300"})
+    answer = reply(document, 200, {"Cache-Control": "public, max-age=300"})
+    etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+    answer.headers["ETag"] = etag
+    held = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+    if held & {etag, "*"}:
+        return Response(None, 304, {"Cache-Control": "public, max-age=300", "ETag": etag})
+    return answer
 
 
 def discovery(host: Host, settings: Settings, *, version: str) -> dict[str, Any]:
     """Families at the root; the deprecated mirror repeats the same objects, so that they cannot differ."""
     has = advertised(host, settings)
     document: dict[str, Any] = {
-        "protocolVersion": "1.0",
+        "protocolVersion": PROTOCOL_VERSION,
+        "protocolVersions": [PROTOCOL_VERSION],
+        "minClientVersion": PROTOCOL_VERSION,
+        "engineVersion": ENGINE_VERSION,
+        "eventLogSchemaVersion": EVENT_LOG_VERSION,
         "supportedEnvelopes": [],
         "schemaVersions": {},
         "limits": {

@@ -20,6 +20,11 @@ STATUS = {
     "busy": 409,
     "held": 409,
     "idempotency_key_reused": 409,
+    "idempotency_key_mismatch": 409,
+    "idempotency_in_flight": 409,
+    "run_terminal": 409,
+    "run_state_conflict": 409,
+    "engine_version_mismatch": 409,
     "too_large": 413,
     "workspace_too_large": 413,
     "unsupported_media_type": 415,
@@ -51,6 +56,7 @@ CODES = {
     "no_tokenizer": "capability_not_provided",
     "no_embedder": "capability_not_provided",
     "no_cipher": "capability_not_provided",
+    "idempotency_key_reused": "idempotency_key_mismatch",
 }
 """Where the protocol has another word than the core."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,26 +13,32 @@ from fastapi import Request
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid
 from reverie.core.event import Event
-from reverie.core.run import END_EVENTS
+from reverie.core.run import END_EVENTS, Fault, Run
 from reverie.http.sse import message
 from reverie.protocols.openwop.http.payloads import PAYLOADS, payload_of
+from reverie.protocols.openwop.run_records import by_name
 
 MODES = ("updates", "values", "messages", "debug")
 _WITH_MEMORY = frozenset({"updates", "debug"})
+_ALONE = "values"
+"""A mode that cannot be combined, and is never batched."""
 _LARGEST = 2**53 - 1
+_NO_MESSAGE = "The run failed."
 _MOST_BUFFER_MS = 5000
 _MOST_WAIT_SECONDS = 30
 
 
-def run_event(run_id: str, sequence: int, event: Event) -> dict[str, Any]:
-    """A run event document. In a replay, `run_id` is the replay's: the rest is what was recorded."""
+def run_event(run: Run, sequence: int, event: Event) -> dict[str, Any]:
+    """A run event document. In a replay, its run is the replay: the rest is what was recorded."""
     shown: dict[str, Any] = {
-        "eventId": f"{run_id}-{sequence}",
-        "runId": run_id,
+        "eventId": f"{run.id}-{sequence}",
+        "runId": run.id,
         "type": event.type,
-        "payload": _payload(event),
+        "payload": _payload(run, event),
         "timestamp": to_iso(event.at),
         "sequence": sequence,
+        "schemaVersion": 1,
+        "engineVersion": str(run.engine),
     }
     if event.data.get("node"):
         shown["nodeId"] = event.data["node"]
@@ -42,6 +48,11 @@ def run_event(run_id: str, sequence: int, event: Event) -> dict[str, Any]:
 def sse(document: dict[str, Any]) -> bytes:
     """The same as a server-sent event; its id is the sequence."""
     return message(document["type"], orjson.dumps(document), number=document["sequence"])
+
+
+def batch(documents: Sequence[dict[str, Any]]) -> bytes:
+    """Several as one server-sent event; its id is the highest sequence, after which a client resumes."""
+    return message("batch", orjson.dumps(documents), number=documents[-1]["sequence"])
 
 
 def ends(documents: Iterable[dict[str, Any]]) -> bool:
@@ -70,12 +81,12 @@ class Asked:
 
 
 def asked(request: Request) -> Asked:
-    """From query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode."""
+    """From query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode or combination."""
     query = request.query_params
     modes = [mode.strip() for given in query.getlist("streamMode") for mode in given.split(",")] or ["updates"]
-    if not set(modes) <= set(MODES):
+    if not set(modes) <= set(MODES) or (_ALONE in modes and set(modes) != {_ALONE}):
         raise Invalid(
-            f"streamMode is one of {', '.join(MODES)}.",
+            f"streamMode is one of {', '.join(MODES)}, or a list of them; values comes alone.",
             code="unsupported_stream_mode",
             pointer="/streamMode",
             details={"supported": list(MODES)},
@@ -92,14 +103,14 @@ def asked(request: Request) -> Asked:
     return Asked(
         after=after,
         modes=frozenset(modes),
-        buffer_seconds=buffer / 1000,
+        buffer_seconds=0.0 if _ALONE in modes else buffer / 1000,
         wait_seconds=min(wait, _MOST_WAIT_SECONDS),
         types=frozenset(types) if types else None,
         node=query.get("nodeId"),
     )
 
 
-def _payload(event: Event) -> dict[str, Any]:
+def _payload(run: Run, event: Event) -> dict[str, Any]:
     payload = payload_of(event)
     if payload is not None:
         return payload
@@ -108,7 +119,18 @@ def _payload(event: Event) -> dict[str, Any]:
         fork = data.get("fork")
         named = {"forkedFrom": {"runId": fork["source"], "fromSeq": fork["from"], "mode": fork["mode"]}} if fork else {}
         return {"workflowId": data["workflow"], **named}
-    return {"error": {"code": data["code"]}} if event.type == "run.failed" and "code" in data else {}
+    if event.type in ("run.failed", "node.failed"):
+        return {"error": fault_document(run.fault or Fault(str(data.get("code", "internal_error")), _NO_MESSAGE))}
+    if event.type == "run.completed" or data.get("output"):
+        plain = {name: value for name, value in run.variables.items() if not by_name(value)}
+        return {"outputs": plain} if plain else {}
+    return {}
+
+
+def fault_document(fault: Fault) -> dict[str, Any]:
+    """Why a run failed: the same object in its last event and in its snapshot."""
+    shown: dict[str, Any] = {"code": fault.code, "message": fault.message or _NO_MESSAGE}
+    return shown | ({"details": fault.details} if fault.details else {})
 
 
 def _number(text: str | None, name: str, *, least: int, most: int, default: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Response
 from pydantic import Field
@@ -13,14 +13,17 @@ from pydantic import Field
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
-from reverie.core.run import Run
+from reverie.core.errors import Forbidden, Invalid, NotFound
+from reverie.core.run import END_EVENTS, Run, RunStatus
 from reverie.host import Host
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
 from reverie.http.threads import Lane
-from reverie.protocols.openwop.http.call import PREFIX, api, reply
-from reverie.protocols.openwop.http.run_events import Asked, asked, ends, run_event, sse
+from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
+from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api, reply
+from reverie.protocols.openwop.http.once import once
+from reverie.protocols.openwop.http.run_events import Asked, asked, batch, ends, fault_document, run_event, sse
 from reverie.protocols.openwop.http.wire import Open, Segment, memory_entry
 
 router = api()
@@ -39,6 +42,11 @@ class RunIn(Open):
     metadata: dict[str, Any] | None = None
 
 
+class BulkIn(Open):
+    run_ids: list[Annotated[str, Field(max_length=1500)]] = Field(min_length=1)
+    reason: str | None = Field(default=None, max_length=4096)
+
+
 class ForkIn(Open):
     mode: str
     from_seq: int | None = Field(default=None, alias="fromSeq")
@@ -47,17 +55,21 @@ class ForkIn(Open):
 
 @router.post("/runs")
 @needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
-def start(call: Call, body: RunIn) -> Response:
-    run = call.host.runs.start(
-        call.actor,
-        body.workflow_id,
-        inputs=body.inputs,
-        configurable=body.configurable,
-        tags=body.tags or (),
-        metadata=body.metadata,
-        fixtures=call.settings.openwop_seams,
-    )
-    return reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
+async def start(call: Call, body: RunIn) -> Response:
+    def work(run_id: str | None) -> Response:
+        run = call.host.runs.start(
+            call.actor,
+            body.workflow_id,
+            inputs=body.inputs,
+            configurable=body.configurable,
+            tags=body.tags or (),
+            metadata=body.metadata,
+            fixtures=call.settings.openwop_seams,
+            run_id=run_id,
+        )
+        return reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
+
+    return await once(call, "runs.create", Lane.HEAVY, work)
 
 
 @router.get("/runs/{run_id}")
@@ -101,32 +113,64 @@ async def poll(call: Call, run_id: Segment) -> Response:
 
 @router.post("/runs/{run_id}/cancel")
 @needs(Right.WRITE)
-def cancel(call: Call, run_id: Segment) -> Response:
-    before = call.host.runs.get(call.actor, run_id)
-    run = before if before.ended else call.host.runs.cancel(call.actor, run_id)
-    answer = {"runId": run.id, "status": run.status.value}
-    return reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
+async def cancel(call: Call, run_id: Segment) -> Response:
+    def work(_: str | None) -> Response:
+        before = call.host.runs.get(call.actor, run_id)
+        run = before if before.ended else call.host.runs.cancel(call.actor, run_id)
+        answer = {"runId": run.id, "status": run.status.value}
+        return reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
+
+    return await once(call, "runs.cancel", Lane.WRITE, work)
+
+
+@router.post("/runs:bulk-cancel")
+@needs(Right.WRITE)
+async def bulk_cancel(call: Call, body: BulkIn) -> Response:
+    """Each run by itself, in the order asked; one that cannot be cancelled stops no other."""
+    if len(body.run_ids) > MAX_RUN_IDS:
+        said = f"Cancel at most {MAX_RUN_IDS} runs at once."
+        raise Invalid(said, pointer="/runIds", details={"maxRunIds": MAX_RUN_IDS})
+
+    def work(_: str | None) -> Response:
+        return reply({"results": [_cancelled(call, run_id) for run_id in body.run_ids]})
+
+    return await once(call, "runs.bulk-cancel", Lane.WRITE, work)
+
+
+def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
+    try:
+        run = call.host.runs.cancel(call.actor, run_id)
+    except (NotFound, Forbidden) as fault:
+        return {"runId": run_id, "ok": False, "error": {"code": fault.reason, "message": fault.message}}
+    if run.status in (RunStatus.COMPLETED, RunStatus.FAILED):
+        said = f"This run has ended: it is {run.status.value}."
+        return {"runId": run_id, "ok": False, "error": {"code": "run_terminal", "message": said}}
+    return {"runId": run_id, "ok": True, "status": run.status.value}
 
 
 @router.post("/runs/{run_id}:fork")
 @needs(Right.WRITE, lane=Lane.HEAVY)
-def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
-    run = call.host.forks.fork(
-        call.actor,
-        run_id,
-        body.mode,
-        from_seq=body.from_seq,
-        overlay=body.overlay,
-        fixtures=call.settings.openwop_seams,
-    )
-    forked = {
-        "runId": run.id,
-        "sourceRunId": run_id,
-        "fromSeq": body.from_seq or 0,
-        "mode": body.mode,
-        "status": run.status.value,
-    }
-    return reply({**forked, **_urls(run)}, 201)
+async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
+    def work(new_id: str | None) -> Response:
+        run = call.host.forks.fork(
+            call.actor,
+            run_id,
+            body.mode,
+            from_seq=body.from_seq,
+            overlay=body.overlay,
+            fixtures=call.settings.openwop_seams,
+            new_id=new_id,
+        )
+        forked = {
+            "runId": run.id,
+            "sourceRunId": run_id,
+            "fromSeq": body.from_seq or 0,
+            "mode": body.mode,
+            "status": run.status.value,
+        }
+        return reply({**forked, **_urls(run)}, 201)
+
+    return await once(call, "runs.fork", Lane.HEAVY, work)
 
 
 def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, Any]:
@@ -144,12 +188,13 @@ def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, A
         "metadata": run.metadata,
         "workspace": [{"path": path, "version": version} for path, version in run.files],
         "memorySnapshotSeq": run.snapshot,
+        "eventLogSchemaVersion": EVENT_LOG_VERSION,
+        "engineVersion": run.engine,
     }
     if run.completed_at is not None:
         shown["completedAt"] = to_iso(run.completed_at)
     if run.fault is not None:
-        details = {"details": run.fault.details} if run.fault.details else {}
-        shown["error"] = {"code": run.fault.code, "message": run.fault.message, **details}
+        shown["error"] = fault_document(run.fault)
     if run.fork is not None:
         shown["forkedFrom"] = {"runId": run.fork.source, "fromSeq": run.fork.from_seq, "mode": run.fork.mode}
     return shown
@@ -171,29 +216,44 @@ def page(host: Host, actor: Actor, run: Run, want: Asked) -> dict[str, Any]:
 def read(host: Host, actor: Actor, run: Run, after: int) -> list[dict[str, Any]]:
     """Events of a run after a sequence."""
     found = host.runs.events(actor, run, after=after, limit=_PAGE)
-    return [run_event(run.id, sequence, event) for sequence, event in found]
+    if not run.ended and any(event.type in END_EVENTS for _, event in found):
+        run = host.runs.get(actor, run.id)  # it ended after it was looked at
+    return [run_event(run, sequence, event) for sequence, event in found]
 
 
 async def _stream(call: Call, run_id: str, want: Asked) -> AsyncGenerator[bytes, None]:
     loop, after, key = asyncio.get_running_loop(), want.after, call.actor.key_id
     alive_at = loop.time()
+    waiting: list[dict[str, Any]] = []  # events of the batch that is being filled, and when it must go
+    due = 0.0
     yield RETRY
     async with call.app.state.tail.watch(call.actor.tenant, key) as watch:
         while not watch.over(key):
             run, found = await call.run(Lane.READ, partial(_look, call, run_id, after))
-            if found and want.buffer_seconds and not ends(found):
-                await asyncio.sleep(want.buffer_seconds)
-                found = await call.run(Lane.READ, partial(read, call.host, call.actor, run, after))
+            over = ends(found) or (run.ended and not found)
+            wished = [event for event in found if want.wants(event)]
             if found:
-                after, alive_at = found[-1]["sequence"], loop.time()
-                yield b"".join(sse(event) for event in found if want.wants(event))
-            if ends(found) or (run.ended and not found):
+                after = found[-1]["sequence"]
+            if wished and not want.buffer_seconds:
+                alive_at = loop.time()
+                yield b"".join(map(sse, wished))
+            elif wished:
+                due = due if waiting else loop.time() + want.buffer_seconds
+                waiting += wished
+            if waiting and (over or loop.time() >= due):
+                alive_at = loop.time()
+                yield batch(waiting)
+                waiting = []
+            if over:
                 return
             if loop.time() - alive_at >= HEARTBEAT_SECONDS:
                 yield ALIVE
                 alive_at = loop.time()
             if len(found) < _PAGE:
-                await watch.wait(_POLL_SECONDS)
+                left = due - loop.time() if waiting else _POLL_SECONDS
+                await watch.wait(max(0.0, min(left, _POLL_SECONDS)))
+    if waiting:
+        yield batch(waiting)
 
 
 def _look(call: Call, run_id: str, after: int) -> tuple[Run, list[dict[str, Any]]]:

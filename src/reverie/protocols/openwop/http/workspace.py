@@ -11,7 +11,9 @@ from reverie.core.actor import Right
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.http.call import Call, needs
+from reverie.http.threads import Lane
 from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.wire import Closed, Segment
 from reverie.protocols.openwop.workspace import File
 
@@ -44,16 +46,22 @@ def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = Non
 
 @router.put("/files/{path:path}")
 @needs(Right.WRITE)
-def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
-    file = call.host.workspace.put(call.actor, path, body.content, content_type=body.content_type, if_match=if_match)
-    return answer(file)
+async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
+    def work(_: str | None) -> Response:
+        files, kind = call.host.workspace, body.content_type
+        return answer(files.put(call.actor, path, body.content, content_type=kind, if_match=if_match))
+
+    return await once(call, "workspace.put", Lane.WRITE, work)
 
 
 @router.delete("/files/{path:path}")
 @needs(Right.WRITE)
-def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
-    call.host.workspace.delete(call.actor, path, if_match=if_match)
-    return Response(None, 204)
+async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
+    def work(_: str | None) -> Response:
+        call.host.workspace.delete(call.actor, path, if_match=if_match)
+        return Response(None, 204)
+
+    return await once(call, "workspace.delete", Lane.WRITE, work)
 
 
 def file_document(file: File) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""Work that goes on after its request was answered: one thread each, a bounded number of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from reverie.core.errors import Busy
+
+MOST = 64
+_JOIN_SECONDS = 5.0
+_LOG = logging.getLogger("reverie.runs")
+
+
+class Background:
+    """The threads of one process. When it stops, `stopping` is set, and every piece of work ends at its next step."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self._threads: set[threading.Thread] = set()
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Refuse when there is no room for more. Raises Busy."""
+        with self._lock:
+            if len(self._threads) >= MOST:
+                raise Busy(f"{MOST} runs go on in the background already. Try again when one has ended.")
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Do it in a thread of its own."""
+
+        def whole() -> None:
+            try:
+                work()
+            except Exception as fault:  # the run's record says that it failed; texts of errors may hold memory
+                _LOG.error("A run in the background failed: %s", type(fault).__name__)
+            finally:
+                with self._lock:
+                    self._threads.discard(thread)
+
+        thread = threading.Thread(target=whole, name="reverie-run", daemon=True)
+        with self._lock:
+            self._threads.add(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        """Ask all of it to end, and wait a while."""
+        self.stopping.set()
+        with self._lock:
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join(_JOIN_SECONDS)
