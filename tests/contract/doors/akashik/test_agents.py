@@ -30,7 +30,7 @@ def test_register_answers_the_agent_and_what_the_field_can_do(join: Callable[...
     assert len(can["supported_operations"]) == 12
     assert can["protocol_version"] == "0.1.0"
     assert len(can["conflict_strategies"]) == 7
-    assert can["persistence"] == "durable"
+    assert can["persistence"] is True
     assert "compact_dry_run" in can["extensions"]
 
 

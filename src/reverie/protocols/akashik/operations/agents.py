@@ -152,7 +152,7 @@ def capabilities(level: int, *, durable: bool) -> Mapping[str, Any]:
         "conformance_level": level,
         "supported_operations": supported_operations(level),
         "protocol_version": "0.1.0",
-        "persistence": "durable" if durable else "memory",
+        "persistence": durable,
         "conflict_strategies": [name for name, least in STRATEGIES.items() if least <= level],
         "extensions": [
             "retracts",
