@@ -1,202 +1,163 @@
-"""Does search find what answers a question? Recall of evidence, through the product's own search.
+"""Does search find what answers a question? Through the product's own search, over many corpora.
 
-    python bench/retrieval.py                       # the small corpus beside this file
-    python bench/retrieval.py --data locomo10.json  # a file in LoCoMo's format that you have
+    python -m bench retrieval                            # the corpora in bench/data
+    python -m bench.retrieval --data FOLDER              # and files that you have: locomo*.json, conflicts*.json,
+                                                         # personamem*.json
+    python -m bench.retrieval --held-out                 # the questions that nothing was tuned with
+    python -m bench.retrieval --ablate                   # also without each signal
 
-Each conversation becomes one memory; each turn one entry (text and image caption as content, the speaker as its
-source, the session's time as `created_at`), written in order. Each question is asked with `search(limit=...)`.
-Recall is LoCoMo's own: the share of a question's evidence turns among the first k hits, averaged over questions; a
-question without evidence counts 1. Beside it stand baselines computed here from the same terms: BM25 over the turns,
-and BM25 plus half the score of the turn before and after.
+One line a system: BM25 over entries, BM25 over passages, words, meaning, all signals (and all but one). One column a
+figure of a corpus, in per cent: `first` (the right entry first), `in 3`, `update` (the newest fact first), `none` (a
+question that nothing answers has no hit, or only weak ones), `recall` (evidence among ten hits), `current` (the current
+fact first), `telling` (words of the right option among ten hits), and the tokens of ten hits.
 
-LoCoMo (Maharana et al., ACL 2024) is licensed CC BY-NC 4.0 and is not part of this project: measure with it if
-your use allows, and do not ship it.
+LoCoMo (Maharana et al., ACL 2024) is licensed CC BY-NC 4.0 and is not part of this project: measure with it if your use
+allows, and do not ship it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import re
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import reverie
-from reverie.search import query_terms, searchable, terms
+from bench import corpora
+from reverie.index.postings import Words, ask, pack
+from reverie.memory.search import Hit, Search
+from reverie.search.analysis import query_terms, terms
+from reverie.search.passages import Passage, passages
+from reverie.search.rank import WEIGHTS, Weights
+from reverie.search.text import searchable
 
-CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial"}
-SMALL = Path(__file__).parent / "data" / "small.json"
-
-
-@dataclass(frozen=True)
-class Turn:
-    id: str
-    session: int
-    speaker: str
-    content: str
-    created_at: int
-
-
-@dataclass(frozen=True)
-class Question:
-    text: str
-    evidence: list[str]
-    category: str
-
-
-@dataclass(frozen=True)
-class Conversation:
-    id: str
-    turns: list[Turn]
-    questions: list[Question]
+KEY = b"bench" * 6
+LIMIT = 10
+SIGNALS: dict[str, dict[str, float | bool]] = {
+    "context": {"previous": 0.0, "following": 0.0, "before_previous": 0.0, "after_following": 0.0, "itself": 0.0},
+    "speaker": {"speaker": 0.0},
+    "time": {"time": 0.0},
+    "length": {"length": 0.0},
+    "currency": {"currency": False},
+    "words": {"words": 0.0},
+    "meaning": {"meaning": 0.0},
+}
+Found = list[tuple[str, str, str, bool]]
+"""(id, text shown, whole content, whether it is weak)."""
+Ask = Callable[[str], Found]
 
 
-def load(path: Path) -> list[Conversation]:
-    """Conversations of a file in LoCoMo's format."""
-    conversations = []
-    for sample in json.loads(path.read_text(encoding="utf-8")):
-        spoken = sample["conversation"]
-        numbers = sorted(int(key.split("_")[1]) for key in spoken if re.fullmatch(r"session_\d+", key))
-        turns = [
-            Turn(
-                id=turn["dia_id"],
-                session=number,
-                speaker=turn["speaker"],
-                content=" ".join(filter(None, [turn["text"], turn.get("blip_caption", "")])),
-                created_at=moment(spoken[f"session_{number}_date_time"]),
-            )
-            for number in numbers
-            for turn in spoken[f"session_{number}"]
+def corpus(options: argparse.Namespace) -> Iterator[tuple[str, list[corpora.Memory]]]:
+    """The corpora asked for, by name."""
+    for name in corpora.OURS:
+        yield name, [corpora.ours(name)]
+    yield "five", list(corpora.distilled())
+    yield "small", list(corpora.locomo(corpora.DATA / "small.json"))
+    if options.data is None:
+        return
+    for path in sorted(options.data.glob("*.json")):
+        if path.name.startswith("locomo"):
+            yield "locomo", list(corpora.locomo(path))
+        elif path.name.startswith("conflicts"):
+            yield "conflicts", [corpora.conflicts(path)]
+        elif path.name.startswith("personamem"):
+            everyone = list(corpora.chats(path, roles=("user", "assistant")))
+            yield "chats", everyone
+            for name in ("long", "asides"):
+                yield f"{name} hidden", [corpora.hidden(corpora.ours(name), everyone[:3])]
+
+
+def bm25(memory: corpora.Memory, *, whole: bool) -> Ask:
+    """BM25 over the product's own terms, of entries or of their passages."""
+    parts = [
+        (note, part)
+        for note in memory.notes
+        for part in ([Passage(0, len(note.text))] if whole else passages(note.text))
+    ]
+    index = Words()
+    index.update(
+        [
+            (at, pack(terms(searchable(note.text[part.start : part.end], speaker=note.speaker)), KEY))
+            for at, (note, part) in enumerate(parts)
         ]
-        questions = [
-            Question(
-                asked["question"],
-                [one for text in asked.get("evidence", []) for one in re.findall(r"D\d+:\d+", text)],
-                CATEGORIES[asked["category"]],
-            )
-            for asked in sample["qa"]
-        ]
-        conversations.append(Conversation(sample["sample_id"], turns, questions))
-    return conversations
+    )
+
+    def search(question: str) -> Found:
+        hits: dict[str, tuple[str, str, str, bool]] = {}
+        for found in index.best(ask(query_terms(question), KEY), 10 * LIMIT):
+            note, part = parts[found.position]
+            hits.setdefault(note.id, (note.id, note.text[part.start : part.end], note.text, False))
+        return list(hits.values())[:LIMIT]
+
+    return search
 
 
-def moment(text: str) -> int:
-    """'1:56 pm on 8 May, 2023' in milliseconds, read as UTC."""
-    return int(datetime.strptime(text.upper(), "%I:%M %p ON %d %B, %Y").replace(tzinfo=UTC).timestamp() * 1000)
+def product(memory: reverie.Memory, ref: str, mode: str, weights: Weights) -> Ask:
+    """The product's own search."""
+    search, actor = Search(memory.host.parts, weights), memory.actor
+
+    def ask_it(question: str) -> Found:
+        hits: Sequence[Hit] = search.search(actor, ref, question, limit=LIMIT, mode=mode).hits  # type: ignore[arg-type]
+        return [(hit.entry.id, hit.text, hit.entry.content, hit.weak) for hit in hits]
+
+    return ask_it
 
 
-def bm25(turns: Sequence[Turn]) -> Callable[[str], list[float]]:
-    """Okapi BM25 (k1 1.2, b 0.75) over the product's own terms."""
-    documents = [Counter(terms(searchable(turn.content, speaker=turn.speaker))) for turn in turns]
-    lengths = [sum(document.values()) for document in documents]
-    mean = sum(lengths) / max(1, len(lengths))
-    frequency = Counter(term for document in documents for term in document)
-
-    def scores(query: str) -> list[float]:
-        found = [0.0] * len(documents)
-        for term in query_terms(query):
-            holding = frequency[term]
-            weight = math.log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
-            for at, document in enumerate(documents):
-                if count := document.get(term):
-                    found[at] += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * lengths[at] / mean))
-        return found
-
-    return scores
-
-
-def with_neighbours(turns: Sequence[Turn], scores: Sequence[float]) -> list[float]:
-    """Each turn's score plus half of those just before and after it in its session."""
-    found = list(scores)
-    for at in range(1, len(turns)):
-        if turns[at].session == turns[at - 1].session:
-            found[at] += scores[at - 1] / 2
-            found[at - 1] += scores[at] / 2
-    return found
-
-
-def best(turns: Sequence[Turn], scores: Sequence[float], k: int) -> list[str]:
-    order = sorted(range(len(turns)), key=lambda at: (-scores[at], at))
-    return [turns[at].id for at in order[:k]]
-
-
-def recall(evidence: Sequence[str], hits: Sequence[str]) -> float:
-    return sum(one in hits for one in evidence) / len(evidence) if evidence else 1.0
-
-
-def entry(turn: Turn) -> dict[str, object]:
-    """A turn as it is stored."""
-    return {
-        "id": turn.id,
-        "content": turn.content,
-        "source": {"actor": turn.speaker},
-        "created_at": turn.created_at,
-    }
+def judge(asked: corpora.Ask, hits: Found) -> Iterator[tuple[str, float]]:
+    """The figures to which a question counts."""
+    yield "tokens", sum(len(text) for _, text, _, _ in hits) / 4.4 / 100
+    ids = [one[0] for one in hits]
+    if asked.kind == "none":
+        yield "none", not any(not weak for *_, weak in hits)
+    elif asked.telling:
+        seen = {word for _, text, _, _ in hits for word in re.findall(r"\w+", text.lower())}
+        yield "telling", len(asked.telling & seen) / len(asked.telling)
+    elif asked.answers:
+        right = [any(answer.lower() in content.lower() for answer in asked.answers) for _, _, content, _ in hits]
+        yield ("current", bool(right and right[0])) if asked.kind == "current" else ("recall", any(right))
+    elif asked.kind in ("evidence", "order"):
+        yield "recall", sum(one in ids for one in asked.gold) / len(asked.gold) if asked.gold else 1.0
+    else:
+        yield "update" if asked.kind == "update" else "first", asked.gold[0] in ids[:1]
+        yield "in 3", asked.gold[0] in ids[:3]
 
 
 def main() -> None:
-    """Print a table: one line per system, recall in per cent overall and per category."""
+    """Print the figures of every system."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=SMALL, help="a file in LoCoMo's format")
-    parser.add_argument("--limit", type=int, default=10, help="hits per question (k)")
+    parser.add_argument("--data", type=Path, help="a folder with files that you have")
+    parser.add_argument("--held-out", action="store_true", help="the questions that nothing was tuned with")
+    parser.add_argument("--ablate", action="store_true", help="also without each signal")
     options = parser.parse_args()
-    conversations = load(options.data)
-    results: dict[str, list[tuple[str, float]]] = {}
-    by_conversation: dict[str, list[float]] = {}
-    seconds: list[float] = []
-    with tempfile.TemporaryDirectory() as folder:
-        memory = reverie.open(folder)
-        for number, conversation in enumerate(conversations):
-            turns = conversation.turns
-            notes = memory.ref(f"bench/{number}")
-            notes.put_many([entry(turn) for turn in turns])
-            lexical = bm25(turns)
-            for question in conversation.questions:
-                started = time.perf_counter()
-                found = [hit.entry.id for hit in notes.search(question.text, limit=options.limit).hits]
-                seconds.append(time.perf_counter() - started)
-                scores = lexical(question.text)
-                answers = {
-                    "reverie": found,
-                    "BM25": best(turns, scores, options.limit),
-                    "BM25 + neighbours": best(turns, with_neighbours(turns, scores), options.limit),
-                }
-                for system, hits in answers.items():
-                    value = recall(question.evidence, hits)
-                    results.setdefault(system, []).append((question.category, value))
-                    if system == "reverie":
-                        by_conversation.setdefault(conversation.id, []).append(value)
-        memory.close()
-    report(results, by_conversation, seconds, options.limit)
+    systems = ["BM25", "BM25 passages", "words", "meaning", "all"]
+    systems += [f"without {name}" for name in SIGNALS] if options.ablate else []
+    with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
+        for name, memories in corpus(options):
+            values: dict[str, dict[str, list[float]]] = {system: {} for system in systems}
+            for number, one in enumerate(memories):
+                ref = f"{name.replace(' ', '-')}/{number}"
+                memory.ref(ref).put_many([corpora.stored(note) for note in one.notes])
+                ways = {"BM25": bm25(one, whole=True), "BM25 passages": bm25(one, whole=False)}
+                ways |= {mode: product(memory, ref, mode, WEIGHTS) for mode in ("words", "meaning")}
+                ways["all"] = product(memory, ref, "hybrid", WEIGHTS)
+                for signal, off in SIGNALS.items() if options.ablate else ():
+                    ways[f"without {signal}"] = product(memory, ref, "hybrid", replace(WEIGHTS, **off))  # type: ignore[arg-type]
+                for asked in one.asks:
+                    if asked.held_out == options.held_out or not any(a.held_out for a in one.asks):
+                        for system in systems:
+                            for figure, value in judge(asked, ways[system](asked.text)):
+                                values[system].setdefault(figure, []).append(float(value))
+            report(name, values)
 
 
-def report(
-    results: dict[str, list[tuple[str, float]]],
-    by_conversation: dict[str, list[float]],
-    seconds: list[float],
-    k: int,
-) -> None:
-    columns = [name for name in CATEGORIES.values() if any(name == one for one, _ in results["reverie"])]
-    print(f"{'recall@' + str(k):20}{'overall':>9}" + "".join(f"{name:>13}" for name in columns))
-    for system in ("BM25", "BM25 + neighbours", "reverie"):
-        values = results[system]
-        cells = [mean([value for name, value in values if name == column]) for column in columns]
-        print(f"{system:20}{mean([value for _, value in values]):9.1f}" + "".join(f"{cell:13.1f}" for cell in cells))
-    for name, values in by_conversation.items():
-        print(f"  {name:18}{mean(values):9.1f}  ({len(values)} questions)")
-    ordered = sorted(seconds)
-    middle, high = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)]
-    print(f"search: p50 {middle * 1000:.1f} ms, p95 {high * 1000:.1f} ms, {len(ordered)} questions")
-
-
-def mean(values: Sequence[float]) -> float:
-    return 100 * sum(values) / max(1, len(values))
+def report(name: str, values: dict[str, dict[str, list[float]]]) -> None:
+    figures = [figure for figure in next(iter(values.values())) if figure != "tokens"]
+    print(f"{name:16}" + "".join(f"{figure:>10}" for figure in [*figures, "tokens"]))
+    for system, found in values.items():
+        cells = [100 * sum(found[figure]) / len(found[figure]) for figure in [*figures, "tokens"]]
+        print(f"  {system:18}" + "".join(f"{cell:10.1f}" for cell in cells[:-1]) + f"{cells[-1]:10.0f}", flush=True)
 
 
 if __name__ == "__main__":

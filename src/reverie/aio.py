@@ -284,10 +284,25 @@ class AsyncRef:
         limit: int = 10,
         mode: Literal["hybrid", "words", "meaning"] = "hybrid",
         explain: bool = False,
+        include: Literal["superseded"] | None = None,
+        zone: str = "UTC",
     ) -> SearchResult:
-        """The entries that best answer a query."""
+        """The passages that best answer a query, best first; `weak` marks those that hardly do.
+
+        Dates in the query ("last week") are read in the time zone `zone`. With `include="superseded"` entries that
+        consolidation replaced follow their successors.
+        """
         return await self._run(
-            functools.partial(self._ref.search, query, where=where, limit=limit, mode=mode, explain=explain)
+            functools.partial(
+                self._ref.search,
+                query,
+                where=where,
+                limit=limit,
+                mode=mode,
+                explain=explain,
+                include=include,
+                zone=zone,
+            )
         )
 
     async def context(self, purpose: str, *, budget: int = 2000, where: Filter = Filter()) -> Context:

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from reverie.core.query import Filter
 
 KindFilter = Annotated[str | None, typer.Option("--kind", metavar="KIND", help="Only this kind.")]
-Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="RFC 3339, or an age such as 7d.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="RFC 3339, or an age such as 1h.")]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="RFC 3339, an age such as 7d, or words: 'last week'.")
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="RFC 3339, an age such as 1h, or words: yesterday.")
+]
 
 
 def get(

@@ -23,7 +23,7 @@ from reverie.api.cli.session import (
 from reverie.api.cli.terminal import neutral, note, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from reverie.memory.search import SearchResult
+    from reverie.memory.search import Hit, SearchResult
     from reverie.search.explain import Explanation, ScoredHit
 
 
@@ -40,7 +40,11 @@ def search(
     ref: Ref = DEFAULT_REF,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most this many, up to 200.")] = 10,
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.hybrid,
-    explain: Annotated[bool, typer.Option("--explain", help="Show why each hit stands where it stands.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show why each hit is where it is.")] = False,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also what consolidation replaced, behind its successor.")
+    ] = False,
+    zone: Annotated[str, typer.Option(metavar="NAME", help="Time zone of dates in the query.")] = "UTC",
     tag: Tags = [],  # noqa: B006  (typer copies it)
     kind: KindFilter = None,
     subject: Subject = None,
@@ -61,13 +65,21 @@ def search(
     where = make_filter(tag, kind, subject, since, until)
     with session(tenant, data, database_url) as opened:
         found = opened.host.recall.search(
-            opened.actor, ref, query, where=where, limit=limit, mode=mode.value, explain=explain
+            opened.actor,
+            ref,
+            query,
+            where=where,
+            limit=limit,
+            mode=mode.value,
+            explain=explain,
+            include="superseded" if superseded else None,
+            zone=zone,
         )
     if json:
         print_json(_document(found))
         return
-    rows = [(at, f"{hit.score:.3f}", hit.entry.id, neutral(hit.entry.content)) for at, hit in enumerate(found.hits, 1)]
-    print_table(["#", "score", "id", "content"], rows, stretch="content", empty="Nothing found.")
+    rows = [(at, _sure(hit), hit.entry.id, neutral(hit.text)) for at, hit in enumerate(found.hits, 1)]
+    print_table(["#", "confidence", "id", "content"], rows, stretch="content", empty="Nothing found.")
     if found.explanation is not None:
         _print_explanation(found.explanation)
     _note_degraded(found.degraded)
@@ -109,12 +121,30 @@ def context(
     _note_degraded(packed.degraded)
 
 
+def _sure(hit: Hit) -> str:
+    """A hit's confidence, and what else is to be known about it."""
+    mark = "weak" if hit.weak else "superseded" if hit.superseded_by else "older" if hit.older else ""
+    return f"{hit.confidence:.3f} {mark}".strip()
+
+
 def _document(found: SearchResult) -> dict[str, Any]:
+    from msgspec.structs import asdict
+
     from reverie.memory.export import entry_document
 
     return {
         "hits": [
-            {"entry": entry_document(hit.entry), "score": hit.score, "signals": dict(hit.signals)} for hit in found.hits
+            {
+                "entry": entry_document(hit.entry),
+                "passage": {"text": hit.text, **asdict(hit.passage)},
+                "score": hit.score,
+                "signals": dict(hit.signals),
+                "confidence": hit.confidence,
+                "weak": hit.weak,
+                "older": hit.older,
+                "superseded_by": hit.superseded_by,
+            }
+            for hit in found.hits
         ],
         "mode": found.mode,
         "degraded": list(found.degraded),
@@ -125,6 +155,10 @@ def _document(found: SearchResult) -> dict[str, Any]:
 def _print_explanation(why: Explanation) -> None:
     say("")
     say(f"words looked for: {', '.join(why.terms) or 'none'}; candidates considered: {why.cut.considered}")
+    for reading in why.read:
+        say(reading)
+    for hit in why.hits:
+        say(f"{hit.rank}. {hit.id}: {'; '.join(hit.why) or 'nothing speaks for it'}")
     say("")
     shown = (*why.hits, *why.near_misses)
     signals = sorted({name for hit in shown for name, value in hit.signals.items() if value})

@@ -92,8 +92,14 @@ def session(
 
 
 def instant(text: str | None, option: str) -> int | None:
-    """Milliseconds of an RFC 3339 time, or of a duration from now into the past: `7d` is a week ago."""
-    return None if text is None else _time(text, option, -1)
+    """Milliseconds of an RFC 3339 time, of an age (`7d` is a week ago), or of words such as `yesterday`."""
+    if text is None:
+        return None
+    from reverie.core.clock import SystemClock
+    from reverie.search.dates import instant as named
+
+    words = None if "T" in text[1:] and "-" in text else named(text, SystemClock().now(), end=option == "--until")
+    return _time(text, option, -1) if words is None else words
 
 
 def deadline(text: str | None, option: str) -> int | None:

@@ -14,6 +14,7 @@ from reverie.core.entry import Draft, Entry
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.host import Host
+from reverie.memory.search import Hit
 
 DEFAULT_REF = "default"
 _REF = {"type": "string", "description": "Which memory; leave it out for the default one. Example: support-bot"}
@@ -39,8 +40,23 @@ def _remember(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
 def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     where = Filter(tags=tuple(given.get("tags") or ()), subject=given.get("subject"))
     found = host.recall.search(actor, _ref(given), given["query"], where=where, limit=_number(given, "limit", 10))
-    hits = [{**_shown(hit.entry), "score": round(hit.score, 4)} for hit in found.hits]
+    hits = [
+        {**_shown(hit.entry), "content": hit.text, **_place(hit), "confidence": round(hit.confidence, 2)}
+        | {"score": round(hit.score, 4)}
+        for hit in found.hits
+        if not hit.weak
+    ]
     return {"memories": hits, "degraded": list(found.degraded)}
+
+
+def _place(hit: Hit) -> dict[str, Any]:
+    """Which passage of a long entry it is, and whether a newer memory says something else."""
+    shown: dict[str, Any] = {}
+    if hit.passage.of > 1:
+        shown["passage"] = f"{hit.passage.number} of {hit.passage.of}"
+    if hit.older is not None:
+        shown["older"] = f"{hit.older} is newer"
+    return shown
 
 
 def _context(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:

@@ -132,7 +132,16 @@ def search_document(result: SearchResult) -> dict[str, Any]:
     """Hits as shown; the explanation only when there is one."""
     document: dict[str, Any] = {
         "hits": [
-            {"entry": entry_document(hit.entry), "score": float(hit.score), "signals": _numbers(hit.signals)}
+            {
+                "entry": entry_document(hit.entry),
+                "passage": {"text": hit.text, **msgspec.structs.asdict(hit.passage)},
+                "score": float(hit.score),
+                "signals": _numbers(hit.signals),
+                "confidence": float(hit.confidence),
+                "weak": hit.weak,
+                "older": hit.older,
+                "superseded_by": hit.superseded_by,
+            }
             for hit in result.hits
         ],
         "mode": result.mode,

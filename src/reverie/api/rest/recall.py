@@ -33,6 +33,8 @@ def search(call: Call, ref: wire.Segment, body: wire.SearchIn) -> Response:
         limit=body.limit,
         mode=body.mode,
         explain=body.explain,
+        include=body.include,
+        zone=body.zone,
     )
     return reply(search_document(result))
 

@@ -152,7 +152,11 @@ class SearchIn(Inward):
     limit: int = Field(default=10, ge=1, le=200)
     mode: Literal["hybrid", "words", "meaning"] = "hybrid"
     filter: FilterIn = Field(default_factory=FilterIn)
-    explain: bool = Field(default=False, description="Say why each hit stands where it stands.")
+    explain: bool = Field(default=False, description="Say why each hit is where it is.")
+    include: Literal["superseded"] | None = Field(
+        default=None, description="Entries that consolidation replaced too, each behind its successor."
+    )
+    zone: str = Field(default="UTC", max_length=64, description="The time zone in which dates of the query are read.")
 
 
 class ContextIn(Inward):
@@ -358,10 +362,23 @@ class LinksOut(BaseModel):
     links: list[LinkOut]
 
 
+class PassageOut(BaseModel):
+    text: str
+    start: int = Field(description="The first character of the passage in the content.")
+    end: int
+    number: int = Field(description="Which passage of the entry, from 1.")
+    of: int = Field(description="How many passages the entry has.")
+
+
 class HitOut(BaseModel):
     entry: EntryOut
+    passage: PassageOut
     score: float
     signals: dict[str, float]
+    confidence: float = Field(description="0 to 1: the measured share of right answers with this much evidence.")
+    weak: bool = Field(description="More likely noise than an answer.")
+    older: str | None = Field(description="The id of a newer hit that says something else about the same matter.")
+    superseded_by: str | None = Field(description="The id of the entry that replaced this one.")
 
 
 class SearchOut(BaseModel):
