@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from reverie.core.query import Asked
 from reverie.index.topk import Found, Places, best_of, grown
+from reverie.search.passages import MARK
 
 _RECORD = np.dtype([("word", ">i8"), ("times", ">i2")])
 _RECORD_BYTES = _RECORD.itemsize
@@ -34,15 +35,6 @@ _LOOSE = 1 << 14
 
 _Words = npt.NDArray[np.int64]
 _Postings = tuple[_Words, npt.NDArray[np.int32], npt.NDArray[np.int16]]
-
-
-MARK = "\x00"
-"""Begins a mark among the terms of an entry: `mark(start, end)`, before the terms of each of its passages."""
-
-
-def mark(start: int, end: int) -> str:
-    """The mark of a passage, characters `start` to `end` of a content. No term looks like it."""
-    return f"{MARK}{start}:{end}"
 
 
 def pack(terms: Sequence[str], key: bytes) -> bytes:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from reverie.core.entry import Entry, speaker
 from reverie.core.ports import Embedder
-from reverie.index.postings import mark
 from reverie.search.analysis import terms
-from reverie.search.passages import passages
+from reverie.search.passages import mark, passages
 from reverie.search.text import searchable
 
 ANALYSIS = 2

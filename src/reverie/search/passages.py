@@ -100,3 +100,12 @@ def _sentences(content: str) -> list[tuple[int, int]]:
 def _size(text: str) -> int:
     """About how many words; two characters of a script without spaces count as one."""
     return max(text.count(" ") + 1, len(_UNSPACED.findall(text)) // 2 if not text.isascii() else 0)
+
+
+MARK = "\x00"
+"""Begins a mark among the terms of an entry: `mark(start, end)`, before the terms of each of its passages."""
+
+
+def mark(start: int, end: int) -> str:
+    """The mark of a passage, characters `start` to `end` of a content. No term looks like it."""
+    return f"{MARK}{start}:{end}"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from reverie.core.query import Asked
 from reverie.index import postings as words_module
-from reverie.index.postings import Words, ask, hashed, mark, pack
+from reverie.index.postings import Words, ask, hashed, pack
+from reverie.search.passages import mark
 
 KEY = b"k" * 32
 WORD = st.sampled_from(["kettle", "shelf", "err_42", "zoë", "犬小", "a", "port", "lisbon", "x" * 64, "7"])
