@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -14,7 +15,7 @@ from reverie.settings import Settings
 from reverie.store.postgres import transfer as postgres
 from reverie.store.sqlite import transfer as sqlite
 
-FILES = {module.__file__ for module in (move, postgres, sqlite)}
+FILES = {str(module.__file__) for module in (move, postgres, sqlite)}
 
 
 def main(source: str, target: str, point: tuple[str, int, int] | None) -> None:
@@ -32,8 +33,13 @@ def carry(source: str, target: str, line: int) -> None:
 
 
 def arm(within: str, call: int, line: int) -> None:
-    """Die before this line of this call of the function `within`; without a name, before this line of all of the move."""
+    """Die before this line of this call of the function `within`; without a name, before this line of all of the move.
+
+    Where a function only passes on to `_within`, that one is meant.
+    """
     calls = lines = 0
+    texts = {path: Path(path).read_text(encoding="utf-8") for path in FILES}
+    inner = {path for path, text in texts.items() if f"def {within}(" in text and f"def _{within}(" in text}
 
     def count(frame: FrameType, what: str, _: Any) -> Any:
         nonlocal lines
@@ -45,7 +51,8 @@ def arm(within: str, call: int, line: int) -> None:
 
     def trace(frame: FrameType, *_: Any) -> Any:
         nonlocal calls
-        if frame.f_code.co_filename not in FILES or within not in ("", frame.f_code.co_name):
+        path = frame.f_code.co_filename
+        if path not in FILES or (within and frame.f_code.co_name != (f"_{within}" if path in inner else within)):
             return None
         calls += 1
         return count if not within or calls == call else None

@@ -39,6 +39,7 @@ items = st.lists(
         position=st.integers(0, 5),
     ),
     max_size=12,
+    unique_by=lambda item: item.id,  # passages of one entry are named once: see the unit tests
 )
 
 

@@ -8,8 +8,9 @@ stood for and the fixed connectives of the layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import version
 
 from reverie.distil import cover, score
@@ -17,6 +18,7 @@ from reverie.distil.dates import day_of
 from reverie.distil.duplicates import collapse, gist
 from reverie.distil.layout import render, shown
 from reverie.distil.must_keep import declares
+from reverie.distil.rollup import roll_up
 from reverie.distil.shorten import vocatives
 from reverie.distil.source import Collapsed, Distillate, Source, Statement
 from reverie.distil.statements import (
@@ -29,6 +31,7 @@ from reverie.distil.statements import (
     points_at_today,
     side_by_side,
 )
+from reverie.distil.value import Value, model
 
 Count = Callable[[str], int]
 CountMany = Callable[[Sequence[str]], Sequence[int]]
@@ -64,7 +67,10 @@ class Prepared:
 class ExtractiveDistiller:
     """Distils without a model. Stateless; one instance serves every thread."""
 
-    fingerprint = f"extractive/1 sentencex/{version('sentencex')} rensa/{version('rensa')}"
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes whenever the same sources could be distilled differently."""
+        return f"extractive/2 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> Prepared:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -76,6 +82,7 @@ class ExtractiveDistiller:
             copies.setdefault(kept, []).append(i)
         kept_sources = sorted(copies)
         names = vocatives({s.speaker for s in ordered if s.speaker})
+        values = _values(said, kept_sources)
         items: list[Candidate] = []
         collapsed = []
         for i in kept_sources:
@@ -83,11 +90,11 @@ class ExtractiveDistiller:
             ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
             if len(ids) > 1:
                 collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
-            fresh = candidates(i, source, said[i], names, ids)
+            fresh = candidates(i, source, said[i], values.get(i, ()), names=names, ids=ids)
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
-        items = side_by_side(once(items))
+        items = side_by_side(roll_up(once(items)))
         concepts, weights = _weighed(items)
         return Prepared(
             sources=tuple(ordered[i] for i in kept_sources),
@@ -104,9 +111,16 @@ class ExtractiveDistiller:
         output_tokens: int,
         count: Count,
         count_many: CountMany | None = None,
+        avoid: Set[str] = frozenset(),
     ) -> Distillate:
-        """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what must be kept needs more."""
+        """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what was declared binding needs more.
+
+        Statements in `avoid` are left out; their sources count as unkept.
+        """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
+        avoided = [item for item in prepared.candidates if shown(item) in avoid] if avoid else []
+        if avoided:
+            prepared = _without(prepared, avoided)
         items = prepared.candidates
         sizes = _sizes(items, count, count_many)
         needs = _needs(items)
@@ -114,6 +128,11 @@ class ExtractiveDistiller:
         text, tokens = _drawn(items, least, count)
         if tokens > output_tokens:
             raise OutputTooSmallError(tokens)
+        wanted = _with_needed((i for i, item in enumerate(items) if item.must_keep), needs)
+        if len(wanted) > len(least):
+            longer, size = _drawn(items, wanted, count)
+            if size <= output_tokens:  # all that matters fits: it comes first, whatever else tells more
+                least, text, tokens = wanted, longer, size
         ranked = cover.order(
             prepared.concepts,
             prepared.weights,
@@ -133,12 +152,15 @@ class ExtractiveDistiller:
                 beyond = middle
         kept = [items[i] for i in sorted(ranked[:chosen])]
         told = {i for item in kept for i in item.source_ids}
+        chosen_places = {item.place for item in kept}
+        missed = [item for item in items if item.must_keep and item.place not in chosen_places] + avoided
         return Distillate(
             text=text,
             tokens=tokens,
             statements=tuple(Statement(shown(c), c.source_ids, c.how, c.times) for c in kept),
             collapsed=prepared.collapsed,
             dropped=tuple(i for i in prepared.source_ids if i not in told),
+            unkept=tuple(dict.fromkeys(i for item in missed for i in item.source_ids)),
         )
 
     def minimum(
@@ -150,13 +172,24 @@ class ExtractiveDistiller:
     ) -> int:
         """The fewest output tokens with which `distil` succeeds, exactly.
 
-        They hold every declared must-keep item in its shortest faithful form or, where there is
-        none, the one statement that tells most for its tokens. 0 when there is nothing to say.
+        They hold every statement that its author declared binding, in its shortest faithful form. Where there is none,
+        the one statement that tells most for its tokens; 0 when there is nothing to say.
         """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
         items = prepared.candidates
         least = _least(prepared, _sizes(items, count, count_many), _needs(items))
         return _drawn(items, least, count)[1]
+
+
+def _without(prepared: Prepared, avoided: Sequence[Candidate]) -> Prepared:
+    places = {item.place for item in avoided}
+    rows = [i for i, item in enumerate(prepared.candidates) if item.place not in places]
+    return replace(
+        prepared,
+        candidates=tuple(prepared.candidates[i] for i in rows),
+        concepts=[prepared.concepts[i] for i in rows],
+        weights=[prepared.weights[i] for i in rows],
+    )
 
 
 def _sizes(items: Sequence[Candidate], count: Count, count_many: CountMany | None) -> list[int]:
@@ -172,15 +205,21 @@ def _needs(items: Sequence[Candidate]) -> list[int | None]:
 
 def _least(prepared: Prepared, sizes: Sequence[int], needs: Sequence[int | None]) -> list[int]:
     """The statements without which there is no distillate: the required ones, else the most telling one."""
+    required = _with_needed((i for i, item in enumerate(prepared.candidates) if item.required), needs)
+    if not required and prepared.candidates:
+        alone = [i for i, needed in enumerate(needs) if needed is None]
+        return [cover.densest(prepared.weights, sizes, alone)]
+    return required
+
+
+def _with_needed(chosen: Iterable[int], needs: Sequence[int | None]) -> list[int]:
+    """Statements and what they lean on, in order."""
     out: dict[int, None] = {}
-    for i, item in enumerate(prepared.candidates):
-        at: int | None = i if item.required else None
-        while at is not None:
+    for i in chosen:
+        at: int | None = i
+        while at is not None and at not in out:
             out[at] = None
             at = needs[at]
-    if not out and prepared.candidates:
-        alone = [i for i, needed in enumerate(needs) if needed is None]
-        out[cover.densest(prepared.weights, sizes, alone)] = None
     return sorted(out)
 
 
@@ -200,6 +239,15 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
         gists.append(gist(words, group))
         exact.append(" ".join(p.text.casefold() for p in pieces).strip(" .!"))
     return collapse(gists, exact)
+
+
+def _values(said: Sequence[Sequence[Phrase]], chosen: Iterable[int]) -> dict[int, list[Value]]:
+    """The verdicts on the phrases of the chosen sources, asked for together."""
+    places = [(i, phrase.original) for i in chosen for phrase in said[i]]
+    out: dict[int, list[Value]] = {i: [] for i, _ in places}
+    for (i, _), value in zip(places, model().judge([text for _, text in places]), strict=True):
+        out[i].append(value)
+    return out
 
 
 def _weighed(items: Sequence[Candidate]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:

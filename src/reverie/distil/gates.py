@@ -21,7 +21,7 @@ from reverie.distil.dates import anchor, day_of, spell
 from reverie.distil.must_keep import MustKeep
 from reverie.distil.sentences import split
 from reverie.distil.shorten import clauses, shorten, vocatives
-from reverie.distil.source import Source
+from reverie.distil.source import Source, Statement
 from reverie.distil.tokens import Token, tokenize
 
 State = Literal["kept", "quoted", "missing"]
@@ -30,7 +30,8 @@ What = Literal["number", "name", "link", "address", "identifier"]
 CONNECTIVES = frozenset({"earlier"})  # words the layout may add beside dates and counts
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
 _JUDGED = 80  # per cent of an output clause's telling words a source clause must share
-_COUNT = re.compile(r"\(×(\d+)\)")
+_HEADING = re.compile(r"\[[^\[\]]*\]")
+_COUNT = re.compile(r"\(×(\d+)(?=[),])")
 _MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # what the redactor took out is not a new name
 _SPACE = re.compile(r"\s+")
 _PARTS = re.compile(r"[^\W_]+")
@@ -60,6 +61,8 @@ class GateReport:
     must_keep: tuple[Kept, ...]
     invented: tuple[Invented, ...]
     flipped: tuple[str, ...]
+    faulty: tuple[str, ...] = ()
+    """Statements that a gate refused: without them the text would pass."""
 
     @property
     def missing(self) -> tuple[MustKeep, ...]:
@@ -99,18 +102,28 @@ def verify(
     budget: int,
     input_tokens: int,
     count: Callable[[str], int],
+    statements: Sequence[Statement] = (),
 ) -> GateReport:
     """Check `text` against the sources it was made from.
 
-    `budget` is for input and output together; `input_tokens` is what the distiller was given.
+    `budget` is for input and output together; `input_tokens` is what the distiller was given. `statements`: the
+    statements of the text with their sources, where the distiller knows them.
     """
+    invented = _invented(sources, text)
+    flipped = _flipped(sources, text, statements)
+    denying = set(flipped)
     return GateReport(
         tokens=count(text),
         input_tokens=input_tokens,
         budget=budget,
         must_keep=_kept(sources, text, must_keep),
-        invented=_invented(sources, text),
-        flipped=_flipped(sources, text),
+        invented=invented,
+        flipped=flipped,
+        faulty=tuple(
+            statement.text
+            for statement in statements
+            if statement.text in denying or any(item.text in statement.text for item in invented)
+        ),
     )
 
 
@@ -223,26 +236,54 @@ class _Clause:
         self.denies = any(t.negates for t in tokens)
 
 
-def _flipped(sources: Sequence[Source], text: str) -> tuple[str, ...]:
+def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statement]) -> tuple[str, ...]:
+    """Statements that deny what their sources say, or say what they deny.
+
+    A statement with known sources is held against those; a line whose sources are not known against all of them.
+    Headings say nothing.
+    """
+    by_id = {source.id: source for source in sources}
+    out = []
+    if statements:
+        for statement in statements:
+            own = [by_id[i] for i in statement.source_ids if i in by_id]
+            if own and _denies(statement.text, _said(own)):
+                out.append(statement.text)
+        return tuple(out)
+    said = _said(sources)
+    lines = (line for line in text.split("\n") if not _HEADING.fullmatch(line.strip()))
+    return tuple(line for line in lines if _denies(line, said))
+
+
+class _Said:
+    """The clauses of some sources, by their words."""
+
+    def __init__(self, clauses_said: Sequence[_Clause]) -> None:
+        self.clauses = clauses_said
+        self.holding: dict[str, list[int]] = {}
+        for i, clause in enumerate(clauses_said):
+            for word in clause.telling:
+                self.holding.setdefault(word, []).append(i)
+
+
+def _said(sources: Sequence[Source]) -> _Said:
     said: list[_Clause] = []
-    for s in sources:
-        for piece in split(s.content):
+    for source in sources:
+        for piece in split(source.content):
             tokens = tokenize(piece.text)
             parts = clauses(tokens)
             said.append(_Clause(tokens))
             if len(parts) > 1:
-                said.extend(_Clause(p) for p in parts)
-    holding: dict[str, list[int]] = {}
-    for i, clause in enumerate(said):
-        for word in clause.telling:
-            holding.setdefault(word, []).append(i)
-    out = []
-    for line in text.split("\n"):
-        for tokens in clauses(tokenize(line)):
-            clause = _Clause(tokens)
-            if len(clause.telling) > 1 and _is_flipped(clause, said, holding):
-                out.append(" ".join(t.text for t in tokens if t.word))
-    return tuple(out)
+                said.extend(_Clause(part) for part in parts)
+    return _Said(said)
+
+
+def _denies(line: str, said: _Said) -> bool:
+    for tokens in clauses(tokenize(line)):
+        clause = _Clause(tokens)
+        if len(clause.telling) > 1 and _is_flipped(clause, said.clauses, said.holding):
+            return True
+    return False
 
 
 def _is_flipped(clause: _Clause, said: Sequence[_Clause], holding: dict[str, list[int]]) -> bool:

@@ -47,7 +47,7 @@ def rarity(total: int, seen: int) -> int:
     return max(1, ((2 * total + 2) ** 16).bit_length() - ((2 * seen + 1) ** 16).bit_length())
 
 
-def factor(words: Set[str], tokens: Sequence[Token], *, form: Form, asked: bool, weighty: bool) -> int:
+def factor(words: Set[str], tokens: Sequence[Token], *, form: Form, asked: bool, weighty: bool, routine: bool) -> int:
     """Per cent by which a statement's words count. `words` are those of the whole sentence."""
     per_cent = 100
     if asked:
@@ -68,6 +68,8 @@ def factor(words: Set[str], tokens: Sequence[Token], *, form: Form, asked: bool,
         per_cent = per_cent * 70 // 100
     if weighty:
         per_cent = per_cent * 115 // 100
+    if routine:
+        per_cent = per_cent * 80 // 100
     if leans(tokens):
         per_cent = per_cent * 90 // 100
     if form is Form.ASIDE:

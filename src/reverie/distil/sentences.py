@@ -37,6 +37,8 @@ _SPACE = re.compile(r"\s+")
 _MANY = re.compile(r"[.!?。！？…]['\")\]]*\s*\S|[。！？]")
 # Above this many words a sentence is no statement any more (a dump, a run-on); it is cut at marks.
 LONGEST = 60
+_SHORT = 24
+"""Words below which a sentence is not cut at a semicolon."""
 
 
 def split(content: str) -> list[Piece]:
@@ -119,8 +121,11 @@ _NESTED = re.compile(r"[\"“(\[`:].*;")
 
 
 def _halves(sentence: str) -> list[str]:
-    """Two sentences joined by a semicolon are two; a list after a colon, a quotation or code stay whole."""
-    if ";" not in sentence or _NESTED.search(sentence):
+    """Two long sentences joined by a semicolon are two; a list after a colon, a quotation or code stay whole.
+
+    A short one stays whole too: its second half often lives on the subject of the first.
+    """
+    if ";" not in sentence or sentence.count(" ") < _SHORT or _NESTED.search(sentence):
         return [sentence]
     return [part for part in re.split(r";\s+", sentence) if part]
 

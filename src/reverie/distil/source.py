@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-How = Literal["quoted", "shortened", "merged"]
+How = Literal["quoted", "shortened", "merged", "rolled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Collapsed:
 class Distillate:
     """A text of at most the tokens asked for, every statement with its sources.
 
-    `collapsed` lists the duplicates found, `dropped` the ids that no statement stands for.
+    `collapsed` lists the duplicates found, `dropped` the ids that no statement stands for, `unkept` those with a
+    must-keep statement that did not fit: they stay as they are.
     """
 
     text: str
@@ -61,3 +62,4 @@ class Distillate:
     statements: tuple[Statement, ...]
     collapsed: tuple[Collapsed, ...]
     dropped: tuple[str, ...]
+    unkept: tuple[str, ...] = ()

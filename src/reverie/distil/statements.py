@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from reverie.distil import must_keep as mustkeep
-from reverie.distil import score
+from reverie.distil import must_keep, score
 from reverie.distil.dates import anchor, day_of, spell
 from reverie.distil.lexicon import MONTH_NAMES, NEGATIONS, NUMBERS
+from reverie.distil.questions import facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.shorten import shorten
 from reverie.distil.source import How, Source
 from reverie.distil.tokens import Token, join, tokenize
+from reverie.distil.value import Value
 
 _PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|photography|picture|image)s? of ")
 _TODAY = frozenset({"today", "tonight", "now"})
@@ -66,7 +67,9 @@ class Candidate(NamedTuple):
     source_ids: tuple[str, ...]
     how: How
     times: int  # by how many sources
-    required: bool
+    required: bool  # declared by its author: a distillate without it is refused
+    must_keep: bool  # judged to matter: its source leaves hot memory only with it
+    kind: str  # the class the value model gave it
     length: int  # words and marks
     factor: int
     concepts: dict[str, int]  # weight in tenths of a word, in order
@@ -75,21 +78,30 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    position: int, source: Source, said: Sequence[Phrase], names: frozenset[str], ids: tuple[str, ...]
+    position: int,
+    source: Source,
+    said: Sequence[Phrase],
+    values: Sequence[Value],
+    *,
+    names: frozenset[str],
+    ids: tuple[str, ...],
 ) -> list[Candidate]:
     """The statements of one source that say something. `ids`: the source, then its duplicates."""
     day = day_of(source.created_at)
     out: list[Candidate] = []
-    for number, (original, form, text, tokens) in enumerate(said):
-        required = mustkeep.declared(source, original) is not None
+    for number, ((original, form, text, tokens), value) in enumerate(zip(said, values, strict=True)):
+        required = must_keep.declared(source, original) is not None
+        weighty = value.must_keep or must_keep.is_weighty(original)
+        routine = value.chatter and value.kind == "status" and not weighty
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
+            stated = facts(tokens) if original.endswith("?") else []
             spoken = source.speaker is not None and form is Form.PROSE
-            kept = shorten(tokens, names, spoken=spoken)
+            kept = shorten(stated or tokens, names, spoken=spoken)
             if not kept:
-                if not required:
+                if not required and not weighty:
                     continue
-                kept = tokens
+                kept = stated or tokens
         shown = text if len(kept) == len(tokens) else join(kept)
         if form is Form.ASIDE:
             shown = f"({shown})"
@@ -105,13 +117,16 @@ def candidates(
                 how="quoted" if shown in original else "shortened",
                 times=len(ids),
                 required=required,
+                must_keep=required or weighty,
+                kind="status" if routine else value.kind if value.kind != "status" else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(
                     words,
                     kept,
                     form=form,
-                    asked=original.endswith("?"),
-                    weighty=not words.isdisjoint(mustkeep.HINTS) and mustkeep.is_weighty(original),
+                    asked=bool(kept) and kept[-1].text == "?",
+                    weighty=weighty,
+                    routine=routine,
                 ),
                 concepts=score.concepts(kept),
                 variant=tuple(t.lower for i, t in enumerate(kept) if t.varies or (i and t.capital)),
@@ -175,6 +190,7 @@ def once(items: Iterable[Candidate]) -> list[Candidate]:
                 source_ids=ids,
                 times=len(ids),
                 required=any(c.required for c in group),
+                must_keep=any(c.must_keep for c in group),
                 factor=max(c.factor for c in group),
             )
         out.append(newest)
@@ -223,6 +239,7 @@ def side_by_side(items: Sequence[Candidate]) -> list[Candidate]:
             source_ids=(*newest.source_ids, *(i for i in before.source_ids if i not in newest.source_ids)),
             how="merged",
             required=newest.required or before.required,
+            must_keep=newest.must_keep or before.must_keep,
             length=newest.length + before.length + 4,
             factor=max(newest.factor, before.factor),
             concepts=before.concepts | newest.concepts,

@@ -27,7 +27,7 @@ from reverie.redact.markers import CANONICAL
 from reverie.services import Services
 
 _MARKER = re.compile(CANONICAL.pattern.decode())
-FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged"}
+FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "merged"}
 """What became of a source, by how its statement was made."""
 
 

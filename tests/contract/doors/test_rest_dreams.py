@@ -114,8 +114,8 @@ def test_a_budget_that_is_too_small_names_the_one_that_is_enough(acme: Any) -> N
 
 
 def test_what_cannot_be_made_smaller_is_refused(acme: Any) -> None:
-    acme.put("Something to take.")
-    acme.put("Something else to take.")
+    acme.put("Haha!")
+    acme.put("Oh wow.")
     body = is_problem(acme.post("memory/notes/dreams", {}), 422, "dream_gate_failed")
     assert body["details"]["gates"] == ["smaller"]
 

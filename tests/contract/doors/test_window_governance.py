@@ -143,8 +143,8 @@ def test_a_window_can_be_dropped_and_the_words_stay(server: Server) -> None:
     assert not server.host.windows.drop(actor, "agent-1/task-7")
     assert SAID in caller.get("memory/agent-1%2Ftask-7/entries").text
     rebuilt = server.host.windows.rebuild(actor, "agent-1/task-7")
-    assert [item["role"] for item in rebuilt] == ["user", "assistant"]
-    assert rebuilt[0]["content"][0]["text"] == SAID
+    assert [item["role"] for item in rebuilt] == ["developer", "user", "assistant"]  # a note, then the words
+    assert rebuilt[1]["content"][0]["text"] == SAID
 
 
 def test_the_library_and_the_command_line_refuse_it(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_minute_schedule_asleep_for_months_wakes_at_once(clock: Any) -> None:
 
 
 def test_one_memory_that_cannot_be_dreamt_does_not_stop_the_others(host: Host, ada: Actor, clock: Any) -> None:
-    host.writing.put(ada, "a-small-one", [Draft(content="Something to take."), Draft(content="Something else here.")])
+    host.writing.put(ada, "a-small-one", [Draft(content="Haha!"), Draft(content="Oh wow.")])
     fill(host, ada, "notes")
     made = host.schedules.save(ada, {"cron": "0 * * * *"})
     outcome = host.schedules.run_now(ada, made.id)
@@ -139,7 +139,7 @@ def test_why_not_is_always_said(host: Host, ada: Actor, fields: dict[str, Any], 
 
 
 def test_what_is_small_already_is_no_failure(host: Host, ada: Actor) -> None:
-    host.writing.put(ada, "notes", [Draft(content="Something to take."), Draft(content="Something else here.")])
+    host.writing.put(ada, "notes", [Draft(content="Haha!"), Draft(content="Oh wow.")])
     made = host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
     outcome = host.schedules.run_now(ada, made.id)
     assert (outcome.status, outcome.code) == ("nothing", "cannot_be_smaller")

@@ -1,0 +1,59 @@
+"""Facts inside a question: what the speaker states before or after asking.
+
+`I prefer trains because I get sick on planes, can you find a route?` states a preference and asks for something. The
+statement is kept without the request. A sentence that only asks has no facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reverie.distil.lexicon import INTERJECTIONS, word_set
+from reverie.distil.shorten import clauses
+from reverie.distil.tokens import Token
+
+_AUXILIARIES = word_set("can could would will do does did is are was were am should shall may might have has had don't")
+_QUESTION_WORDS = word_set("what what's how how's where where's which who who's when why any anything")
+_SUBJECTS = word_set("you i we there it they he she this that the my your our anyone anybody someone any")
+_CONNECTIVES = word_set("and but so then also or plus please")
+_REASONS = word_set("because since as given")
+_SHORTEST = 3
+"""Words a statement needs to say something of its own."""
+
+
+def facts(tokens: Sequence[Token]) -> list[Token]:
+    """The stated part of a sentence that ends in a question mark; empty when it only asks."""
+    parts = clauses(tokens)
+    first = next((i for i, part in enumerate(parts) if _asks(part, last=i == len(parts) - 1)), None)
+    if first is None:
+        # The mark makes a question of what reads as a statement: "You prefer trains?"
+        return []
+    if first:
+        stated = [token for part in parts[:first] for token in part]
+    else:
+        after = next((i for i, part in enumerate(parts) if i and _opening(part) in _REASONS), None)
+        stated = [token for part in parts[after:] for token in part] if after is not None else []
+        while stated and (not stated[0].word or stated[0].lower in _REASONS or stated[0].lower == "that"):
+            stated = stated[1:]
+    while stated and (not stated[-1].word or stated[-1].lower in _CONNECTIVES):
+        stated = stated[:-1]
+    words = [token for token in stated if token.word]
+    return list(stated) if len(words) >= _SHORTEST and any(token.telling for token in words) else []
+
+
+def _words(part: Sequence[Token]) -> list[str]:
+    return [t.lower for t in part if t.word]
+
+
+def _opening(part: Sequence[Token]) -> str:
+    return next((word for word in _words(part) if word not in _CONNECTIVES), "")
+
+
+def _asks(part: Sequence[Token], *, last: bool) -> bool:
+    words = [word for word in _words(part) if word not in _CONNECTIVES and word not in INTERJECTIONS]
+    if not words:
+        return False
+    head, after = words[0], words[1] if len(words) > 1 else ""
+    if head in _AUXILIARIES:
+        return after in _SUBJECTS
+    return head in _QUESTION_WORDS and last

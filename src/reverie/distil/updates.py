@@ -1,0 +1,342 @@
+"""Updates: which statement overtakes an earlier one. Pure, without a model; precision before recall.
+
+Two ways lead to an update.
+
+* *The same frame, another value.* `The capital of Ruritania is Strelsau` and, later, `The capital of Ruritania is
+  Zenda`: equal words up to a preposition or a form of *be*, then values of the same kind. The frame must describe a
+  state (a form of *be*, a verb in the present, a passive): what somebody did twice stays twice.
+* *A cue.* `Anna has moved to Sheffield` after `Anna lives in Leeds`: the later statement says that something changed
+  (now, no longer, moved, switched, instead ...) and is about what the earlier one is about.
+
+A statement is never overtaken by an older one, nor by one that merely says more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence, Set
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from reverie.distil.lexicon import MONTH_NAMES, NUMBERS, word_set
+from reverie.distil.score import rarity
+from reverie.distil.tokens import Token, tokenize
+
+_BE = word_set("is are was were am be been being 's")
+_PIVOTS = word_set("in on at to of for by with from as into under until till is are was were am be called named : =")
+_SINGLE = word_set("died born moved switched changed relocated transferred")
+"""Verbs of the past whose last mention counts."""
+_ONE_OBJECT = word_set("prefer prefers cost costs lead leads head heads manage manages maintain maintains chair chairs")
+_NO_STATE = word_set(
+    "have has had want wants need needs like likes love loves enjoy enjoys hate hates include includes contain"
+    " contains support supports"
+)
+_SKIPPED = word_set("now currently still already actually today recently just also the a an its")
+_WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+_TIME = re.compile(r"\d{1,2}[:.]\d\d")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_CHANGE = word_set(
+    "now moved switched changed instead longer anymore raised lowered increased reduced extended replaced renamed"
+    " postponed pushed handed correction new became"
+)
+"""Words that say something is no longer as it was."""
+_END = word_set(
+    "longer stopped quit gone off closed dropped ended cancelled canceled left gave abandoned anymore more instead"
+)
+"""Words that end the thing they are said of."""
+_STOPS = _END - word_set("gone off closed left instead")
+_MOVES = re.compile(r"(?i)\b(?:up|down|back) to\b|\bfrom now on\b|\bany ?more\b")
+_VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen")
+"""Stems that say of a thing only that there is one."""
+_UNITS = word_set(
+    "month months week weeks day days hour hours minute minutes second seconds year years morning evening evenings"
+    " afternoon night time times"
+)
+_FAMILIES = {
+    "residence": word_set("live lives living lived moved address flat relocated"),
+    "work": word_set("works work working job employed employer company office"),
+    "number": word_set("number phone mobile extension"),
+}
+_LONGEST_VALUE = 8
+_SHARE = 34
+"""Per cent of the weight of the earlier statement that the later one must share."""
+
+
+class Said(NamedTuple):
+    """One statement, in the order it was made."""
+
+    id: str
+    text: str
+    group: Hashable = None
+    """Only statements of one group (speaker, kind) overtake each other."""
+
+
+class Update(NamedTuple):
+    newer: str
+    older: str
+    why: str
+    """`value` or `cue`."""
+
+
+class _Claim(NamedTuple):
+    frame: tuple[str, ...]
+    value: tuple[Token, ...]
+
+
+def updates(said: Sequence[Said]) -> list[Update]:
+    """Every statement that a later one overtakes, with the newest that does."""
+    found: dict[str, Update] = {}
+    for update in (*_by_value(said), *_by_cue(said)):
+        found.setdefault(update.older, update)
+    return [found[item.id] for item in said if item.id in found]
+
+
+def _by_value(said: Sequence[Said]) -> Iterable[Update]:
+    groups: dict[tuple[Hashable, tuple[str, ...]], list[tuple[int, _Claim]]] = {}
+    for place, item in enumerate(said):
+        for claim in _claims(item.text):
+            groups.setdefault((item.group, claim.frame), []).append((place, claim))
+    longest: dict[int, tuple[int, int]] = {}  # by the older place: words of the frame, the newer place
+    for (_, frame), members in groups.items():
+        for at, (older, claim) in enumerate(members[:-1]):
+            newer = next((place for place, other in reversed(members[at + 1 :]) if _rivals(claim, other)), None)
+            if newer is not None and len(frame) > longest.get(older, (0, 0))[0]:
+                longest[older] = (len(frame), newer)
+    return [Update(said[newer].id, said[older].id, "value") for older, (_, newer) in sorted(longest.items())]
+
+
+@lru_cache(maxsize=4096)
+def _claims(text: str) -> tuple[_Claim, ...]:
+    """A statement cut into frame and value, at every place where a value may begin."""
+    tokens = [t for t in tokenize(text.rstrip(" .!")) if t.word or t.text in ":="]
+    if not tokens or text.rstrip().endswith("?"):
+        return ()
+    verb = _verb(tokens)
+    if verb is None:
+        return ()
+    out = []
+    for at in range(verb, len(tokens) - 1):
+        value = tuple(t for t in tokens[at + 1 :] if t.lower not in _SKIPPED)
+        opens = tokens[at].lower in _PIVOTS or (at == verb and tokens[at].lower in _ONE_OBJECT)
+        if not opens or not value or len(value) > _LONGEST_VALUE or any(t.lower in _BE for t in value):
+            continue
+        if any(t.negates for t in tokens):
+            continue
+        frame = tuple(t.stem for t in tokens[: at + 1] if t.lower not in _SKIPPED)
+        subject = [t for t in tokens[:at] if t.content]
+        if subject and _is_state(tokens, verb, at):
+            out.append(_Claim(frame, value))
+    return tuple(out)
+
+
+def _verb(tokens: Sequence[Token]) -> int | None:
+    """The first word after the subject that is a form of be, a verb of the present, or one of the past that lasts."""
+    for i, token in enumerate(tokens[1:], 1):
+        low = token.lower
+        if low in _BE or low in _SINGLE or low in _ONE_OBJECT or token.text in ":=":
+            return i
+        if low.endswith("s") and not token.capital and token.content and not low.endswith(("ss", "'s", "us")):
+            before = tokens[i - 1]
+            if before.capital or before.lower in ("he", "she", "it", "who") or before.content:
+                after = tokens[i + 1] if i + 1 < len(tokens) else None
+                if after is not None and (after.lower in _PIVOTS or after.lower in ("the", "a", "an", "my", "his")):
+                    return i
+    return None
+
+
+def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
+    """Whether one value follows from the frame: what is the value of an attribute, a place, a time, a role."""
+    head = tokens[verb].lower
+    if head in _NO_STATE:
+        return False
+    if head in _ONE_OBJECT or head in _SINGLE or tokens[verb].text in ":=":
+        return True
+    if at > verb:
+        # A preposition after the verb: lives in, is married to, was founded by, plays the position of.
+        between = tokens[verb + 1 : at]
+        passive = (
+            head in ("was", "were") and bool(between) and between[0].lower.endswith(("ed", "en", "rn", "wn", "ilt"))
+        )
+        return head not in ("was", "were") or passive
+    # Right after a form of be: the value of an attribute (my favourite colour is, the capital of X is).
+    subject = tokens[:verb]
+    return any(t.lower in ("of", "my", "our", "his", "her", "their") or t.lower.endswith("'s") for t in subject) or (
+        subject[0].lower == "the" and sum(t.content for t in subject) >= 2
+    )
+
+
+def _rivals(older: _Claim, newer: _Claim) -> bool:
+    """Two values of one kind that share nothing: one of them is out of date."""
+    ours = {t.stem for t in older.value if t.content}
+    theirs = {t.stem for t in newer.value if t.content}
+    if not ours or not theirs or ours <= theirs or theirs <= ours:
+        return False
+    return _shape(older.value) == _shape(newer.value)
+
+
+def _shape(value: Sequence[Token]) -> str:
+    first = value[0]
+    if any(t.lower in _WEEKDAYS or t.lower.rstrip("s") in _WEEKDAYS for t in value):
+        return "day"
+    if any(t.lower in MONTH_NAMES for t in value):
+        return "date"
+    if first.hard and any(c.isdigit() for c in first.text):
+        return "number"
+    if first.lower in NUMBERS:
+        return "number"
+    return "name" if first.capital else "words"
+
+
+def _by_cue(said: Sequence[Said]) -> Iterable[Update]:
+    read = [_read(item.text) for item in said]
+    seen: dict[str, list[int]] = {}
+    for place, words in enumerate(read):
+        for stem in words.stems:
+            seen.setdefault(stem, []).append(place)
+    weight = {stem: rarity(len(said), len(places)) for stem, places in seen.items()}
+    out = []
+    for newer, words in enumerate(read):
+        if not words.changes and not words.ends:
+            continue
+        nearby: dict[int, None] = {}
+        for stem in words.stems:
+            for older in _places(stem, seen):
+                if older < newer and said[older].group == said[newer].group:
+                    nearby[older] = None
+        scored = [(score, older) for older in nearby if (score := _overtakes(words, read[older], weight)) > 0]
+        if scored:
+            _, older = max(scored)
+            out.append(Update(said[newer].id, said[older].id, "cue"))
+    return out
+
+
+class _Words(NamedTuple):
+    about: frozenset[str]
+    """What it speaks of: the frame where it gives a value, else all its telling words."""
+    stems: frozenset[str]
+    names: frozenset[str]
+    kinds: frozenset[str]
+    """Kinds of value it gives: day, time, amount with its unit, year."""
+    values: frozenset[str]
+    shape: str
+    """Of its value, where it has a frame."""
+    value: frozenset[str]
+    """The words of the value, or the names where there is no frame."""
+    attribute: bool
+    """Whether it gives the value of an attribute: our dentist is ..."""
+    family: str
+    label: str
+    """The number in its name, where it has one: ticket 4711."""
+    labels: frozenset[str]
+    changes: bool
+    ends: bool
+    stops: bool
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> _Words:
+    tokens = [t for t in tokenize(text) if t.word]
+    kinds: set[str] = set()
+    values: set[str] = set()
+    units: set[str] = set()
+    for i, t in enumerate(tokens):
+        after = tokens[i + 1] if i + 1 < len(tokens) else None
+        kind = _kind(t, after)
+        if kind:
+            kinds.add(kind)
+            values.add(t.lower)
+            if after is not None and kind.startswith("amount "):
+                units.add(after.stem)
+    lows = {t.lower for t in tokens}
+    stems = frozenset(
+        t.stem
+        for t in tokens
+        if t.content and not t.hard and t.stem not in units and t.lower not in _CHANGE | _END | _UNITS | _WEEKDAYS
+    )
+    claim = min(_claims(text), key=lambda claim: len(claim.frame), default=None)
+    framed = frozenset(stem for stem in (stems & set(claim.frame) if claim else ()) if stem not in _VAGUE_VERBS)
+    names = frozenset(t.stem for i, t in enumerate(tokens) if t.capital and (i or t.content))
+    value = frozenset(t.stem for t in claim.value if t.content and not t.hard) if claim and framed else frozenset()
+    return _Words(
+        about=framed or stems,
+        stems=stems,
+        names=names,
+        kinds=frozenset(kinds),
+        values=frozenset(values),
+        shape=_shape(claim.value) if claim and framed else "",
+        value=value or (names - {tokens[0].stem} if tokens else frozenset()),
+        attribute=claim is not None and claim.frame[-1] in _BE,
+        family=next((name for name, words in _FAMILIES.items() if lows & words), ""),
+        label=_label(tokens),
+        labels=frozenset(t.lower for t in tokens if t.hard),
+        changes=bool(lows & _CHANGE) or _MOVES.search(text) is not None,
+        ends=bool(lows & _END),
+        stops=bool(lows & _STOPS),
+    )
+
+
+def _label(tokens: Sequence[Token]) -> str:
+    for noun, number in pairwise(tokens[:4]):
+        if number.hard and number.text.lstrip("#").isdigit() and noun.content and not noun.hard:
+            return number.lower
+    return ""
+
+
+def _kind(token: Token, after: Token | None) -> str | None:
+    low = token.lower
+    if low in _WEEKDAYS or low.rstrip("s") in _WEEKDAYS:
+        return "day"
+    if _TIME.fullmatch(low):
+        return "time"
+    if _YEAR.fullmatch(low):
+        return "year"
+    if (token.hard and any(c.isdigit() for c in low)) or low in NUMBERS:
+        return f"amount {after.stem}" if after is not None and after.content else "amount"
+    return None
+
+
+def _places(stem: str, seen: dict[str, list[int]]) -> list[int]:
+    found = list(seen.get(stem, ()))
+    if len(stem) >= 5:
+        for other, places in seen.items():
+            if other != stem and len(other) >= 4 and (other.startswith(stem) or stem.startswith(other)):
+                found += places
+    return found
+
+
+def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
+    """How surely the later statement overtakes the earlier one; 0 for not."""
+    if older.label and older.label not in newer.labels:
+        return 0
+    share = _share({stem for stem in older.about if _known(stem, newer.stems)}, older.about, weight)
+    of_all = _share({stem for stem in older.stems if _known(stem, newer.stems)}, older.stems, weight)
+    units = older.kinds & newer.kinds
+    clash = bool(units) and not older.values & newer.values
+    named = bool(older.names & newer.names)
+    fresh = bool(newer.names - older.names)
+    given = {"name": fresh, "words": bool(newer.stems - older.stems) and share >= 80}.get(older.shape, clash)
+    if older.shape and newer.changes and given and share >= (45 if units - {"amount"} else 60):
+        return 100 + share
+    if older.shape and older.family and older.family == newer.family and newer.changes and named and fresh:
+        return 90
+    ended = bool(older.value) and older.value <= newer.stems and newer.ends and (fresh or newer.changes)
+    if ended and (older.attribute or of_all >= _SHARE):
+        return 80
+    if older.shape and newer.stops and share >= 70 and newer.stems - older.stems:
+        return 70
+    if not older.shape and newer.changes and of_all >= 40 and (clash or (named and fresh) or (fresh and of_all >= 50)):
+        return of_all
+    return 0
+
+
+def _share(part: Set[str], whole: Set[str], weight: dict[str, int]) -> int:
+    return 100 * sum(weight[stem] for stem in part) // max(sum(weight[stem] for stem in whole), 1)
+
+
+def _known(stem: str, stems: frozenset[str]) -> bool:
+    """The word itself or one plainly of its family (swim, swimming)."""
+    return stem in stems or (
+        len(stem) >= 4
+        and any(len(other) >= 4 and (other.startswith(stem) or stem.startswith(other)) for other in stems)
+    )

@@ -1,0 +1,38 @@
+"""Routine reports become one line; updates of different things do not."""
+
+from __future__ import annotations
+
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.distil.source import Source
+
+DAY = 86_400_000
+START = 1_759_449_600_000  # 3 October 2025
+
+
+def count(text: str) -> int:
+    return len(text.split())
+
+
+def distilled(*texts: str) -> str:
+    sources = [Source(f"s{i:02d}", text, START + i * DAY) for i, text in enumerate(texts)]
+    return ExtractiveDistiller().distil(sources, output_tokens=500, count=count).text
+
+
+def test_repeated_status_lines_become_one_with_ranges() -> None:
+    text = distilled(*(f"Reindex finished in {n} s." for n in (41, 52, 66, 48)))
+    assert "Reindex finished in 41 to 66 s (×4, 3 to 6 October 2025)" in text
+    assert text.count("Reindex") == 1
+
+
+def test_a_failure_among_them_keeps_its_own_line() -> None:
+    text = distilled(
+        "Reindex finished in 41 s.", "Reindex finished in 52 s.", "Reindex failed.", "Reindex finished in 66 s."
+    )
+    assert "Reindex failed" in text
+    assert "41 to 66" in text
+
+
+def test_every_source_stays_behind_the_line() -> None:
+    sources = [Source(f"s{i}", f"Backup completed, {n} GB.", START + i * DAY) for i, n in enumerate((3, 4, 5))]
+    made = ExtractiveDistiller().distil(sources, output_tokens=100, count=count)
+    assert {i for s in made.statements for i in s.source_ids} == {"s0", "s1", "s2"}

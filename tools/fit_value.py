@@ -1,0 +1,157 @@
+"""Fit the value model of the distiller on the labelled statements, and say how well it does.
+
+    python tools/fit_value.py            # fit and write src/reverie/distil/value.npz
+    python tools/fit_value.py --check    # only measure: cross-validation on two halves
+
+Two halves are chosen by a hash of the text. Each half is judged by a model that never saw it; those are the figures
+printed. The model that is written is fitted on both halves, its limits are taken from the cross-validation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from reverie.distil import value
+from reverie.distil.must_keep import is_weighty
+
+ROOT = Path(__file__).parent.parent
+LABELS = ROOT / "bench/data/statements.tsv"
+MODEL = ROOT / "src/reverie/distil/value.npz"
+COVERED = ("en", "de", "fr", "es")
+DIMENSIONS = 256
+SCALES = np.concatenate(
+    [
+        np.full(DIMENSIONS, 0.12),
+        np.full(value.BUCKETS, 1.5 / value.UNIT),
+        np.full(value.FEATURES - value.BUCKETS, 1 / value.UNIT),
+    ]
+)
+PENALTY, STEPS = 0.002, 700
+
+
+def labelled() -> list[tuple[str, str, str]]:
+    """Language, class, text."""
+    rows = [line.split("\t") for line in LABELS.read_text(encoding="utf-8").splitlines() if line]
+    return [(language, name, text) for language, name, text in rows]
+
+
+def vectors() -> tuple[np.ndarray, dict[str, int]]:
+    """The static table, and the row of every whole word in it."""
+    folder = resources.files("reverie.providers.static")
+    table = np.load(io.BytesIO(folder.joinpath("table.npy").read_bytes())).astype(np.int64)
+    names = folder.joinpath("vocabulary.txt").read_text(encoding="utf-8").splitlines()
+    return table, {name: row for row, name in enumerate(names) if value.words_of(name) == [name]}
+
+
+def features(text: str, table: np.ndarray, known: dict[str, int]) -> np.ndarray:
+    words = value.words_of(text)
+    rows = [known[word] for word in words if word in known]
+    mean = table[rows].mean(axis=0) if rows else np.zeros(DIMENSIONS)
+    row = np.zeros(value.FEATURES)
+    for number, size in value.surface(text, words).items():
+        row[number] = size
+    return np.concatenate([mean, row])
+
+
+def half(text: str) -> int:
+    return hashlib.sha256(text.encode()).digest()[0] % 2
+
+
+def softmax(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Weights of a softmax regression: full batches, Adam, an L2 penalty, rarer classes weighed up."""
+    wanted = np.eye(int(targets.max()) + 1)[targets]
+    share = (1 / np.maximum(1, wanted.sum(0)))[targets] ** 0.5
+    share /= share.mean()
+    weights = np.zeros((rows.shape[1], wanted.shape[1]))
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        logits = rows @ weights
+        logits -= logits.max(1, keepdims=True)
+        chance = np.exp(logits)
+        chance /= chance.sum(1, keepdims=True)
+        slope = rows.T @ ((chance - wanted) * share[:, None]) / len(rows) + PENALTY * weights
+        first = 0.9 * first + 0.1 * slope
+        second = 0.999 * second + 0.001 * slope * slope
+        weights -= 0.05 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+    return weights
+
+
+def fit(rows: np.ndarray, names: list[str]) -> np.ndarray:
+    """Weights of the raw features in units of 1 / QUANTUM, one column per class."""
+    found = softmax(rows * SCALES, np.array([value.CLASSES.index(name) for name in names]))
+    return found * SCALES[:, None] * value.QUANTUM
+
+
+def rates(truth: np.ndarray, found: np.ndarray) -> tuple[float, float]:
+    return (truth & found).sum() / max(1, found.sum()), (truth & found).sum() / max(1, truth.sum())
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--check", action="store_true", help="measure only, write nothing")
+    asked.add_argument("--misses", action="store_true", help="print the statements judged wrongly")
+    options = asked.parse_args()
+    rows = [row for row in labelled() if row[0] in COVERED]
+    names, texts = [row[1] for row in rows], [row[2] for row in rows]
+    table, known = vectors()
+    given = np.array([features(text, table, known) for text in texts])
+    side = np.array([half(text) for text in texts])
+    scores = np.zeros((len(rows), 2), dtype=np.int64)
+    for held in (0, 1):
+        seen = [i for i in range(len(rows)) if side[i] != held]
+        weights = fit(given[seen], [names[i] for i in seen])
+        found = value.chances(np.rint(given[side == held] @ weights).astype(np.int64))
+        scores[side == held, 0] = found[:, : len(value.MUST_KEEP)].sum(axis=1)
+        scores[side == held, 1] = found[:, -len(value.LOW) :].sum(axis=1)
+    must = np.array([name in value.MUST_KEEP for name in names])
+    low = np.array([name in value.LOW for name in names])
+    limit_must = best(must, scores[:, 0], 0.82)
+    limit_low = best(low, scores[:, 1], 0.94)
+    english = np.array([row[0] == "en" for row in rows])
+    for title, chosen in (("English", english), ("German, French, Spanish", ~english)):
+        model = rates(must[chosen], scores[chosen, 0] > limit_must)
+        rules = rates(must[chosen], np.array([is_weighty(text) for text in texts])[chosen])
+        noise = rates(low[chosen], scores[chosen, 1] > limit_low)
+        lost = int((must & chosen & (scores[:, 1] > limit_low)).sum())
+        print(f"{title}: {int(chosen.sum())} statements, {int(must[chosen].sum())} must be kept")
+        print(f"  must-keep, model     precision {model[0]:.2f}  recall {model[1]:.2f}")
+        print(f"  must-keep, patterns  precision {rules[0]:.2f}  recall {rules[1]:.2f}")
+        print(f"  chatter and status   precision {noise[0]:.2f}  recall {noise[1]:.2f}  (must-keep among them: {lost})")
+    if options.misses:
+        for i in np.argsort(scores[:, 0]):
+            found = scores[i, 0] > limit_must
+            if found != must[i] or (must[i] and scores[i, 1] > limit_low):
+                print(f"  {'kept ' if found else 'left '} {names[i]:14} {scores[i, 1] > limit_low!s:5} {texts[i]}")
+    if not options.check:
+        weights = fit(given, names)
+        scores = table @ weights[:DIMENSIONS]
+        order = sorted(known, key=lambda word: known[word])
+        unit = max(1, int(np.ceil(np.abs(scores).max() / 127)))
+        out = io.BytesIO()
+        np.savez_compressed(
+            out,
+            words=np.frombuffer("\n".join(order).encode(), dtype=np.uint8),
+            scores=np.rint(scores[[known[word] for word in order]] / unit).astype(np.int8),
+            surface=np.rint(weights[DIMENSIONS:]).astype(np.int32),
+            limits=np.array([unit, limit_must, limit_low]),
+        )
+        MODEL.write_bytes(out.getvalue())
+        print(f"wrote {MODEL.relative_to(ROOT)}, sha256 {hashlib.sha256(out.getvalue()).hexdigest()[:12]}")
+
+
+def best(truth: np.ndarray, scores: np.ndarray, precision: float) -> int:
+    """The lowest limit above which `precision` of the statements are right."""
+    order = np.argsort(-scores, kind="stable")
+    share = np.cumsum(truth[order]) / np.arange(1, len(order) + 1)
+    enough = np.flatnonzero(share >= precision)
+    return int(scores[order[enough[-1]]]) - 1
+
+
+if __name__ == "__main__":
+    main()
