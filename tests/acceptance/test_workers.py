@@ -20,6 +20,9 @@ from reverie.jobs.worker import Runner, Worker
 PATIENCE = 120.0
 COMMAND = [sys.executable, "-m", "reverie.api.cli.main", "worker", "--concurrency", "1"]
 
+MANY = 16
+"""Jobs that a worker cannot finish before it reads a signal."""
+
 
 @pytest.fixture
 def start(make_target: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
@@ -68,9 +71,9 @@ def test_a_worker_that_is_told_to_stop_finishes_its_job_and_takes_no_other(
 ) -> None:
     target = make_target()
     with reverie.open(target) as memory:
-        fill(memory, 3)
+        fill(memory, MANY)
         worker = start(target)
-        for at in range(3):
+        for at in range(MANY):
             memory.host.jobs.add(memory.actor, "dream", {"ref": f"m{at}"})
         wait_for(lambda: running(memory))
         worker.send_signal(signal.SIGTERM)
@@ -80,7 +83,7 @@ def test_a_worker_that_is_told_to_stop_finishes_its_job_and_takes_no_other(
         assert {job.status for job in left} <= {"waiting"}
         assert len(dreamt) >= 1
         assert len(left) >= 1
-        assert len(dreamt) + len(left) == 3
+        assert len(dreamt) + len(left) == MANY
         assert memory.verify().ok
 
 
