@@ -44,7 +44,7 @@ Neighbours = Mapping[int, tuple[int | None, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each signal counts. Chosen by `python -m bench retrieval` over all its corpora, not over one."""
+    """Weight of each signal, compared over several corpora; `bench retrieval --ablate` checks them one by one."""
 
     words: float = 1.0
     meaning: float = 0.6
