@@ -4,18 +4,21 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# One short line per package as it arrives; a failure of pip is the exit code of the whole.
+PROGRESS := awk '/^Collecting/ { print "  " $$2; fflush() } /^Installing/ { print "  installing"; fflush() } /^pip-failed$$/ { bad = 1 } END { exit bad }'
 PYTEST := $(BIN)/python -m pytest
-JOBS ?= 2
+JOBS ?= 3
 PYTEST_ARGS ?=
 
 # The quick tests first, so that a mistake shows in seconds.
-TESTS := tests/unit $(filter-out tests/unit tests/browser tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+CHROMIUM := $(firstword $(wildcard /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome))
+TESTS := tests/unit $(if $(CHROMIUM),tests/browser) $(filter-out tests/unit tests/browser tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 REVERIE_DATA ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench soak lock clean
+.PHONY: help run test check format docs screenshots bench soak compat lock resolve package release site clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -24,23 +27,31 @@ run: $(VENV)/.run ## Start the host on embedded SQLite (data in ./data, or REVER
 	REVERIE_DATA='$(REVERIE_DATA)' $(BIN)/reverie serve
 
 test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS=... to choose)
+	@$(if $(CHROMIUM),true,echo 'No Chromium is installed: the tests of the console in a browser are left out.')
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PYTEST_ARGS) $(TESTS)
 
-check: $(VENV)/.dev ## Lint, format, types, import direction, generated files
+check: $(VENV)/.dev ## Lint, format, types, repeated code, import direction, generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pylint --disable=all --enable=duplicate-code --min-similarity-lines=10 --score=n src/reverie
 	$(BIN)/python tools/generate_aio.py --check
+	$(BIN)/python tools/generate_typescript.py --check
+	$(BIN)/python tools/compile_rules.py --check
 	$(BIN)/python tools/generate_docs.py --check
-	$(PYTEST) tests/unit/test_imports.py
+	$(PYTEST) tests/unit/test_imports.py tests/unit/test_shape.py
 
 format: $(VENV)/.dev ## Format the code and sort its imports
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.dev ## Write the generated pages and the async facade anew
+docs: $(VENV)/.dev ## Write the generated pages and the async facade
 	$(BIN)/python tools/generate_aio.py
+	$(BIN)/python tools/compile_rules.py
 	$(BIN)/python tools/generate_docs.py
+
+screenshots: $(VENV)/.dev ## Take the pictures of the console in docs/images (needs Chromium)
+	$(BIN)/python tools/screenshots.py --docs
 
 bench: $(VENV)/.dev ## Measure, beside other memories, each in an environment of its own
 	$(BIN)/python -m bench
@@ -49,11 +60,36 @@ soak: $(VENV)/.dev ## The long crash, race and fuzz runs, in full
 	REVERIE_SOAK=1 $(PYTEST) -n $(JOBS) --timeout 14400 $(PYTEST_ARGS) \
 		$(wildcard tests/crash tests/soak tests/property tests/fuzz tests/race tests/isolation tests/simulate)
 
-lock: $(VENV)/.dev ## Pin the dependencies anew, with hashes
+compat: $(VENV)/.dev ## Run other frameworks' tests against the adapters (SOURCES=DIR with their checkouts)
+	$(BIN)/python -m tools.compat '$(or $(SOURCES),/nonexistent)' --write
+
+lock: $(VENV)/.dev ## Pin the dependencies again, with hashes
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
-		--all-extras --group build --group dev pyproject.toml -o requirements/dev.txt
+		--extra all --group build --group dev pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
-		--group build pyproject.toml -c requirements/dev.txt -o requirements/run.txt
+		--extra mcp --group build pyproject.toml -c requirements/dev.txt -o requirements/run.txt
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		pyproject.toml -c requirements/dev.txt -o requirements/core.txt
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--group site -o requirements/site.txt
+
+site: $(VENV)/.dev ## Build the documentation as a static site with search, into site/
+	$(BIN)/uv venv -q --allow-existing .venvs/site
+	$(BIN)/uv pip install -q --python .venvs/site/bin/python --require-hashes -r requirements/site.txt
+	NO_MKDOCS_2_WARNING=1 .venvs/site/bin/mkdocs build -q
+	@echo "site/index.html"
+
+resolve: $(VENV)/.dev ## Resolve every extra with the newest release of its framework
+	$(BIN)/python tools/resolve_extras.py
+
+package: $(VENV)/.dev ## Build sdist and wheel, check their metadata, and run the wheel in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/try_wheel.py dist/*.whl
+
+release: package ## Build a release in dist/: wheel and sdist, tried, with checksums and a bill of materials
+	$(BIN)/python tools/release.py dist
 
 clean: ## Remove the environment and every cache (data stays)
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
@@ -66,13 +102,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
-	@echo 'Installing what Reverie needs ...'
-	$(PIP) install --require-hashes -r requirements/run.txt
-	$(PIP) install --no-deps --no-build-isolation -e .
+	@echo 'Installing what Reverie needs (once; some minutes on a slow machine) ...'
+	@{ $(PIP) install --progress-bar off --require-hashes -r requirements/run.txt || echo pip-failed; } | $(PROGRESS)
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
 	@echo 'Installing what the tests need ...'
-	$(PIP) install --require-hashes -r requirements/dev.txt
-	$(PIP) install --no-deps --no-build-isolation -e .
+	@{ $(PIP) install --progress-bar off --require-hashes -r requirements/dev.txt || echo pip-failed; } | $(PROGRESS)
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run

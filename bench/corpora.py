@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-OURS = ("personal", "work", "languages", "long", "asides")
+OURS = ("personal", "work", "habits", "languages", "long", "asides")
 _WORD = re.compile(r"\w+")
 
 

@@ -1,4 +1,5 @@
-"""How much survives distilling? Fact survival at 10, 20 and 30 per cent of the tokens, and entries per second.
+"""How much survives distilling? Fact survival at 10, 20 and 30 per cent of the tokens, what stays hot after dreams, and
+entries per second.
 
     python -m bench.distil                        # the five corpora in bench/data/distil
     python -m bench.distil --locomo FILE          # and a file in LoCoMo's format that you have
@@ -27,6 +28,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import hot
 from bench.survival import Question, control, function_word_share, share, survived, words
 from reverie.distil.dates import day_of, spell
 from reverie.distil.extractive import ExtractiveDistiller
@@ -165,8 +167,10 @@ def verbatim(sources: Sequence[Source], order: Sequence[int], budget: int) -> st
 def distilled(corpus: Corpus) -> Callable[[int], str]:
     distiller = ExtractiveDistiller()
     prepared = distiller.prepare(corpus.sources)
-    least = distiller.minimum(prepared, count=count)  # what its author declared binding may need a little more
-    return lambda budget: distiller.distil(prepared, output_tokens=max(budget, least), count=count).text
+    least = distiller.minimum(
+        prepared, count=count, declared=True
+    )  # what its author declared binding may need a little more
+    return lambda budget: distiller.distil(prepared, output_tokens=max(budget, least), count=count, whole=False).text
 
 
 def baseline(rank: Callable[[Sequence[Source]], list[int]]) -> Callable[[Corpus], Callable[[int], str]]:
@@ -273,8 +277,13 @@ def main() -> int:
             given.write.mkdir(parents=True, exist_ok=True)
         rows += measure(load_locomo(given.locomo), "locomo", given.write)
     speed = throughput(own, (1_000, 10_000) if given.quick else (1_000, 10_000, 100_000))
+    kept = hot.measure(
+        hot.mixed([(corpus.sources, corpus.questions) for corpus in own]),
+        {"lead": lead, "idf": idf, "textrank": textrank},
+        verbatim,
+    )
     if given.json:
-        print(json.dumps({"survival": rows, "throughput": speed}, indent=2))
+        print(json.dumps({"survival": rows, "throughput": speed, "hot": kept}, indent=2))
         return 0
     print(f"{'corpus':<10} {'system':<9} " + " ".join(f"{b:>4}%" for b in BUDGETS) + "   function words   chance")
     for i in range(0, len(rows), len(BUDGETS)):
@@ -283,6 +292,8 @@ def main() -> int:
         grammar = " ".join(f"{r['function_words']:>5}" for r in part)
         chance = " ".join(f"{r['chance']:>5}" for r in part)
         print(f"{part[0]['corpus']:<10} {part[0]['system']:<9} {figures}   {grammar}   {chance}")
+    print()
+    hot.show(kept)
     print()
     for row in speed:
         print(

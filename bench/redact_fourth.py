@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from bench.redact_corpus import Line
-from reverie.redact.patterns.sample import fill
+from reverie.redact.rules.sample import fill
 
 SHAPES = r"""
 - OpenWeather API key rotated 2024-01-02, now `⟦⟨h32⟩⟧`

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from bench.redact_corpus import Random
 from reverie.redact import RULES, Redactor
-from reverie.redact.patterns.sample import fill
+from reverie.redact.rules.sample import fill
 
 _REPEATED = (
     "api_key: ", "the password is ", "password=", "token ", "secret: 'x' ", "https://u:p@h/ ", '"password": ', '\\"api_key\\": ',

@@ -26,7 +26,11 @@ from pathlib import Path
 
 import reverie
 from bench import corpora
-from reverie.index.postings import Words, ask, pack
+from reverie.app import build_embedder
+from reverie.index import words
+from reverie.index.parts import Part
+from reverie.index.postings import ask, pack
+from reverie.index.segment import build
 from reverie.memory.search import Hit, Search
 from reverie.search.analysis import query_terms, terms
 from reverie.search.passages import Passage, passages
@@ -76,17 +80,15 @@ def bm25(memory: corpora.Memory, *, whole: bool) -> Ask:
         for note in memory.notes
         for part in ([Passage(0, len(note.text))] if whole else passages(note.text))
     ]
-    index = Words()
-    index.update(
-        [
-            (at, pack(terms(searchable(note.text[part.start : part.end], speaker=note.speaker)), KEY))
-            for at, (note, part) in enumerate(parts)
-        ]
-    )
+    rows = [
+        (at, pack(terms(searchable(note.text[part.start : part.end], speaker=note.speaker)), KEY), None)
+        for at, (note, part) in enumerate(parts)
+    ]
+    index = [Part(build(rows))]
 
     def search(question: str) -> Found:
         hits: dict[str, tuple[str, str, str, bool]] = {}
-        for found in index.best(ask(query_terms(question), KEY), 10 * LIMIT):
+        for found in words.best(index, ask(query_terms(question), KEY), 10 * LIMIT):
             note, part = parts[found.position]
             hits.setdefault(note.id, (note.id, note.text[part.start : part.end], note.text, False))
         return list(hits.values())[:LIMIT]
@@ -129,12 +131,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with files that you have")
     parser.add_argument("--held-out", action="store_true", help="the questions that nothing was tuned with")
+    parser.add_argument("--embedder", default="static", help="static, minilm or multilingual")
+    parser.add_argument("--only", default="", help="corpora whose names begin so, with commas")
     parser.add_argument("--ablate", action="store_true", help="also without each signal")
     options = parser.parse_args()
     systems = ["BM25", "BM25 passages", "words", "meaning", "all"]
     systems += [f"without {name}" for name in SIGNALS] if options.ablate else []
-    with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        reverie.open(folder, embedder=build_embedder(options.embedder)) as memory,
+    ):
         for name, memories in corpus(options):
+            if not name.startswith(tuple(options.only.split(","))):
+                continue
             values: dict[str, dict[str, list[float]]] = {system: {} for system in systems}
             for number, one in enumerate(memories):
                 ref = f"{name.replace(' ', '-')}/{number}"

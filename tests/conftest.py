@@ -54,29 +54,26 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
 
 
 @pytest.fixture(scope="session")
-def _databases(postgres: PostgresServer) -> Iterator[list[str]]:
-    """Databases that are as new, for the next who needs one."""
-    free: list[str] = []
-    yield free
-    for url in free:
-        postgres.drop_database(url)
+def _databases() -> list[str]:
+    """Databases that are as new, for the next test that needs one. They go with their server."""
+    return []
 
 
 @pytest.fixture
-def make_database(request: pytest.FixtureRequest) -> Iterator[Callable[[], str]]:
+def make_database(request: pytest.FixtureRequest, _databases: list[str]) -> Iterator[Callable[[], str]]:
     """`make_database()`: the URL of a PostgreSQL database with Reverie's schema and nothing in it."""
-    made: list[str] = []
+    made: list[tuple[PostgresServer, str]] = []
 
     def make() -> str:
-        free: list[str] = request.getfixturevalue("_databases")
-        made.append(free.pop() if free else request.getfixturevalue("postgres").make_database())
-        return made[-1]
+        server: PostgresServer = request.getfixturevalue("postgres")
+        url = _databases.pop() if _databases else server.make_database()
+        made.append((server, url))
+        return url
 
     yield make
-    for url in made:
-        server: PostgresServer = request.getfixturevalue("postgres")
+    for server, url in made:
         if server.empty_database(url):
-            request.getfixturevalue("_databases").append(url)
+            _databases.append(url)
         else:
             server.drop_database(url)
 

@@ -21,7 +21,6 @@ from bench import corpora
 import reverie
 from reverie.core.entry import Scope
 from reverie.core.query import Filter
-from reverie.search.confidence import evidence
 from reverie.search.rank import rank
 
 TARGET = Path(__file__).parent.parent / "src" / "reverie" / "search" / "confidence.txt"
@@ -63,17 +62,16 @@ def ask(memory: reverie.Memory, ref: str, corpus: corpora.Memory) -> list[tuple[
         vector, _ = recall._vector(question.text, "hybrid")
 
         def body(tx, question=question, vector=vector):  # type: ignore[no-untyped-def]
-            return recall._candidates(tx, question.text, vector, Filter(), 60, "hybrid", "UTC")
+            return recall._candidates(tx, tx, question.text, vector, Filter(), 60, "hybrid", "UTC")
 
         held = memory.host.parts.store.read(Scope("default", ref), body)
         first = rank(held.question, held.candidates, neighbours=held.neighbours, limit=1)
         for one in first:
             candidate = next(c for c in held.candidates if c.key == one.key)
-            value = evidence(candidate.cover, candidate.dense or 0.0, held.question.trust, one.signals["context"])
             right = candidate.id in question.gold or any(
                 a.lower() in candidate.content.lower() for a in question.answers
             )
-            found.append((round(value, 4), right))
+            found.append((one.evidence, right))
     return found
 
 

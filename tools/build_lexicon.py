@@ -3,9 +3,10 @@
     python tools/build_lexicon.py           # write it
     python tools/build_lexicon.py --check   # fail when it is not what this script makes
 
-Both are read off the embedding table that comes with Reverie, and off nothing else. Its rows were scaled by how rare
-a word is, so the length of a row says how much the word tells; rows of a similar direction are words of a similar
-meaning. One line a word: the word, its weight in hundredths, and up to four words of similar meaning.
+Both are read off the embedding table that comes with Reverie; a list below adds everyday words that are no neighbours
+there. The rows of the table were scaled by how rare a word is, so the length of a row says how much the word tells;
+rows of a similar direction are words of a similar meaning. One line a word: the word, its weight in hundredths, and
+words of similar meaning, up to four of them from the table.
 """
 
 from __future__ import annotations
@@ -148,6 +149,73 @@ APART = frozenset(
 """Words of a similar direction that tell different things apart."""
 
 
+RELATED = """
+    live lives lived living: move reside relocate address
+    boss: manager supervisor
+    manager: boss supervisor
+    gp: doctor physician
+    doctor: gp
+    veterinarian veterinary: vet
+    dentist: dental tooth teeth
+    optician: glasses eye
+    birthday: born
+    born: birthday
+    bicycle bicycles: bike
+    bike bikes: bicycle
+    flat: apartment
+    apartment: flat
+    refrigerator: fridge
+    fridge: refrigerator
+    television: tv
+    tv: television
+    telephone: phone
+    phone: telephone mobile
+    movie movies: film
+    film films: movie
+    vacation: holiday
+    holiday: vacation
+    rubbish trash garbage: waste bin
+    pharmacy: chemist drugstore
+    chemist: pharmacy
+    attorney solicitor: lawyer
+    lawyer: attorney solicitor
+    salary: wage pay income
+    wage wages: salary
+    cost costs: price fee
+    price prices: cost fee
+    spouse: wife husband partner
+    kid kids: child
+    child children: kid
+    client clients: customer
+    customer customers: client
+    colleague colleagues: coworker teammate
+    coworker coworkers: colleague
+    ill illness: sick
+    sick: ill
+    purchase purchased: buy bought
+    repair repaired repairs: fix mend
+    fix fixed: repair mend
+    employer: company job work
+    provider: supplier
+    supplier: provider
+    couch: sofa settee
+    sofa: couch settee
+    lorry: truck
+    luggage: suitcase baggage
+"""
+"""Everyday words, and words by which a note may say the same; the table of vectors does not have them as neighbours."""
+
+
+def related() -> dict[str, list[str]]:
+    """Stems of related words, by word."""
+    found: dict[str, list[str]] = {}
+    for line in filter(None, map(str.strip, RELATED.splitlines())):
+        words, others = line.split(": ")
+        for word in words.split():
+            found[word] = [stem(other) for other in others.split()]
+    return found
+
+
 def build() -> str:
     embedder = StaticEmbedder()
     rows = {
@@ -162,7 +230,7 @@ def build() -> str:
     unit = (table / np.maximum(lengths, 1.0)[:, None]).astype(np.float32)
     stems = [stem(word) for word in words]
     plain = [word not in APART and word not in FUNCTION_WORDS["english"] for word in words]
-    lines = []
+    more, lines = related(), []
     for start in range(0, len(words), 512):
         cosines = np.round(unit[start : start + 512] @ unit.T, 4)
         for at in range(start, min(start + 512, len(words))):
@@ -171,7 +239,9 @@ def build() -> str:
                 own = cosines[at - start]
                 found = [other for other in np.flatnonzero(own >= ALIKE) if plain[other] and stems[other] != stems[at]]
                 near = list(dict.fromkeys(stems[other] for other in sorted(found, key=lambda o: (-own[o], words[o]))))
-            lines.append(" ".join([words[at], str(round(100 * weights[at])), *near[:4]]))
+            near = list(dict.fromkeys([*more.pop(words[at], []), *near[:4]]))
+            lines.append(" ".join([words[at], str(round(100 * weights[at])), *near]))
+    lines += [" ".join([word, "100", *near]) for word, near in more.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -26,7 +26,7 @@ HEADER = '''"""Reverie for programs that use asyncio. Written by tools/generate_
 
 import reverie.aio
 
-async with await reverie.aio.open("./memory") as memory:
+async with reverie.aio.open("./memory") as memory:
     notes = memory.ref("support-bot")
     await notes.put("The customer prefers e-mail.")
     found = await notes.search("how to reach the customer")
@@ -44,6 +44,11 @@ class AsyncMemory:
     def __init__(self, memory: library.Memory, pool: ThreadPoolExecutor) -> None:
         self._memory = memory
         self._pool = pool
+        self.dreams = AsyncDreams(self, memory.dreams)
+        """Reports of dreams: list, get, diff, verify, undo."""
+
+    def __repr__(self) -> str:
+        return f"<Async{repr(self._memory)[1:]}"
 
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -66,6 +71,19 @@ class AsyncMemory:
         await self.close()
 '''
 
+DREAMS = '''
+class AsyncDreams:
+    """The dreams of a memory: `memory.dreams`."""
+
+    def __init__(self, memory: AsyncMemory, dreams: library.Dreams) -> None:
+        self._dreams = dreams
+        self._run = memory._run
+
+    async def __call__(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
+        """Deprecated: `memory.dreams.list(ref)`."""
+        return await self._run(functools.partial(self._dreams, ref, limit=limit))
+'''
+
 REF = '''
 class AsyncRef:
     """One named memory."""
@@ -75,6 +93,9 @@ class AsyncRef:
         self.name = ref.name
         self._ref = ref
         self._run = memory._run
+
+    def __repr__(self) -> str:
+        return f"<AsyncRef {self.name} of {self.memory!r}>"
 '''
 
 OPEN = '''
@@ -82,16 +103,42 @@ CALLERS = 64
 """How many calls of one memory may be under way at once; others wait their turn, without blocking the loop."""
 
 
-async def open({signature}) -> AsyncMemory:
-    """{doc}"""
-    pool = ThreadPoolExecutor(max_workers=CALLERS, thread_name_prefix="reverie-aio")
-    try:
-        call = functools.partial(library.open, {arguments})
-        memory = await asyncio.get_running_loop().run_in_executor(pool, call)
-    except BaseException:
-        pool.shutdown(wait=False)
-        raise
-    return AsyncMemory(memory, pool)
+def open({signature}) -> Opening:
+    """{doc}
+
+    `async with open(...) as memory`, or `memory = await open(...)` and `await memory.close()`.
+    """
+    return Opening(functools.partial(library.open, {arguments}))
+
+
+class Opening:
+    """A memory that is about to be opened: await it, or enter it."""
+
+    def __init__(self, call: Callable[[], library.Memory]) -> None:
+        self._call = call
+        self._memory: AsyncMemory | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncMemory:
+        self._memory = await self._open()
+        return self._memory
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+    async def _open(self) -> AsyncMemory:
+        pool = ThreadPoolExecutor(max_workers=CALLERS, thread_name_prefix="reverie-aio")
+        try:
+            memory = await asyncio.get_running_loop().run_in_executor(pool, self._call)
+        except BaseException:
+            pool.shutdown(wait=False)
+            raise
+        return AsyncMemory(memory, pool)
 
 
 async def _each(lines: Iterator[T], run: Callable[..., Awaitable[T | None]]) -> AsyncIterator[T]:
@@ -107,13 +154,15 @@ def generate() -> str:
     opening = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "open")
     text = [HEADER, _imports(tree), _open(opening), MEMORY]
     text += [_method(node, "self._memory") for node in _methods(classes["Memory"])]
+    text.append(DREAMS)
+    text += [_method(node, "self._dreams") for node in _methods(classes["Dreams"])]
     text.append(REF)
     text += [_method(node, "self._ref") for node in _methods(classes["Ref"])]
     return _formatted("\n".join(text))
 
 
 def _open(node: ast.FunctionDef) -> str:
-    doc = ast.get_docstring(node, clean=False)
+    doc = _promise(node).rstrip()
     return OPEN.format(signature=ast.unparse(node.args), doc=doc, arguments=_arguments(node, bound=False))
 
 
@@ -126,10 +175,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from reverie import library
 from reverie.library import Age
@@ -138,9 +187,18 @@ from reverie.library import Age
     theirs = [
         ast.unparse(node)
         for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module not in ("__future__", "reverie.app", "types")
+        if isinstance(node, ast.ImportFrom)
+        and node.module not in ("__future__", "reverie.app", "reverie.client", "types")
     ]
     return own + "\n".join(theirs) + '\n\nT = TypeVar("T")\n'
+
+
+def _promise(node: ast.FunctionDef) -> str:
+    """The docstring without its example, which is not one of a coroutine."""
+    text = (
+        (ast.get_docstring(node, clean=False) or "").partition("\n\n" + " " * (node.col_offset + 4) + ">>>")[0].rstrip()
+    )
+    return text + "\n" + " " * (node.col_offset + 4) if "\n" in text else text
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
@@ -154,7 +212,7 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 def _method(node: ast.FunctionDef, target: str) -> str:
     assert node.returns is not None
     returns = ast.unparse(node.returns)
-    doc = ast.get_docstring(node, clean=False)
+    doc = _promise(node)
     arguments = _arguments(node, bound=True)
     call = f"functools.partial({target}.{node.name}, {arguments})" if arguments else f"{target}.{node.name}"
     signature = ast.unparse(node.args)

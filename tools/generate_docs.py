@@ -24,21 +24,23 @@ _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end generated -->)",
 
 def cli() -> str:
     """Every command with its help."""
-    os.environ["COLUMNS"] = "100"
-    from typer.main import get_command
+    from reverie.api.cli.catalog import COMMANDS
+    from reverie.api.cli.command import WIDEST, Command, group_page
+    from reverie.api.cli.main import find, made, root_page
 
-    from reverie.api.cli.main import make_app
+    def section(path: str, page: str) -> str:
+        return f"{'##' if path == 'reverie' else '###'} `{path}`\n\n```text\n{page.rstrip()}\n```\n"
 
-    return "\n".join(_command(get_command(make_app()), "reverie", None))
-
-
-def _command(command: Any, path: str, parent: Any) -> Iterator[str]:
-    context = command.make_context(path.split()[-1], [], parent=parent, resilient_parsing=True)
-    context.max_content_width = context.terminal_width = 100
-    yield f"## `{path}`\n" if parent is None else f"### `{path}`\n"
-    yield f"```text\n{command.get_help(context).rstrip()}\n```\n"
-    for name, child in getattr(command, "commands", {}).items():
-        yield from _command(child, f"{path} {name}", context)
+    sections = [section("reverie", root_page(WIDEST))]
+    for name in COMMANDS:
+        path, found = f"reverie {name}", find(name)
+        if isinstance(found, Command):
+            sections.append(section(path, found.page(WIDEST)))
+            continue
+        sections.append(section(path, group_page(path, found, WIDEST)))
+        for second, function in found.functions.items():
+            sections.append(section(f"{path} {second}", made(f"{path} {second}", function).page(WIDEST)))
+    return "\n".join(sections)
 
 
 def settings() -> str:
@@ -148,6 +150,62 @@ def logs() -> str:
     return ", ".join(f"`{action.value}`" for action in Action) + ".\n"
 
 
+def library() -> str:
+    """Every public method of the library, with its promise and its example."""
+    from reverie.library import Dreams, Memory, Ref
+    from reverie.library import open as opens
+
+    parts = [_described("reverie.open", opens)]
+    for owner, name in ((Memory, "memory"), (Dreams, "memory.dreams"), (Ref, "ref")):
+        parts += [f"### {owner.__name__}\n", _text(inspect.getdoc(owner) or "")]
+        for method, function in vars(owner).items():
+            said = inspect.getdoc(function) or ""
+            if not method.startswith("_") and inspect.isfunction(function) and not said.startswith("Deprecated"):
+                parts.append(_described(f"{name}.{method}", function))
+    return "\n".join(parts)
+
+
+def _described(name: str, function: Callable[..., Any]) -> str:
+    signature = inspect.signature(function)
+    given = [_plain(parameter) for parameter in signature.parameters.values() if parameter.name != "self"]
+    shown = str(signature.replace(parameters=given)).replace("'", "")
+    return f"#### `{name}`\n\n```text\n{name}{shown}\n```\n\n{_text(inspect.getdoc(function) or '')}"
+
+
+def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A default that is a filter shown as one: its own text has the order of a set in it."""
+    from reverie.core.query import Filter
+
+    class Shown:
+        def __repr__(self) -> str:
+            return "Filter()"
+
+    return parameter.replace(default=Shown()) if isinstance(parameter.default, Filter) else parameter
+
+
+def _text(doc: str) -> str:
+    promise, mark, example = doc.partition("\n\n>>>")
+    return f"{promise}\n" + (f"\n```pycon\n>>>{example}\n```\n" if mark else "")
+
+
+def demo() -> str:
+    """What `reverie demo` prints, but for the time that it took. The tour gives the same bytes on every machine."""
+    import contextlib
+    import io
+
+    from reverie.api.cli.main import run
+
+    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("REVERIE_")}
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            assert run(["demo"]) == 0
+    finally:
+        os.environ.update(kept)
+    lines = [line for line in printed.getvalue().splitlines() if not line.startswith("took ")]
+    return "\n".join(["```console", "$ reverie demo", *lines, "...", "```"]) + "\n"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "cli": cli,
     "settings": settings,
@@ -157,6 +215,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rest": rest,
     "metrics": metrics,
     "logs": logs,
+    "demo": demo,
+    "library": library,
 }
 
 

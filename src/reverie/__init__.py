@@ -4,45 +4,136 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reverie.core.actor import Actor, Right
+    from reverie.core.dream import (
+        DreamReport,
+        Estimate,
+        GateFailed,
+        ModelFailed,
+        NotUndoable,
+        SpendExceeded,
+        TokenBudgetExceeded,
+    )
     from reverie.core.entry import Entry, EntryState, Link, Receipt, Source
-    from reverie.core.errors import ReverieError
+    from reverie.core.errors import (
+        Busy,
+        Conflict,
+        Forbidden,
+        Held,
+        HostUnreachable,
+        IdempotencyReused,
+        Invalid,
+        MissingExtra,
+        NotFound,
+        QuotaExceeded,
+        RateLimited,
+        ReadOnly,
+        ReverieError,
+        StoreBusy,
+        StoreCorrupt,
+        StoreError,
+        StoreFull,
+        StoreUnavailable,
+        TooLarge,
+        Unauthenticated,
+        Unprocessable,
+        UnsupportedRef,
+    )
+    from reverie.core.event import Event
+    from reverie.core.policy import TenantPolicy
     from reverie.core.query import Filter, Page
-    from reverie.library import Memory, Ref, open  # noqa: A004
+    from reverie.dreams.consolidate import Consolidated
+    from reverie.dreams.lineage import Diff, Verified, Why
+    from reverie.jobs.timetable import Due, Outcome, Schedule
+    from reverie.library import Dreams, Memory, Ref, open  # noqa: A004
+    from reverie.memory.audit import Verdict
+    from reverie.memory.search import Context, Hit, SearchResult
+    from reverie.privacy.forget import Forgotten
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+
+_HOMES = {
+    name: home
+    for home, names in {
+        "core.actor": "Actor Right",
+        "core.dream": "DreamReport Estimate GateFailed ModelFailed NotUndoable SpendExceeded TokenBudgetExceeded",
+        "core.entry": "Entry EntryState Link Receipt Source",
+        "core.errors": "Busy Conflict Forbidden Held HostUnreachable IdempotencyReused Invalid MissingExtra NotFound "
+        "QuotaExceeded RateLimited ReadOnly ReverieError StoreBusy StoreCorrupt StoreError StoreFull StoreUnavailable "
+        "TooLarge Unauthenticated Unprocessable UnsupportedRef",
+        "core.event": "Event",
+        "core.policy": "TenantPolicy",
+        "core.query": "Filter Page",
+        "dreams.consolidate": "Consolidated",
+        "dreams.lineage": "Diff Verified Why",
+        "jobs.timetable": "Due Outcome Schedule",
+        "library": "Dreams Memory Ref open",
+        "memory.audit": "Verdict",
+        "memory.search": "Context Hit SearchResult",
+        "privacy.forget": "Forgotten",
+    }.items()
+    for name in names.split()
+}
+"""Every public name and the module that has it."""
 
 __all__ = [
     "Actor",
+    "Busy",
+    "Conflict",
+    "Consolidated",
+    "Context",
+    "Diff",
+    "DreamReport",
+    "Dreams",
+    "Due",
     "Entry",
     "EntryState",
+    "Estimate",
+    "Event",
     "Filter",
+    "Forbidden",
+    "Forgotten",
+    "GateFailed",
+    "Held",
+    "Hit",
+    "HostUnreachable",
+    "IdempotencyReused",
+    "Invalid",
     "Link",
     "Memory",
+    "MissingExtra",
+    "ModelFailed",
+    "NotFound",
+    "NotUndoable",
+    "Outcome",
     "Page",
+    "QuotaExceeded",
+    "RateLimited",
+    "ReadOnly",
     "Receipt",
     "Ref",
     "ReverieError",
     "Right",
+    "Schedule",
+    "SearchResult",
     "Source",
+    "SpendExceeded",
+    "StoreBusy",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "TenantPolicy",
+    "TokenBudgetExceeded",
+    "TooLarge",
+    "Unauthenticated",
+    "Unprocessable",
+    "UnsupportedRef",
+    "Verdict",
+    "Verified",
+    "Why",
     "__version__",
     "open",
 ]
-
-_HOMES = {
-    "Actor": "core.actor",
-    "Right": "core.actor",
-    "Entry": "core.entry",
-    "EntryState": "core.entry",
-    "Link": "core.entry",
-    "Receipt": "core.entry",
-    "Source": "core.entry",
-    "ReverieError": "core.errors",
-    "Filter": "core.query",
-    "Page": "core.query",
-    "Memory": "library",
-    "Ref": "library",
-    "open": "library",
-}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import reverie.aio
 
-async with await reverie.aio.open("./memory") as memory:
+async with reverie.aio.open("./memory") as memory:
     notes = memory.ref("support-bot")
     await notes.put("The customer prefers e-mail.")
     found = await notes.search("how to reach the customer")
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -31,11 +31,13 @@ from reverie.core.dream import DreamReport, Estimate
 from reverie.core.entry import Entry, Link, Receipt, Source
 from reverie.core.event import Event
 from reverie.core.policy import TenantPolicy
+from reverie.core.ports import Clock, Embedder
 from reverie.core.query import Filter, Page
+from reverie.distil.request import Distiller
 from reverie.dreams.consolidate import Consolidated
 from reverie.dreams.engine import Progress
 from reverie.dreams.lineage import Diff, Verified, Why
-from reverie.jobs.schedule import Due, Schedule
+from reverie.jobs.timetable import Due, Schedule
 from reverie.library import Age
 from reverie.memory.audit import Verdict
 from reverie.memory.search import Context, SearchResult
@@ -48,19 +50,67 @@ CALLERS = 64
 """How many calls of one memory may be under way at once; others wait their turn, without blocking the loop."""
 
 
-async def open(target: str | Path | None = None, *, tenant: str = "default", actor: str = "library") -> AsyncMemory:
-    """Open a memory: a folder (made when missing) or a database URL. Without a target: what the environment says.
+def open(
+    target: str | Path | None = None,
+    *,
+    tenant: str | None = None,
+    actor: str = "library",
+    key: str | None = None,
+    embedder: Embedder | None = None,
+    distiller: Distiller | None = None,
+    clock: Clock | None = None,
+) -> Opening:
+    """Open a memory: a folder (made when missing), a database URL, or the address of a running host with a `key`.
 
-    Safe to share between threads; close it, or use it as a context manager.
+    Without a target: REVERIE_URL with REVERIE_KEY, else REVERIE_DATABASE_URL, else REVERIE_DATA. The default tenant is
+    `default`; on a host the key decides, and a `tenant` that is given must be the key's. `embedder`, `distiller` and
+    `clock` are implementations of those ports, for an embedded memory. Safe to share between threads; close it, or use
+    it as a context manager.
+
+    `async with open(...) as memory`, or `memory = await open(...)` and `await memory.close()`.
     """
-    pool = ThreadPoolExecutor(max_workers=CALLERS, thread_name_prefix="reverie-aio")
-    try:
-        call = functools.partial(library.open, target, tenant=tenant, actor=actor)
-        memory = await asyncio.get_running_loop().run_in_executor(pool, call)
-    except BaseException:
-        pool.shutdown(wait=False)
-        raise
-    return AsyncMemory(memory, pool)
+    return Opening(
+        functools.partial(
+            library.open,
+            target,
+            tenant=tenant,
+            actor=actor,
+            key=key,
+            embedder=embedder,
+            distiller=distiller,
+            clock=clock,
+        )
+    )
+
+
+class Opening:
+    """A memory that is about to be opened: await it, or enter it."""
+
+    def __init__(self, call: Callable[[], library.Memory]) -> None:
+        self._call = call
+        self._memory: AsyncMemory | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncMemory:
+        self._memory = await self._open()
+        return self._memory
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+    async def _open(self) -> AsyncMemory:
+        pool = ThreadPoolExecutor(max_workers=CALLERS, thread_name_prefix="reverie-aio")
+        try:
+            memory = await asyncio.get_running_loop().run_in_executor(pool, self._call)
+        except BaseException:
+            pool.shutdown(wait=False)
+            raise
+        return AsyncMemory(memory, pool)
 
 
 async def _each(lines: Iterator[T], run: Callable[..., Awaitable[T | None]]) -> AsyncIterator[T]:
@@ -74,6 +124,11 @@ class AsyncMemory:
     def __init__(self, memory: library.Memory, pool: ThreadPoolExecutor) -> None:
         self._memory = memory
         self._pool = pool
+        self.dreams = AsyncDreams(self, memory.dreams)
+        """Reports of dreams: list, get, diff, verify, undo."""
+
+    def __repr__(self) -> str:
+        return f"<Async{repr(self._memory)[1:]}"
 
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -95,9 +150,9 @@ class AsyncMemory:
     ) -> None:
         await self.close()
 
-    async def refs(self) -> list[tuple[str, int]]:
-        """Every named memory with the number of its entries."""
-        return await self._run(self._memory.refs)
+    async def refs(self, prefix: str = "") -> list[tuple[str, int]]:
+        """Every named memory with the number of its entries; with `prefix`, those whose names begin with it."""
+        return await self._run(functools.partial(self._memory.refs, prefix))
 
     async def forget(
         self, subject: str, *, ref: str | None = None, mentions: bool = False, preview: bool = False
@@ -113,6 +168,15 @@ class AsyncMemory:
     async def events(self, *, after: int = 0, limit: int = 1000, types: Iterable[str] | None = None) -> list[Event]:
         """The log after a position: what happened, without text."""
         return await self._run(functools.partial(self._memory.events, after=after, limit=limit, types=types))
+
+    async def follow(self, *, after: int | None = None, types: Iterable[str] | None = None) -> AsyncIterator[Event]:
+        """Events after a position (by default: from now on) as they happen, each once and in order.
+
+        Goes on until the memory is closed.
+        """
+        lines = await self._run(functools.partial(self._memory.follow, after=after, types=types))
+        async for line in _each(lines, self._run):
+            yield line
 
     async def snapshot(self) -> int:
         """The log position now, for reads `as_of` it."""
@@ -139,27 +203,23 @@ class AsyncMemory:
         return await self._run(functools.partial(self._memory.register_secret, secret_id, value))
 
     async def sweep(self) -> int:
-        """Destroy what has expired or outlived the undo window; returns how many entries."""
+        """Destroy what has expired or outlived its retention; returns how many entries."""
         return await self._run(self._memory.sweep)
 
-    async def dreams(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
-        """Reports of dreams, newest first."""
-        return await self._run(functools.partial(self._memory.dreams, ref, limit=limit))
-
     async def dream(self, dream_id: str) -> DreamReport:
-        """The report of one dream. Raises NotFound."""
+        """Deprecated: `memory.dreams.get(id)`."""
         return await self._run(functools.partial(self._memory.dream, dream_id))
 
     async def undo(self, dream_id: str) -> DreamReport:
-        """Put the sources of a dream back exactly, within the undo window. All of it, or nothing."""
+        """Deprecated: `memory.dreams.undo(id)`."""
         return await self._run(functools.partial(self._memory.undo, dream_id))
 
     async def diff(self, dream_id: str) -> Diff:
-        """What a dream kept, shortened, merged and retired."""
+        """Deprecated: `memory.dreams.diff(id)`."""
         return await self._run(functools.partial(self._memory.diff, dream_id))
 
     async def verify_dream(self, dream_id: str) -> Verified:
-        """Dream again from the same sources and compare bytes. Changes nothing."""
+        """Deprecated: `memory.dreams.verify(id)`."""
         return await self._run(functools.partial(self._memory.verify_dream, dream_id))
 
     async def archive(self, checksum: str) -> bytes:
@@ -220,6 +280,38 @@ class AsyncMemory:
             yield line
 
 
+class AsyncDreams:
+    """The dreams of a memory: `memory.dreams`."""
+
+    def __init__(self, memory: AsyncMemory, dreams: library.Dreams) -> None:
+        self._dreams = dreams
+        self._run = memory._run
+
+    async def __call__(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
+        """Deprecated: `memory.dreams.list(ref)`."""
+        return await self._run(functools.partial(self._dreams, ref, limit=limit))
+
+    async def list(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
+        """Reports of dreams, newest first."""
+        return await self._run(functools.partial(self._dreams.list, ref, limit=limit))
+
+    async def get(self, dream_id: str) -> DreamReport:
+        """The report of one dream. Raises NotFound."""
+        return await self._run(functools.partial(self._dreams.get, dream_id))
+
+    async def undo(self, dream_id: str) -> DreamReport:
+        """Put the sources of a dream back exactly, while they exist. All of it, or nothing."""
+        return await self._run(functools.partial(self._dreams.undo, dream_id))
+
+    async def diff(self, dream_id: str) -> Diff:
+        """What a dream kept, shortened, merged and retired."""
+        return await self._run(functools.partial(self._dreams.diff, dream_id))
+
+    async def verify(self, dream_id: str) -> Verified:
+        """Dream again from the same sources and compare bytes. Changes nothing."""
+        return await self._run(functools.partial(self._dreams.verify, dream_id))
+
+
 class AsyncRef:
     """One named memory."""
 
@@ -228,6 +320,9 @@ class AsyncRef:
         self.name = ref.name
         self._ref = ref
         self._run = memory._run
+
+    def __repr__(self) -> str:
+        return f"<AsyncRef {self.name} of {self.memory!r}>"
 
     async def put(
         self,
@@ -242,9 +337,13 @@ class AsyncRef:
         created_at: When | None = None,
         expires_at: When | None = None,
         pinned: bool = False,
+        replaces: str | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """Store one memory. Returns after it is durable."""
+        """Store one memory. Returns after it is durable.
+
+        `replaces`, one of its tags: readable entries with this tag are deleted in the same transaction.
+        """
         return await self._ref._put(
             self.memory._pool,
             content,
@@ -257,6 +356,7 @@ class AsyncRef:
             created_at=created_at,
             expires_at=expires_at,
             pinned=pinned,
+            replaces=replaces,
             idempotency_key=idempotency_key,
         )
 
@@ -266,15 +366,77 @@ class AsyncRef:
         """Store many memories in one transaction: all of them, or none."""
         return await self._run(functools.partial(self._ref.put_many, entries, idempotency_key=idempotency_key))
 
+    async def supersede(
+        self,
+        entry_id: str,
+        content: str,
+        *,
+        kind: str = "note",
+        tags: Iterable[str] = (),
+        subject: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        expected: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Store a memory in place of a readable one, in one transaction: the new one links to the old one.
+
+        The old entry leaves every read and rests in cold storage. `expected` is the version you saw. Raises NotFound,
+        and Conflict when the entry has changed.
+        """
+        return await self._run(
+            functools.partial(
+                self._ref.supersede,
+                entry_id,
+                content,
+                kind=kind,
+                tags=tags,
+                subject=subject,
+                attributes=attributes,
+                expected=expected,
+                idempotency_key=idempotency_key,
+            )
+        )
+
     async def get(self, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
         """One entry. Raises NotFound."""
         return await self._run(functools.partial(self._ref.get, entry_id, as_of=as_of, cold=cold))
 
     async def list(
-        self, where: Filter = Filter(), *, limit: int = 100, cursor: str | None = None, as_of: int | None = None
+        self,
+        where: Filter = Filter(),
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        as_of: int | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        zone: str | None = None,
     ) -> Page[Entry]:
-        """Entries newest first; follow `cursor` to the end."""
-        return await self._run(functools.partial(self._ref.list, where, limit=limit, cursor=cursor, as_of=as_of))
+        """Entries newest first; follow `cursor` to the end.
+
+        `since` and `until` are times or words such as "yesterday", "3d" and "2026-11-01", read in the time zone `zone`.
+        """
+        return await self._run(
+            functools.partial(
+                self._ref.list, where, limit=limit, cursor=cursor, as_of=as_of, since=since, until=until, zone=zone
+            )
+        )
+
+    async def entries(
+        self,
+        where: Filter = Filter(),
+        *,
+        as_of: int | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        zone: str | None = None,
+    ) -> AsyncIterator[Entry]:
+        """Every entry, newest first, read page by page."""
+        lines = await self._run(
+            functools.partial(self._ref.entries, where, as_of=as_of, since=since, until=until, zone=zone)
+        )
+        async for line in _each(lines, self._run):
+            yield line
 
     async def search(
         self,
@@ -285,12 +447,18 @@ class AsyncRef:
         mode: Literal["hybrid", "words", "meaning"] = "hybrid",
         explain: bool = False,
         include: Literal["superseded"] | None = None,
-        zone: str = "UTC",
+        zone: str | None = None,
+        deep: Literal["auto", "never", "always"] = "auto",
+        since: When | None = None,
+        until: When | None = None,
     ) -> SearchResult:
         """The passages that best answer a query, best first; `weak` marks those that hardly do.
 
-        Dates in the query ("last week") are read in the time zone `zone`. With `include="superseded"` entries that
-        consolidation replaced follow their successors.
+        `since` and `until` are times or words ("yesterday", "3d", "2026-11-01"). They and dates in the query are read
+        in the time zone `zone`, such as "Europe/Lisbon"; by default that of the tenant's policy. With
+        `include="superseded"` entries that consolidation replaced follow their successors. When nothing answers well,
+        the sources of dreams are searched too: such hits are `cold` and name the `dream` that holds them; `deep` can
+        say never or always.
         """
         return await self._run(
             functools.partial(
@@ -302,12 +470,28 @@ class AsyncRef:
                 explain=explain,
                 include=include,
                 zone=zone,
+                deep=deep,
+                since=since,
+                until=until,
             )
         )
 
-    async def context(self, purpose: str, *, budget: int = 2000, where: Filter = Filter()) -> Context:
+    async def context(
+        self,
+        purpose: str,
+        *,
+        budget: int = 2000,
+        where: Filter = Filter(),
+        since: When | None = None,
+        until: When | None = None,
+        zone: str | None = None,
+    ) -> Context:
         """The best memory for a purpose within a token budget, ready to paste into a prompt."""
-        return await self._run(functools.partial(self._ref.context, purpose, budget=budget, where=where))
+        return await self._run(
+            functools.partial(
+                self._ref.context, purpose, budget=budget, where=where, since=since, until=until, zone=zone
+            )
+        )
 
     async def pin(self, entry_id: str) -> Entry:
         """Never dream this away."""
@@ -333,6 +517,10 @@ class AsyncRef:
         """Take it out of every read; its text is destroyed after the undo window."""
         return await self._run(functools.partial(self._ref.delete, entry_id))
 
+    async def renew(self, entry_id: str, expires_at: When) -> Entry:
+        """Give it another expiry."""
+        return await self._run(functools.partial(self._ref.renew, entry_id, expires_at))
+
     async def erase(self, entry_id: str) -> int:
         """Destroy its text now. Cannot be undone."""
         return await self._run(functools.partial(self._ref.erase, entry_id))
@@ -346,7 +534,7 @@ class AsyncRef:
         budget: int | None = None,
         *,
         fit: bool = False,
-        distiller: str = "extractive",
+        distiller: str | None = None,
         after: Literal["cold", "archive", "purge"] = "cold",
         older_than: Age | None = None,
         kinds: Iterable[str] | None = None,
@@ -373,7 +561,7 @@ class AsyncRef:
         budget: int | None = None,
         *,
         fit: bool = False,
-        distiller: str = "extractive",
+        distiller: str | None = None,
         after: Literal["cold", "archive", "purge"] = "cold",
         older_than: Age | None = None,
         kinds: Iterable[str] | None = None,

@@ -249,7 +249,7 @@ class Agent:
         min_relevance: float = 0.0,
         debounce_ms: int = 0,
     ) -> Subscription:
-        """Be told of events: iterate over what this returns, or ask it to `poll`."""
+        """Subscribe to events: iterate over the result, or call its `poll`."""
         wanted: dict[str, Any] = {"events": list(events), "min_relevance": min_relevance, "debounce_ms": debounce_ms}
         answer = self.send("SUBSCRIBE", {"action": "subscribe", "subscription": wanted | ({"id": id} if id else {})})
         return Subscription(self, answer["subscription"]["id"])
@@ -299,7 +299,7 @@ class Subscription:
         return self.listen()
 
     def unsubscribe(self) -> None:
-        """End it: nothing is told after this."""
+        """End it: no event arrives after this."""
         self.agent.send("SUBSCRIBE", {"action": "unsubscribe", "subscription": {"id": self.id}})
         self.active = False
 

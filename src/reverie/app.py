@@ -4,9 +4,12 @@ and PostgreSQL."""
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reverie.core.clock import SystemClock
 from reverie.core.errors import Invalid, StoreCorrupt
+from reverie.core.extras import require
 from reverie.host import Host
 from reverie.privacy.ledger import FileLedger
 from reverie.providers.tokenizer import TokenCounter
@@ -20,31 +23,51 @@ from reverie.store.sqlite.faults import RESTORE
 from reverie.store.sqlite.seal import seal
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from reverie.core.actor import Actor
     from reverie.core.job import JobQueue
+    from reverie.core.ports import Clock, Embedder
     from reverie.distil.request import Distiller
+    from reverie.http.application import Application
     from reverie.jobs.worker import Runner
     from reverie.ops.metrics import Metrics
     from reverie.ops.traces import Traces
     from reverie.providers.chat import ChatModel
-    from reverie.providers.static import StaticEmbedder
+    from reverie.providers.llm import LlmDistiller
     from reverie.store.contract import Store
     from reverie.window import WindowPolicy
 
 
-def build_host(settings: Settings, *, create: bool = True) -> Host:
-    """A host over the configured store. `create=False` refuses to make a new database."""
+def build_host(
+    settings: Settings,
+    *,
+    create: bool = True,
+    embedder: Embedder | None = None,
+    distiller: Distiller | None = None,
+    clock: Clock | None = None,
+) -> Host:
+    """A host over the configured store. `create=False` refuses to make a new database.
+
+    `embedder`, `distiller` and `clock` take the place of the configured ones; the distiller is known by its name.
+    """
+    model = build_distiller(settings)
+    distillers: dict[str, Distiller] = {"llm": model} if model else {}
+    if distiller is not None:
+        if distiller.name in ("extractive", "none"):
+            raise Invalid("A distiller of your own has a name of its own: not extractive and not none.")
+        distillers[distiller.name] = distiller
+    tokens = TokenCounter(settings.tokenizer) if settings.tokenizer != "none" else None
     return Host(
         Services(
-            store=build_store(settings, create=create),
-            redactor=_redactor(),
-            embedder=_embedder() if settings.embedder == "static" else None,
-            tokens=TokenCounter(settings.tokenizer) if settings.tokenizer != "none" else None,
+            store=build_store(settings, create=create, clock=clock),
+            redactor=build_redactor(settings.redact_rules),
+            embedder=embedder or build_embedder(settings.embedder),
+            tokens=tokens,
             cipher=FileCipher(settings.key_path) if settings.database != ":memory:" or settings.key_file else None,
             ledger=FileLedger(settings.ledger_path) if settings.database != ":memory:" else None,
-            distillers={"llm": model} if (model := build_distiller(settings)) else {},
+            distillers=distillers,
+            clock=clock or SystemClock(),
+            chat=model.chat(tokens.count) if model and tokens else None,
+            agent_fixtures=settings.openwop_seams,
             own_secrets={"model-api-key": settings.model_api_key.reveal()} if settings.model_api_key else {},
             jobs=_queue(settings),
             read_only=settings.read_only,
@@ -55,34 +78,55 @@ def build_host(settings: Settings, *, create: bool = True) -> Host:
 
 
 @cache
-def _redactor() -> Redactor:
-    """One for all hosts of a process: it never changes, and its rules take a tenth of a second to load."""
-    return Redactor()
+def build_redactor(own_rules: str) -> Redactor:
+    """One for all hosts of a process: it never changes, and its rules take a tenth of a second to load.
+
+    A file of own rules is read and proved at once; `Invalid` says what is wrong with it.
+    """
+    if not own_rules:
+        return Redactor()
+    from reverie.redact import RULES
+    from reverie.redact.rules.loader import own
+
+    return Redactor((*RULES, *own(Path(own_rules))))
 
 
 @cache
-def _embedder() -> StaticEmbedder:
-    """One for all hosts of a process: its table never changes, and is 16 MB."""
-    from reverie.providers.static import StaticEmbedder
+def build_embedder(name: str) -> Embedder | None:
+    """One for all hosts of a process: a model never changes, and is 16 MB and more.
 
-    return StaticEmbedder()
+    Raises MissingExtra with the command that installs the packages it needs.
+    """
+    if name == "static":
+        from reverie.providers.static import StaticEmbedder
+
+        return StaticEmbedder()
+    if name == "minilm":
+        from reverie.providers.minilm import MiniLmEmbedder
+
+        return MiniLmEmbedder()
+    if name == "multilingual":
+        from reverie.providers.multilingual import MultilingualEmbedder
+
+        return MultilingualEmbedder()
+    return None
 
 
-def build_store(settings: Settings, *, create: bool = True) -> Store:
-    """The configured store. Raises Invalid when the driver for it is not installed."""
+def build_store(settings: Settings, *, create: bool = True, clock: Clock | None = None) -> Store:
+    """The configured store. Raises MissingExtra when the driver for it is not installed."""
     if settings.postgres:
-        try:
-            from reverie.store.postgres import PostgresStore
-        except ImportError:
-            raise Invalid("PostgreSQL needs its driver: pip install 'reverie[postgres]'") from None
-        return PostgresStore(settings.postgres, create=create, pool_size=settings.database_pool)
-    return SqliteStore(settings.database, create=create, read_only=settings.read_only, reserve=True)
+        for package in ("psycopg", "psycopg_pool", "procrastinate"):
+            require(package, extra="postgres", purpose="PostgreSQL")
+        from reverie.store.postgres import PostgresStore
+
+        return PostgresStore(settings.postgres, create=create, pool_size=settings.database_pool, clock=clock)
+    return SqliteStore(settings.database, create=create, read_only=settings.read_only, reserve=True, clock=clock)
 
 
 def upgrade_store(settings: Settings, *, finish: bool, reseal: bool = False) -> tuple[int, list[int]]:
     """Bring the schema up to this release. (Its number, steps that wait for `finish`; on SQLite none ever do.)
 
-    On SQLite `finish` gives the pages of an older file checksums. `reseal` also makes those anew that do not fit, after
+    On SQLite `finish` gives the pages of an older file checksums. `reseal` also renews those that do not fit, after
     everything that can be verified without them was.
     """
     if not settings.postgres:
@@ -96,7 +140,6 @@ def upgrade_store(settings: Settings, *, finish: bool, reseal: bool = False) -> 
             seal(settings.database, accept=reseal)
         return len(load_migrations("reverie.store.sqlite")), []
     build_store(settings, create=False).close()
-    from reverie.core.clock import SystemClock
     from reverie.store.postgres.migrate import applied, migrate, pending
     from reverie.store.postgres.pool import connect
 
@@ -117,7 +160,7 @@ def _verify(host: Host) -> None:
             )
 
 
-def build_distiller(settings: Settings) -> Distiller | None:
+def build_distiller(settings: Settings) -> LlmDistiller | None:
     """The distiller `llm`, when a model is configured. Raises Invalid when the provider's client is not installed."""
     if settings.model_provider == "none":
         return None
@@ -173,32 +216,43 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
     return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
 
 
-def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> FastAPI:
+def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> Application:
     """The HTTP application: every door that speaks HTTP, on one host."""
     from reverie import __version__
-    from reverie.api import mcp, rest
+    from reverie.api import console, mcp, rest
     from reverie.http.application import make_application
+    from reverie.protocols import mem0
     from reverie.protocols.akashik import http as akashik
+    from reverie.protocols.anthropic import http as anthropic
     from reverie.protocols.openwop import http as openwop
 
-    doors = [rest.door(), openwop.door(settings), akashik.door(settings), mcp.door(), akashik.mcp_door()]
-    return make_application(settings, host, doors=doors, version=__version__, traces=traces)
+    doors = [rest.door(), openwop.door(settings), akashik.door(settings), mcp.door(), akashik.mcp_door(), mem0.door()]
+    if settings.anthropic:
+        doors += anthropic.doors()
+    app = make_application(settings, host, doors=doors, version=__version__, traces=traces)
+    console.mount(app, version=__version__)
+    if settings.anthropic:
+        from reverie.protocols.anthropic.http.answers import AnthropicAnswers
+
+        app.add_middleware(AnthropicAnswers)
+    return app
 
 
-def serve_tools(host: Host, actor: Actor, *, akashik: bool) -> None:
+def serve_tools(host: Host, actor: Actor, profile: str) -> None:
     """Serve MCP tools over standard input and output, until the other side leaves."""
     from reverie import __version__
-    from reverie.api.mcp import memory_tools
+    from reverie.api.mcp import memory_profile, reference_profile
     from reverie.api.mcp.stdio import serve
-    from reverie.protocols.akashik.http import mcp_tools
+    from reverie.protocols.akashik.http import mcp_profile
 
-    serve(host, actor, mcp_tools() if akashik else memory_tools(), version=__version__)
+    profiles = {"memory": memory_profile, "reference": reference_profile, "akashik": mcp_profile}
+    serve(host, actor, profiles[profile](), version=__version__)
 
 
 def run_proxy(
     settings: Settings, host: Host, tenant: str, *, upstream: str, listen: str, kind: str | None, policy: WindowPolicy
 ) -> None:
-    """Serve the proxy of the Responses door until SIGTERM or SIGINT."""
+    """Serve the proxy of a Responses or Messages API until SIGTERM or SIGINT."""
     from reverie.core.actor import Actor
     from reverie.http.origin import OriginPolicy
     from reverie.ops import logs
@@ -209,10 +263,11 @@ def run_proxy(
     from reverie.protocols.responses.proxy.turns import WindowTurns
     from reverie.window import Base
 
-    if kind not in (None, "api", "codex"):
-        raise Invalid("--kind is api or codex.", pointer="/kind")
+    if kind not in (None, "api", "codex", "messages"):
+        raise Invalid("--kind is api, codex or messages.", pointer="/kind")
     given = Upstream(upstream)  # says what is wrong with it
     base = Base.of(given.url if given.has_path else f"{given.url}/v1", kind)  # type: ignore[arg-type]
+    policy.mode_for(base.kind)  # says what is wrong with it
     logs.configure(settings, host.parts.redactor)
     actor = Actor(tenant=tenant, id="local:proxy", door="responses")
     onward, counts = Upstream(base.url), Counts(host.parts.clock.now())
@@ -224,4 +279,5 @@ def run_proxy(
         own_port=True,
         own_pages=False,
     )
-    run(Proxy(onward, windows, counts=counts, pages=pages), listen)
+    proxy = Proxy(onward, windows, counts=counts, pages=pages, messages=base.kind == "messages")
+    run(proxy, listen)

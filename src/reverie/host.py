@@ -23,20 +23,28 @@ if TYPE_CHECKING:
     from reverie.memory.cursors import Cursors
     from reverie.memory.entries import Entries
     from reverie.memory.export import Bundles
+    from reverie.memory.file_retention import FileRetention
     from reverie.memory.history import History
     from reverie.memory.keys import Keys
     from reverie.memory.lifecycle import Lifecycle
     from reverie.memory.policy import RuleBook
     from reverie.memory.read import Reader
     from reverie.memory.search import Search
+    from reverie.memory.sessions import Sessions
     from reverie.privacy.forget import Forget
     from reverie.privacy.rescan import Rescan
     from reverie.protocols.akashik.conformance import Faults
     from reverie.protocols.akashik.field import Field
+    from reverie.protocols.anthropic.dream_undo import DreamUndo
+    from reverie.protocols.anthropic.dreams import MemoryDreams
+    from reverie.protocols.anthropic.memories import Memories
+    from reverie.protocols.anthropic.stores import Stores
+    from reverie.protocols.anthropic.versions import Versions
     from reverie.protocols.openwop.agents import Agents
     from reverie.protocols.openwop.commitments import Commitments
     from reverie.protocols.openwop.conformance.injection import InjectionProbe
     from reverie.protocols.openwop.conformance.seeding import Seeder
+    from reverie.protocols.openwop.dispatch import Dispatcher
     from reverie.protocols.openwop.forks import Forks
     from reverie.protocols.openwop.idempotency import Idempotency
     from reverie.protocols.openwop.injection import Injection
@@ -51,33 +59,46 @@ USE_CASES = {
     "cursors": "reverie.memory.cursors:Cursors parts",
     "writing": "reverie.memory.entries:Entries parts rules",
     "bundles": "reverie.memory.export:Bundles parts rules writing",
+    "file_retention": "reverie.memory.file_retention:FileRetention parts rules",
     "instants": "reverie.memory.history:History parts",
     "keys": "reverie.memory.keys:Keys parts rules",
     "lifecycle": "reverie.memory.lifecycle:Lifecycle parts rules",
     "rules": "reverie.memory.policy:RuleBook parts",
     "reading": "reverie.memory.read:Reader parts",
     "recall": "reverie.memory.search:Search parts",
+    "sessions": "reverie.memory.sessions:Sessions parts keys",
     "archives": "reverie.dreams.archive:Archives parts rules",
     "consolidating": "reverie.dreams.consolidate:Consolidator parts rules",
     "dreaming": "reverie.dreams.engine:DreamEngine parts rules writing archives",
-    "lineage": "reverie.dreams.lineage:Lineage parts rules archives",
+    "lineage": "reverie.dreams.lineage:Lineage parts rules archives memory_dream_undo.undo_report",
     "spending": "reverie.dreams.spend:SpendLimits parts",
     "agenda": (
         "reverie.jobs.due:Agenda "
         "parts "
         "reverie.protocols.openwop.runs:upcoming_recovery "
-        "reverie.protocols.openwop.commitments:upcoming_commitment"
+        "reverie.protocols.openwop.commitments:upcoming_commitment "
+        "reverie.protocols.anthropic.dream_records:upcoming_dream"
     ),
     "reindexing": "reverie.jobs.embedding:Embeddings parts faults.holds_vectors",
     "jobs": "reverie.jobs.queue:Jobs parts rules",
     "schedules": "reverie.jobs.schedule:Scheduler parts rules dreaming consolidating runs",
     "leases": "reverie.store.leases:Leases parts.store parts.clock parts.read_only",
     "windows": "reverie.window.admin:WindowAdmin parts rules writing",
-    "forgetting": "reverie.privacy.forget:Forget parts rules writing archives",
+    "forgetting": (
+        "reverie.privacy.forget:Forget "
+        "parts rules writing archives dreaming "
+        "reverie.protocols.akashik.conflicts:sides_forgotten"
+    ),
     "scanning": "reverie.privacy.rescan:Rescan parts rules",
     "faults": "reverie.protocols.akashik.conformance:Faults parts.field.faults",
     "field": "reverie.protocols.akashik.field:Field parts rules writing archives dreaming reindexing faults",
+    "memory_stores": "reverie.protocols.anthropic.stores:Stores parts rules",
+    "memories": "reverie.protocols.anthropic.memories:Memories parts rules writing",
+    "memory_versions": "reverie.protocols.anthropic.versions:Versions parts rules memories",
+    "memory_dreams": ("reverie.protocols.anthropic.dreams:MemoryDreams parts rules dreaming memory_stores memories"),
+    "memory_dream_undo": "reverie.protocols.anthropic.dream_undo:DreamUndo parts rules memories",
     "agents": "reverie.protocols.openwop.agents:Agents parts rules",
+    "dispatcher": ("reverie.protocols.openwop.dispatch:Dispatcher parts rules agents recall injection spending"),
     "commitments": "reverie.protocols.openwop.commitments:Commitments parts writing",
     "seeding": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
     "forks": "reverie.protocols.openwop.forks:Forks parts runs",
@@ -87,7 +108,7 @@ USE_CASES = {
     ),
     "injection": "reverie.protocols.openwop.injection:Injection parts recall",
     "passes": "reverie.protocols.openwop.passes:Passes parts rules reading dreaming consolidating archives commitments",
-    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules writing passes injection_probe",
+    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules writing passes dispatcher injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
 }
 """`module:Class`, then the arguments it is made with: attributes of the host, or a `module:name`."""
@@ -107,8 +128,10 @@ class Host:
         recall: Search
         lifecycle: Lifecycle
         bundles: Bundles
+        file_retention: FileRetention
         audit: Audit
         keys: Keys
+        sessions: Sessions
         scanning: Rescan
         faults: Faults
         reindexing: Embeddings
@@ -118,6 +141,7 @@ class Host:
         field: Field
         consolidating: Consolidator
         commitments: Commitments
+        dispatcher: Dispatcher
         passes: Passes
         seeding: Seeder
         instants: History
@@ -136,6 +160,11 @@ class Host:
         jobs: Jobs
         agenda: Agenda
         windows: WindowAdmin
+        memory_stores: Stores
+        memories: Memories
+        memory_versions: Versions
+        memory_dreams: MemoryDreams
+        memory_dream_undo: DreamUndo
 
     def __init__(self, parts: Services) -> None:
         self.parts = parts

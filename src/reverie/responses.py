@@ -12,10 +12,10 @@ With an `AsyncOpenAI` client, await both.
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
-from typing import Any
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from reverie.core.errors import Invalid
+from reverie.library import memory_of
 from reverie.protocols.responses.agents_sdk import WindowSession
 from reverie.protocols.responses.sdk import AsyncWindow, SyncWindow, window_keeper
 from reverie.window import (
@@ -30,6 +30,9 @@ from reverie.window import (
     strip_for_compact,
     validate_replacement,
 )
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
 
 __all__ = [
     "AsyncWindow",
@@ -53,42 +56,64 @@ __all__ = [
 class ResponsesWindow:
     """Opens windows."""
 
+    @overload
     @staticmethod
     def open(
-        client: Any,
+        client: OpenAI,
         *,
         store: Any,
         scope: str,
-        policy: WindowPolicy | None = None,
+        policy: WindowPolicy | Literal["cost"] | None = None,
         ref: str | None = None,
         subject: str | None = None,
         tenant: str = "default",
         provider: str = "openai",
         base_kind: str | None = None,
-    ) -> Any:
+    ) -> SyncWindow: ...
+
+    @overload
+    @staticmethod
+    def open(
+        client: AsyncOpenAI,
+        *,
+        store: Any,
+        scope: str,
+        policy: WindowPolicy | Literal["cost"] | None = None,
+        ref: str | None = None,
+        subject: str | None = None,
+        tenant: str = "default",
+        provider: str = "openai",
+        base_kind: str | None = None,
+    ) -> Coroutine[Any, Any, AsyncWindow]: ...
+
+    @staticmethod
+    def open(
+        client: OpenAI | AsyncOpenAI,
+        *,
+        store: Any,
+        scope: str,
+        policy: WindowPolicy | Literal["cost"] | None = None,
+        ref: str | None = None,
+        subject: str | None = None,
+        tenant: str = "default",
+        provider: str = "openai",
+        base_kind: str | None = None,
+    ) -> SyncWindow | Coroutine[Any, Any, AsyncWindow]:
         """The window of a scope around a client: to be awaited for an `AsyncOpenAI`, at once for an `OpenAI`.
 
-        `store`: a memory that `reverie.open` gave, or a folder or URL to open. `ref`: the memory that gets checkpoints
-        and turns; the scope by default. `subject`: whom the conversation is about, so that a forget reaches it.
+        `store`: where the window and its memory are kept, a memory that `reverie.open` gave, or a folder or URL to
+        open; whether the provider keeps responses is `WindowPolicy(store=...)`. `policy`: `"cost"` is
+        `WindowPolicy(rule="cost")`. `ref`: the memory that gets checkpoints and turns; the scope by default. `subject`:
+        whom the conversation is about, so that a forget reaches it.
         """
-        memory = _memory(store, tenant)
+        if policy == "cost":
+            policy = WindowPolicy(rule="cost")
+        memory, owned = memory_of(store, tenant)
         keeper = window_keeper(memory.host, memory.actor, client, scope, policy=policy, ref=ref, subject=subject)
         if inspect.iscoroutinefunction(client.responses.create):
-            return AsyncWindow(client, keeper, provider=provider, kind=base_kind).begin()
-        return SyncWindow(client, keeper, provider=provider, kind=base_kind)
+            return AsyncWindow(client, keeper, provider=provider, kind=base_kind, owned=owned).begin()
+        return SyncWindow(client, keeper, provider=provider, kind=base_kind, owned=owned)
 
 
 SyncResponsesWindow = ResponsesWindow
 """The same: the client decides."""
-
-
-def _memory(store: Any, tenant: str) -> Any:
-    if isinstance(store, str | Path):
-        from reverie.library import open as open_memory
-
-        return open_memory(store, tenant=tenant)
-    inner = getattr(store, "memory", store)  # a ref, or an async memory around one
-    for candidate in (store, inner, getattr(store, "_memory", None)):
-        if candidate is not None and hasattr(candidate, "host") and hasattr(candidate, "actor"):
-            return candidate
-    raise Invalid("store is a memory that reverie.open gave, or a folder or URL.", pointer="/store")

@@ -14,6 +14,7 @@ from reverie.redact import Redactor
 
 if TYPE_CHECKING:
     from reverie.distil.request import Distiller
+    from reverie.providers.llm import PaidChat
     from reverie.store.contract import Store
 
 
@@ -41,6 +42,8 @@ class Services:
     ledger: ForgetLedger | None = None
     distillers: Mapping[str, Distiller] = field(default_factory=dict)
     """Beside the model-free one, which is always there."""
+    chat: PaidChat | None = None
+    """The chat model that agents answer with; None: they quote."""
     own_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The host's own credentials by label: replaced in everything any tenant stores."""
     jobs: JobQueue | None = None
@@ -50,4 +53,6 @@ class Services:
     read_only: bool = False
     agents_folder: str = ""
     """Where manifests of agents for every tenant lie."""
+    agent_fixtures: bool = False
+    """Whether a tenant without agents is shown those of conformance suites."""
     field: FieldOptions = field(default_factory=FieldOptions)

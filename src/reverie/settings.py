@@ -1,4 +1,8 @@
-"""Every setting, once: name, environment variable, default, help. `reverie settings` prints this table."""
+"""Every setting, once: name, environment variable, default, help. `reverie settings` prints this table.
+
+A value comes from an option of the command line, else from the environment, else from `reverie.toml`, which has the
+same names: `REVERIE_PORT = 9000`.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ class DatabaseUrl(Hidden):
 
 
 def default_data() -> str:
-    """Where memory lives when nobody says: `$XDG_DATA_HOME/reverie`, else `~/.local/share/reverie`."""
+    """The default data folder: `$XDG_DATA_HOME/reverie`, else `~/.local/share/reverie`."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return str(Path(base) / "reverie")
 
@@ -75,8 +79,13 @@ class Settings:
     )
     key_file: str = _setting("", "REVERIE_KEY_FILE", "seals registered secrets; empty: reverie.key in the data folder")
     read_only: bool = _setting(False, "REVERIE_READ_ONLY", "refuse every write")
+    redact_rules: str = _setting(
+        "", "REVERIE_REDACT_RULES", "file of own rules for the redactor (TOML); proved at start; see docs/privacy.md"
+    )
     tokenizer: str = _setting("o200k_base", "REVERIE_TOKENIZER", "o200k_base, cl100k_base or none")
-    embedder: str = _setting("static", "REVERIE_EMBEDDER", "static (built in) or none")
+    embedder: str = _setting(
+        "static", "REVERIE_EMBEDDER", "static (built in), minilm, multilingual or none; see docs/recall.md"
+    )
     max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body")
     rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
     rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
@@ -106,7 +115,9 @@ class Settings:
     model: str = _setting("", "REVERIE_MODEL", "name of the model that dreams with the distiller `llm`")
     model_base_url: str = _setting("", "REVERIE_MODEL_BASE_URL", "address of the endpoint; empty: the provider's own")
     model_api_key: Hidden = _setting(  # noqa: RUF009
-        Hidden(), "REVERIE_MODEL_API_KEY", "key for the endpoint; from the environment only, never stored or shown"
+        Hidden(),
+        "REVERIE_MODEL_API_KEY",
+        "key for the endpoint; from the environment or a private file, never stored or shown",
     )
     model_context: int = _setting(32_000, "REVERIE_MODEL_CONTEXT", "tokens the model takes, input and output together")
     model_price_in: int = _setting(0, "REVERIE_MODEL_PRICE_IN", "cents per million input tokens; 0: not counted")
@@ -133,33 +144,59 @@ class Settings:
     akashik_level: int = _setting(3, "REVERIE_AKASHIK_LEVEL", "conformance level of the Field, 0 to 3")
     akashik_port: int = _setting(0, "REVERIE_AKASHIK_PORT", "a second port, with Akashik at its root; 0: none")
     akashik_faults: bool = _setting(False, "REVERIE_AKASHIK_TEST_FAULTS", "Akashik faults on request; tests only")
+    anthropic: bool = _setting(True, "REVERIE_ANTHROPIC", "serve Anthropic's memory stores and dreams")
+    anthropic_strict: bool = _setting(
+        False, "REVERIE_ANTHROPIC_STRICT", "demand beta headers there, and sessions for a dream"
+    )
+    anthropic_models: str = _setting(
+        "",
+        "REVERIE_ANTHROPIC_MODELS",
+        "models that dreams may name: claude-*=llm,...; first match; llm or extractive",
+    )
+    anthropic_unknown_model: str = _setting(
+        "refuse", "REVERIE_ANTHROPIC_UNKNOWN_MODEL", "a dream with another model there: refuse, or extractive"
+    )
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
-        """Settings from the environment; `given` values that are not None win."""
+        """Settings from the environment, then from the configuration file; `given` values that are not None win."""
+        return cls.with_origins(environment, **given)[0]
+
+    @classmethod
+    def with_origins(
+        cls, environment: Mapping[str, str] | None = None, **given: Any
+    ) -> tuple[Settings, dict[str, str]]:
+        """Settings, and where each that is not a default comes from: `option`, `environment` or the file's path."""
+        path, filed = read_file(environment)
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
+        origins: dict[str, str] = {}
         for item in fields(cls):
-            value = given.pop(item.name, None)
-            if value is None and environment.get(item.metadata["variable"], "") != "":
-                value = environment[item.metadata["variable"]]
-            if value is not None:
+            value, origin = given.pop(item.name, None), "option"
+            if value is None:
+                name = item.metadata["variable"]
+                value, origin = environment.get(name, ""), "environment"
+                if value == "" and name in filed:
+                    value, origin = filed[name], str(path)
+            if value is not None and (value != "" or origin == "option"):
                 values[item.name] = _typed(item.name, value, item.default)
+                origins[item.name] = origin
         if given:
             raise TypeError(f"no such settings: {sorted(given)}")
         settings = cls(**values)
         settings.check()
-        return settings
+        return settings, origins
 
     def check(self) -> None:
         """Refuse what cannot work, naming the variable."""
         choices = {
             "tokenizer": ("o200k_base", "cl100k_base", "none"),
-            "embedder": ("static", "none"),
+            "embedder": ("static", "minilm", "multilingual", "none"),
             "model_provider": ("none", "openai", "anthropic"),
             "openwop_durability": ("long-term-durability", "long-term"),
+            "anthropic_unknown_model": ("refuse", "extractive"),
             "log_level": ("debug", "info", "warning", "error"),
             "log_format": ("text", "json"),
         }
@@ -243,8 +280,60 @@ class Settings:
 
     @property
     def ledger_path(self) -> Path:
-        """What was forgotten, as keyed hashes, beside the database and outside its backups."""
+        """What was forgotten, as keyed hashes, next to the database and outside its backups."""
         return self.key_path.with_name("forgotten.jsonl")
+
+
+CLIENT = ("REVERIE_URL", "REVERIE_KEY")
+"""A running host for the command line and the library, and the key for it: in the file as in the environment."""
+
+
+def client_setting(name: str) -> str:
+    """REVERIE_URL or REVERIE_KEY: from the environment, else from the configuration file; empty when not set."""
+    return os.environ.get(name, "") or str(read_file()[1].get(name, ""))
+
+
+def config_path(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The configuration file: REVERIE_CONFIG, else `reverie/reverie.toml` in `$XDG_CONFIG_HOME`, `~/.config` or `/etc`.
+
+    Never a file of the current folder: a repository that is cloned does not decide where memory goes. None: no file.
+    """
+    given = (os.environ if environment is None else environment).get("REVERIE_CONFIG", "")
+    if given:
+        return Path(given).expanduser()
+    if environment is not None:
+        return None
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    places = (Path(base) / "reverie" / "reverie.toml", Path("/etc/reverie/reverie.toml"))
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_file(environment: Mapping[str, str] | None = None) -> tuple[Path | None, dict[str, Any]]:
+    """The configuration file and its values by variable. Raises Invalid, naming the file and the variable."""
+    path = config_path(environment)
+    if path is None:
+        return None, {}
+    import tomllib
+
+    try:
+        with path.open("rb") as opened:
+            values = tomllib.load(opened)
+            mode = os.fstat(opened.fileno()).st_mode
+    except OSError as fault:
+        raise Invalid(f"The configuration file {path} cannot be read: {fault.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        where = str(fault).rpartition("(")[2].rstrip(")") if isinstance(fault, tomllib.TOMLDecodeError) else "not UTF-8"
+        raise Invalid(f"The configuration file {path} is not TOML ({where}).") from None
+    secret = {item.metadata["variable"] for item in fields(Settings) if isinstance(item.default, Hidden)} | {CLIENT[1]}
+    known = [item.metadata["variable"] for item in fields(Settings)]
+    for name, value in values.items():
+        if name not in known and name not in CLIENT:
+            raise Invalid(f"{path}: there is no setting {name[:64]}. `reverie settings` lists them.")
+        if not isinstance(value, str | int | bool):
+            raise Invalid(f"{path}: {name} is a text, a whole number, true or false.")
+        if name in secret and mode & 0o077:
+            raise Invalid(f"{path} holds {name}, and others may read it. Run: chmod 600 {path}")
+    return path, values
 
 
 def _revealed(url: str) -> str:

@@ -85,7 +85,7 @@ def test_help_loads_no_database_and_no_numbers() -> None:
         "import sys\n"
         "from reverie.api.cli.main import run\n"
         "code = run(['--help'])\n"
-        "heavy = {'apsw', 'numpy', 'fastapi', 'rich', 'msgspec'} & set(sys.modules)\n"
+        "heavy = {'apsw', 'numpy', 'starlette', 'rich', 'msgspec'} & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else code)\n"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,12 +26,12 @@ def test_every_figure_of_the_tour_holds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     tour = json.loads(done.stdout)
     assert tour["before"]["memories"] == len(entries()) > 250
-    assert tour["after"]["tokens"] * 3 < tour["before"]["tokens"]
+    assert tour["after"]["tokens"] * 10 < tour["before"]["tokens"] * 6
     assert tour["after"]["memories"] == 2  # the dream, and what was pinned
     assert tour["tokens_used"] <= tour["budget"]
     assert sum(tour["redacted"].values()) == tour["secrets_planted"] == len(fakes())
     assert tour["secrets_on_disk"] == 0
-    assert tour["must_keep"]["missing"] * 5 <= sum(tour["must_keep"].values())
+    assert tour["must_keep"]["missing"] == 0
     assert tour["answered"] == tour["questions"]
     assert tour["undone"]
     assert tour["repeated"]
@@ -42,8 +41,8 @@ def test_every_figure_of_the_tour_holds(tmp_path: Path) -> None:
     stored = b"".join(path.read_bytes() for path in folder.iterdir())
     assert not any(fake.encode() in stored for fake in fakes().values())
     with reverie.open(folder, tenant="demo") as memory:
-        assert memory.verify_dream(tour["dream"]).ok
-        assert memory.dream(tour["dream"]).checksum == tour["checksum"]
+        assert memory.dreams.verify(tour["dream"]).ok
+        assert memory.dreams.get(tour["dream"]).checksum == tour["checksum"]
     assert "is not an empty folder" in run("demo", "--keep", str(folder)).stderr
 
 
@@ -70,14 +69,8 @@ def test_no_file_of_the_corpus_holds_a_secret() -> None:
 
 
 def test_the_readme_shows_what_the_tour_prints() -> None:
-    """Line by line, figures within a tenth: they move a little with every change of the distiller."""
+    """To the byte, but for the time it took: `make docs` writes it."""
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("$ reverie demo\n", 1)[1].split("```", 1)[0].splitlines()
-    printed = run("demo").stdout.splitlines()
-    labels = ("before", "after", "budget", "asked", "secrets", "undo", "audit")
-    for label in labels:
-        mine = next(line for line in shown if line.startswith(label))
-        real = next(line for line in printed if line.startswith(label))
-        assert re.sub(r"\d+", "N", mine) == re.sub(r"\d+", "N", real)
-        for figure, actual in zip(re.findall(r"\d+", mine), re.findall(r"\d+", real), strict=True):
-            assert abs(int(figure) - int(actual)) <= max(int(actual) // 10, 1), (mine, real)
+    shown = readme.split("$ reverie demo\n", 1)[1].split("...\n```", 1)[0].splitlines()
+    printed = [line for line in run("demo", seed="3").stdout.splitlines() if not line.startswith("took ")]
+    assert shown == printed

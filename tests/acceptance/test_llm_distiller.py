@@ -136,6 +136,20 @@ def test_identical_work_is_answered_from_the_archive(open_host: OpenHost, endpoi
     assert [s.sources for s in second.statements] == [s.sources for s in first.statements]
 
 
+def test_an_answer_is_not_used_again_after_the_redactor_changed(
+    open_host: OpenHost, endpoint: Endpoint, ada: Actor
+) -> None:
+    host = open_host()
+    host.writing.put(ada, "bot", corpus(30))
+    first = dream(host, ada)
+    assert first.fingerprint.endswith(f"redact/{host.parts.redactor.version}")
+    host.lineage.undo(ada, first.id)
+    host.parts.redactor.version = "another"  # a cached property
+    second = dream(host, ada)
+    assert not second.reused
+    assert endpoint.calls == 2
+
+
 def test_what_must_be_kept_is_asked_for_and_quoted_when_the_model_forgets_it(
     open_host: OpenHost, endpoint: Endpoint, ada: Actor
 ) -> None:
@@ -358,14 +372,14 @@ def test_a_corpus_five_times_the_context_is_read_in_windows(
 ) -> None:
     endpoint.context = 4096
     host = open_host(provider, REVERIE_MODEL_CONTEXT=4096)
-    host.rules.set_policy(ada, {"dream_budget": 60_000, "dream_percent": 10})
+    host.rules.set_policy(ada, {"dream_budget": 60_000, "hot_target": "10%"})
     host.writing.put(ada, "bot", corpus(620))
     count = TokenCounter().count
     assert sum(count(draft.content) for draft in corpus(620)) > 5 * 4096
     report = dream(host, ada)
     assert report.fell_back is None
     assert report.spend["windows"] == len(endpoint.asked) > 5
-    assert report.output_tokens <= report.input_tokens * 10 // 100
+    assert report.output_tokens <= report.output_limit < report.input_tokens // 4  # more than 10 %: what must be kept
     assert report.tokens_used <= report.budget
     # Every entry was read once in the first round, and windows end where sessions do.
     first = [line["text"] for asked in endpoint.asked for line in asked.lines if "who" in line]
@@ -506,7 +520,7 @@ def test_a_model_must_be_configured_wholly(tmp_path: Path, monkeypatch: pytest.M
     ):
         with pytest.raises(Invalid, match="REVERIE_MODEL"):
             Settings.load(environment)
-    monkeypatch.setattr("reverie.providers.chat.find_spec", lambda name: None)
+    monkeypatch.setattr("reverie.core.extras.find_spec", lambda name: None)
     for provider in ("openai", "anthropic"):
         loaded = Settings.load(
             {

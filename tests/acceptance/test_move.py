@@ -202,5 +202,5 @@ def test_writers_go_on_while_memory_moves_and_lose_nothing(
         assert stored
         there = host_on(target)
         assert [i for i in stored if there.reading.get(ADA, "notes", i) is None] == []
-        assert there.audit.verify(ADA).ok
         assert content(target) == content(source)
+        assert there.audit.verify(ADA).ok

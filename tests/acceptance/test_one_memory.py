@@ -86,7 +86,7 @@ class Story:
                 transport = streamable_http_client(f"{self.child.url}/mcp", http_client=http)
                 async with Client(transport) as client:
                     result = await client.call_tool(name, arguments)
-                    return dict(result.structured_content or {})
+                    return dict(json.loads(result.content[0].text))  # type: ignore[union-attr]
 
         return anyio.run(go)
 

@@ -85,7 +85,7 @@ def test_a_due_schedule_fires_and_a_restart_does_not_repeat_it(memory: reverie.M
     schedule = overdue(memory, ref="notes")
     first = start()
     done = wait_for(memory, schedule, "done")
-    assert [report.id for report in memory.dreams()] == list(done.dreams)
+    assert [report.id for report in memory.dreams.list()] == list(done.dreams)
     assert len(memory.ref("notes").list().items) == 1
     first.terminate()
     assert first.wait(PATIENCE) == 0
@@ -94,7 +94,7 @@ def test_a_due_schedule_fires_and_a_restart_does_not_repeat_it(memory: reverie.M
     other = overdue(memory, ref="elsewhere")  # proof that the second one is at work
     wait_for(memory, other, "nothing")
     assert [name for name, _ in fired(memory)] == [schedule, other]
-    assert len(memory.dreams()) == 1
+    assert len(memory.dreams.list()) == 1
     second.terminate()
     assert second.wait(PATIENCE) == 0
     assert memory.verify().ok
@@ -108,5 +108,5 @@ def test_two_servers_fire_a_tick_once(memory: reverie.Memory, start: Start) -> N
         wait_for(memory, schedule, "done", "nothing")
     time.sleep(2.5)  # both have looked again
     assert sorted(name for name, _ in fired(memory)) == sorted(schedules)
-    assert len(memory.dreams()) == 1
+    assert len(memory.dreams.list()) == 1
     assert memory.verify().ok

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tests.responses_emulator import (
 
 import reverie
 from reverie.core.query import Filter
-from reverie.responses import ResponsesWindow, WindowPolicy
+from reverie.responses import AsyncWindow, ResponsesWindow, WindowPolicy, WindowSession
 
 TRIGGER, CONTEXT = 2000, 3500
 
@@ -258,3 +259,28 @@ def test_streamed_runs_are_bounded_too(lab: Lab, provider: Emulator) -> None:
         assert max(seen.tokens for seen in provider.seen) < CONTEXT
 
     lab.play(body())
+
+
+def test_a_session_is_shared_by_threads_with_their_own_event_loops(tmp_path: Path, provider: Emulator) -> None:
+    client = AsyncOpenAI(api_key=provider.key, base_url=provider.url, max_retries=0)
+    window = asyncio.run(_opened(client, str(tmp_path)))
+    session = window.session(model=MODEL, session_settings={"limit": 3})
+    texts = [f"Message {number}" for number in range(10)]
+
+    def add(text: str) -> None:
+        asyncio.run(session.add_items([{"role": "user", "content": text}]))
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(add, texts))
+    every = asyncio.run(session.get_items(limit=100))
+    assert sorted(item["content"] for item in every) == texts
+    assert asyncio.run(session.get_items()) == every[-3:]
+    asyncio.run(window.aclose())
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(session.add_items([]))
+    with pytest.raises(TypeError, match="limitt"):
+        WindowSession(window, session_settings={"limitt": 1})
+
+
+async def _opened(client: AsyncOpenAI, folder: str) -> AsyncWindow:
+    return await ResponsesWindow.open(client, store=folder, scope="agent-1/threads")

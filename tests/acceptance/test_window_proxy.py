@@ -31,6 +31,8 @@ from tests.responses_emulator import (
     message,
     thought,
 )
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 import reverie
 from reverie.core.actor import Actor
@@ -442,3 +444,163 @@ def test_hostile_requests_get_the_upstreams_own_refusal(make: Make, provider: Em
     )
     assert long.status_code == 200
     assert long.headers["x-reverie-window-status"] == "window_unavailable"
+
+
+# background, and conversations kept at the provider
+
+
+def test_an_answer_in_the_background_enters_the_window_when_it_is_fetched(make: Make, provider: Emulator) -> None:
+    provider.model = lambda turn: [message(f"I know {len(turn.facts)}.")]
+    lab = make(provider.url)
+    sdk = lab.client(provider.key)
+    scope = {"x-reverie-scope": "later"}
+    asked = sdk.responses.create(model=MODEL, input="fact:one", background=True, extra_headers=scope)
+    assert asked.status == "queued"
+    history: list[Any] = [{"role": "user", "content": "fact:one"}]
+    with pytest.raises(openai.ConflictError) as refused:
+        sdk.responses.create(model=MODEL, input=[*history, {"role": "user", "content": "on"}], extra_headers=scope)
+    assert refused.value.code == "background_pending"
+    answer = sdk.responses.retrieve(asked.id)  # names no scope
+    assert answer.output_text == "I know 1."
+    history += [{"role": "assistant", "content": "I know 1."}, {"role": "user", "content": "fact:two"}]
+    raw = sdk.responses.with_raw_response.create(model=MODEL, input=history, extra_headers=scope)
+    assert raw.headers["x-reverie-window-fallback-reason"] == "request_shape_changed"  # `background` is part of it
+    assert raw.parse().output_text == "I know 2."
+    lost = sdk.responses.create(
+        model=MODEL, input=[*history, raw.parse().output[-1].to_dict()], background=True, extra_headers=scope
+    )
+    assert sdk.responses.cancel(lost.id).status == "cancelled"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_conversation_kept_at_the_provider_is_in_the_ledger(make: Make, provider: Emulator, stream: bool) -> None:
+    provider.model = lambda turn: [message(f"I know {len(turn.facts)}.")]
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "kept", stream=stream, conversation="conv_1")
+    for name in ("one", "two"):
+        chat.history = [{"role": "user", "content": f"fact:{name}"}]
+        chat.turn()
+    assert [headers["x-reverie-window-status"] for headers in chat.answers] == ["client_managed_chain"] * 2
+    entries = lab.memory.ref("kept").list(limit=50).items
+    found = sorted((entry.attributes["position"], entry.content) for entry in entries if entry.kind == "turn")
+    assert [words for _, words in found] == ["fact:one", "I know 1.", "fact:two", "I know 2."]
+
+
+# WebSocket mode
+
+
+class Talker:
+    """A client over a WebSocket: sends what is new and the id of the last response."""
+
+    def __init__(self, connection: Any, **body: Any) -> None:
+        self.connection, self.body = connection, body
+        self.last: str | None = None
+        self.kinds: list[str] = []
+
+    def say(self, items: list[Any], **more: Any) -> list[Any]:
+        chain = {"previous_response_id": self.last} if self.last else {}
+        self.connection.response.create(model=MODEL, input=items, tools=TOOLS, **self.body, **chain, **more)
+        output: list[Any] = []
+        for event in self.connection:
+            self.kinds.append(event.type)
+            if event.type == "response.output_item.done":
+                output.append(event.item)
+            if event.type == "response.completed":
+                self.last = event.response.id
+                return output
+            if event.type == "error":
+                raise RuntimeError(event.error.code)
+        raise AssertionError("the connection ended")
+
+    def ask(self, text: str) -> str:
+        output = self.say([{"role": "user", "content": text}])
+        while calls := [item for item in output if item.type == "function_call"]:
+            words = "fact:out-" + text.split("-")[1].split()[0] + " " + "detail " * 60
+            output = self.say(
+                [{"type": "function_call_output", "call_id": item.call_id, "output": words} for item in calls]
+            )
+        return str(output[-1].content[0].text)
+
+
+def test_a_websocket_client_that_sends_increments_stays_bounded(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key, default_headers={"x-reverie-scope": "socket"})
+    with sdk.responses.connect() as connection:
+        talker = Talker(connection, store=False)
+        heard = [talker.ask(f"fact:ask-{number} please") for number in range(20)][-1]
+    assert heard == "Answer with 40 facts and 20 outputs."
+    assert len(provider.requests("compact")) >= 2
+    assert max(seen.tokens for seen in provider.seen) < 3500
+    assert {"response.created", "response.output_item.done", "response.completed"} <= set(talker.kinds)
+    with sdk.responses.connect() as connection:  # another connection goes on from the window's latest response
+        again = Talker(connection, store=False)
+        again.last = talker.last
+        assert again.ask("fact:ask-20 please") == "Answer with 42 facts and 21 outputs."
+    assert all(seen.status == 200 for seen in provider.seen if seen.route != "other")
+
+
+def test_errors_come_as_events_and_the_connection_goes_on(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key)
+    with sdk.responses.connect() as connection:
+        talker = Talker(connection, prompt_cache_key="socket")
+        talker.last = "resp_unknown"
+        with pytest.raises(RuntimeError, match="previous_response_not_found"):
+            talker.say([{"role": "user", "content": "fact:one"}])
+        talker.last = None
+        provider.faults["create"] = [Fail(500)]
+        with pytest.raises(RuntimeError):
+            talker.say([{"role": "user", "content": "fact:one"}])
+        assert talker.ask("fact:ask-1 please").startswith("Answer with 2 facts")
+        connection.response.steer(input=[{"role": "user", "content": "x"}], previous_response_id="resp_1")
+        assert next(iter(connection)).error.code == "unsupported_event"
+
+
+def test_a_websocket_without_a_scope_passes_through(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    with lab.client(provider.key).responses.connect() as connection:
+        talker = Talker(connection)
+        talker.say([{"role": "user", "content": "fact:one"}])
+    assert "windows" in lab.status()
+    assert lab.status()["windows"] == []
+    assert lab.counts.requests["passed_through"] >= 1
+
+
+def test_stream_ids_are_turns_one_after_another(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    address_ = lab.root.replace("http://", "ws://") + "/v1/responses"
+    headers = {"Authorization": f"Bearer {provider.key}", "x-reverie-scope": "streams"}
+    with connect(address_, additional_headers=headers, proxy=None) as socket:
+        history = [{"role": "user", "content": "fact:one"}]
+        for name in ("first", "second"):
+            create = {"type": "response.create", "stream_id": name, "model": MODEL, "input": history}
+            socket.send(json.dumps(create))
+        frames = []
+        while sum(frame["type"] == "response.completed" for frame in frames) < 2:
+            frames.append(json.loads(socket.recv(60)))
+    names = [frame["stream_id"] for frame in frames]
+    assert names == ["first"] * names.count("first") + ["second"] * names.count("second")
+    assert {"first", "second"} == set(names)
+    assert all("stream_id" not in seen.body for seen in provider.requests("create"))
+
+
+def test_a_page_gets_no_websocket(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    address_ = lab.root.replace("http://", "ws://") + "/v1/responses"
+    for headers, status in (({"Origin": "https://evil.example"}, 403), ({"Sec-Fetch-Site": "cross-site"}, 403)):
+        with pytest.raises(InvalidStatus) as refused, connect(address_, additional_headers=headers, proxy=None):
+            pass
+        assert refused.value.response.status_code == status
+    assert lab.counts.requests["forbidden_origin"] == 2
+    assert not provider.seen
+
+
+def test_closing_in_the_middle_cancels_the_turn(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url)
+    sdk = lab.client(provider.key, default_headers={"x-reverie-scope": "left"})
+    provider.faults["create"] = [Stall(2, 20.0)]
+    with sdk.responses.connect() as connection:
+        connection.response.create(model=MODEL, input="fact:one", tools=TOOLS)
+        assert next(iter(connection)).type == "response.created"
+    with sdk.responses.connect() as connection:
+        assert Talker(connection).ask("fact:ask-1 please").startswith("Answer with 2 facts")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import OpenAI
-from tests.responses_emulator import MODEL, Emulator, Turn, message, thought
+from openai import BadRequestError, OpenAI
+from tests.responses_emulator import MODEL, Emulator, Fail, Overflow, Turn, Twist, message, thought
 
 import reverie
 from reverie.responses import ResponsesWindow, WindowPolicy
@@ -21,8 +21,12 @@ def recall(turn: Turn) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[reverie.Memory]:
-    with reverie.open(tmp_path / "memory") as opened:
+def memory(
+    tmp_path: Path, engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[reverie.Memory]:
+    monkeypatch.setenv("REVERIE_KEY_FILE", str(tmp_path / "key"))
+    target = request.getfixturevalue("make_database")() if engine == "postgres" else tmp_path / "memory"
+    with reverie.open(target) as opened:
         yield opened
 
 
@@ -139,3 +143,131 @@ def test_a_session_shows_what_the_ledger_knows_of_a_missing_window(provider: Emu
     window.append([{"role": "user", "content": "fact:three"}])
     memory.host.windows.drop(memory.actor, SCOPE)
     assert [item["content"][0]["text"] for item in window.items()] == ["fact:three"]
+
+
+# an overflow
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"mode": "server_side", "store": True, "server_compact_threshold": 100_000},
+        {"mode": "server_side", "server_compact_threshold": 100_000},
+        {"mode": "standalone", "store": True},
+        {"mode": "standalone", "fallback_methods": []},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("routes", [True, False], ids=["with a route", "without a route"])
+def test_an_overflow_ends_in_a_smaller_request_in_every_mode(
+    provider: Emulator, memory: reverie.Memory, policy: dict[str, Any], routes: bool
+) -> None:
+    provider.context = 2500
+    provider.compact_route = routes
+    provider.trigger = "supported" if routes else "refused"
+    window = opened(provider, memory, trigger_input_tokens=100_000, **policy)
+    for number in range(24):
+        say(window, f"fact:n{number} " + "word " * 200)
+    turns = [seen for seen in provider.requests("create") if (seen.input[-1:] or [{}])[0].get("role") == "user"]
+    refused = [at for at, seen in enumerate(turns) if seen.code == "context_length_exceeded"]
+    assert refused
+    assert all(turns[at + 1].tokens < turns[at].tokens for at in refused)
+    assert "fact:n23" in say(window, "what do you know?")
+    assert window.state.refused_at_tokens is not None
+    disabled = memory.events(types=["server_side_disabled"])
+    assert len(disabled) == (1 if policy["mode"] == "server_side" and len(refused) > 1 else 0)
+
+
+def test_a_provider_without_usage_is_compacted_again_and_again(provider: Emulator, memory: reverie.Memory) -> None:
+    provider.fault = lambda route, number: (
+        Twist(lambda answer: {**answer, "usage": None}) if route == "create" else None
+    )
+    provider.model = lambda turn: [message("word " * 300)]
+    window = opened(provider, memory, trigger_input_tokens=3000)
+    for number in range(40):
+        say(window, f"fact:n{number}")
+    assert len(memory.host.windows.passes(memory.actor, SCOPE)) >= 3
+    assert all(seen.status == 200 for seen in provider.seen)
+
+
+def test_a_pass_over_a_small_prefix_is_not_bought_for_a_huge_new_item(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    window = opened(provider, memory, trigger_input_tokens=1500)
+    say(window, "hello")
+    window.create(model=MODEL, input=[{"role": "assistant", "content": "fact:huge " + "word " * 2000}])
+    (done,) = provider.requests("compact")
+    assert done.tokens > 1500  # the one after the answer, over the huge item
+    assert window.diagnostics["remote_compaction"]["status"] == "compacted"
+
+
+def test_a_refused_length_is_unlearned_when_a_longer_request_is_taken(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.faults["create"] = [None, Overflow()]
+    window = opened(provider, memory, trigger_input_tokens=100_000)
+    say(window, "fact:one")
+    say(window, "fact:two")
+    assert window.state.refused_at_tokens is not None
+    say(window, "fact:three " + "word " * 300)
+    say(window, "fact:four")
+    assert window.state.refused_at_tokens is None
+
+
+def test_an_item_beyond_the_window_costs_no_pass_and_the_talk_goes_on(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    window = opened(provider, memory, trigger_input_tokens=1500, context_window=6000)
+    say(window, "fact:one " + "word " * 1200)
+    with pytest.raises(BadRequestError):
+        say(window, "word " * 30_000)
+    assert window.diagnostics["remote_compaction"]["status"] == "skipped_item_exceeds_window"
+    tried = len(provider.requests("compact"))
+    assert tried <= 1
+    assert say(window, "what do you know?").startswith("I know 1:")
+
+
+def test_a_limit_that_the_provider_names_is_learned(provider: Emulator, memory: reverie.Memory) -> None:
+    said = "This model's maximum context length is 4,000 tokens, however you requested 9000 tokens."
+    error = {"error": {"message": said, "type": "invalid_request_error", "code": "context_length_exceeded"}}
+    provider.faults["create"] = [None, Fail(400, error)]
+    window = opened(provider, memory, trigger_input_tokens=None)
+    say(window, "fact:one " + "word " * 300)
+    assert say(window, "what do you know?").startswith("I know 1:")
+    say(window, "and now?")
+    assert window.state.negative.context_window(window.state.base, MODEL) == 4000
+
+
+def test_a_failed_pass_after_an_overflow_is_made_by_the_other_method(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.model = lambda turn: [message(f"fact:a{turn.number} " + "word " * 100)]
+    window = opened(provider, memory, trigger_input_tokens=100_000)
+    for _ in range(6):
+        say(window, "go on")
+    provider.faults["create"] = [Overflow()]
+    provider.faults["compact"] = [Fail(500)]
+    provider.model = recall
+    assert say(window, "what do you know?").startswith("I know 6:")
+    assert window.diagnostics["remote_compaction"]["endpoint_kind"] == "responses_trigger"
+    assert window.diagnostics["incremental_continuation"]["status"] != "reset"
+
+
+def test_a_provider_that_requires_the_id_of_a_hosted_call_gets_it(provider: Emulator, memory: reverie.Memory) -> None:
+    def search(turn: Turn) -> list[dict[str, Any]]:
+        made = {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x"}}
+        return [made, message("found")] if turn.number == 1 else recall(turn)
+
+    provider.model = search
+    provider.lenient_ids = True
+    window = opened(provider, memory)
+    say(window, "fact:one")
+    missing = {"message": "Missing required parameter: 'input[1].id'.", "type": "invalid_request_error"}
+    missing |= {"code": "missing_required_parameter", "param": "input[1].id"}
+    provider.faults["create"] = [Fail(400, {"error": missing})]
+    assert say(window, "and?").startswith("I know 1:")
+    first, second = provider.requests("create")[1:]
+    assert "id" not in next(item for item in first.input if item.get("type") == "web_search_call")
+    assert next(item for item in second.input if item.get("type") == "web_search_call")["id"]
+    say(window, "and now?")
+    assert len(provider.requests("create")) == 4  # remembered

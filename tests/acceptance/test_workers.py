@@ -55,9 +55,11 @@ def wait_for(truth: Callable[[], bool]) -> None:
 
 def fill(memory: reverie.Memory, memories: int) -> None:
     """Memories that take long enough to dream that a signal comes in between."""
+    memory.host.rules.set_policy(memory.actor, {"nightly": "off"})  # the jobs of these tests are the only ones
     for at in range(memories):
         memory.ref(f"m{at}").put_many([
-            f"Service {n} of hall {at} listens on port {7000 + n * 7}; we decided it on day {n}, and told team {n % 9}."
+            f"Service {n} of hall {at} listens on port {7000 + n * 7}; we decided it on day {n}." if n % 4 == 0
+            else f"The reindex of hall {at} finished in {41 + n % 9} s."
             for n in range(200)
         ])  # fmt: skip
 

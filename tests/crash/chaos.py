@@ -16,7 +16,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.core.errors import ReverieError
 from reverie.host import Host
-from reverie.jobs import schedule, sweep
+from reverie.jobs import sweep, timetable
 from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 from reverie.protocols.openwop import runs
 from reverie.providers.tokenizer import TokenCounter
@@ -24,7 +24,7 @@ from reverie.redact import Redactor
 from reverie.services import Services
 from reverie.store.postgres import PostgresStore
 
-schedule.TAKEN_MS = sweep.LEASE_MS = 3000
+timetable.TAKEN_MS = sweep.LEASE_MS = 3000
 runs.LEASE_MS = 2000  # a dead worker is noticed within seconds, as the test is short
 OVER = threading.Event()
 

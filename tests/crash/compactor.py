@@ -8,7 +8,7 @@ from tests.crash.dreamer import after, arm_sent, inside
 from tests.processes import die_after
 
 from reverie.akashik import Agent, Field
-from reverie.dreams.condense import Condenser
+from reverie.dreams.engine import DreamEngine
 from reverie.protocols.akashik.operations import compact
 
 STEPS = {
@@ -34,7 +34,7 @@ def arm_compaction(store: Any, strategy: str, step: str) -> None:
     """Make `step` deadly."""
     transaction, writer = inside(store)
     if step == "composed":
-        after(Condenser, "compose")
+        after(DreamEngine, "compose")
     elif step == "event":
         after(transaction, "append", times=2)
     elif step == "inserted":
@@ -44,7 +44,7 @@ def arm_compaction(store: Any, strategy: str, step: str) -> None:
     elif step == "half":
         after(transaction, "purge" if strategy == "purge" else "change", times=4)
     elif step == "reported":
-        after(Condenser, "keep")
+        after(DreamEngine, "keep")
     elif step == "before-commit":
         after(transaction, "done", times=1 + _LEASES[strategy])
     elif step == "sent":

@@ -71,13 +71,13 @@ def arm(step: str, store: Any) -> None:
         inner = SyncWindow._send
 
         def send(self: Any, asked: Any, options: Any) -> Any:
-            if asked.is_pass:
+            if asked.path.endswith("/compact"):
                 threading.Timer(0.3, die).start()
             return inner(self, asked, options)
 
         SyncWindow._send = send  # type: ignore[method-assign]
     elif step == "answered":
-        after(SyncWindow, "_send", lambda _self, asked, _options: asked.is_pass)
+        after(SyncWindow, "_send", lambda _self, asked, _options: asked.path.endswith("/compact"))
     elif step == "commit-event":
         within_commit("append", lambda _tx, event, *_: event.type == "remote_compaction_committed")
     elif step == "commit-past":
@@ -99,7 +99,7 @@ def arm(step: str, store: Any) -> None:
     elif step == "model-answered":
         turns: list[int] = []
         after(SyncWindow, "_send", lambda _self, asked, _options: not asked.is_pass and len(turns) > 4)
-        after(SyncWindow, "create", lambda *_: turns.append(1) or False)
+        after(SyncWindow, "ask", lambda *_: turns.append(1) or False)
     elif step == "turn-window":
         saves: list[int] = []
         after(transaction, "save", lambda _tx, space, *_: space == WINDOW_SPACE and (saves.append(1) or len(saves) > 5))

@@ -18,7 +18,7 @@ from reverie.core.dream import DreamPlan
 notes = [
     {"id": f"n{n}", "content": text, "created_at": 1_700_000_000_000 + n * 7_200_000, "source": {"actor": who}}
     for n, (who, text) in enumerate(
-        (("Ann", "Bob")[n % 2], f"The pump {n % 11} in hall {n % 4} ran at {n * 13 % 97} bar; Überprüfung am {n % 28 + 1}. Mai.")
+        (("Ann", "Bob")[n % 2], f"The pump {n % 11} in hall {n % 4} ran at {n * 13 % 97} bar – Zoë measured it on {n % 28 + 1} May.")
         for n in range(150)
     )
 ]

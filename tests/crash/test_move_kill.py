@@ -106,8 +106,8 @@ def use(target: str, provider: Emulator, name: str) -> None:
         with reverie.open(target, tenant=tenant) as memory:
             assert memory.verify().ok
     with reverie.open(target) as memory:
-        (dream,) = memory.dreams("bot")
-        assert memory.verify_dream(dream.id).ok
+        (dream,) = memory.dreams.list("bot")
+        assert memory.dreams.verify(dream.id).ok
         assert memory.archive(str(dream.checksum))
         stored = memory.ref("bot").put(f"{name} said {SECRET} again.")
         assert "[REDACTED:phrase]" in memory.ref("bot").get(stored.id).content  # its key came along

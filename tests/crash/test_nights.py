@@ -75,6 +75,7 @@ def test_a_large_memory_shrinks_over_nights_within_its_budget(
         report = host.dreaming.run(ada, DreamPlan("plant", fit=True))
         assert report is not None, "a night without progress"
         assert report.tokens_used <= BUDGET
+        assert report.gates["must_keep"]["missing"] == 0
         spent += report.tokens_used
         nights += 1
         clock.advance(86_400_000)
@@ -87,7 +88,7 @@ def test_a_large_memory_shrinks_over_nights_within_its_budget(
         cursor = page.cursor
         if cursor is None:
             break
-    assert left < before * 0.5
+    assert left < before * 0.8  # most of these notes must be kept
     assert nights >= TOKENS // BUDGET // 2
     assert spent <= nights * BUDGET
     assert host.audit.verify(ada).ok

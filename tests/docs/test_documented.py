@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from reverie.api.cli.main import make_app
+from reverie.api.cli.completion import lines
 from reverie.core import errors
 from reverie.core.event import EVENT_TYPES
 from reverie.core.policy import TenantPolicy
@@ -25,14 +23,6 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
-
-
-def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    children = getattr(command, "commands", {})
-    if not children:
-        yield path, command
-    for name, child in children.items():
-        yield from commands(child, f"{path} {name}")
 
 
 def test_every_setting_and_policy() -> None:
@@ -53,14 +43,16 @@ def test_every_error_code() -> None:
     assert not [code for code in known if f"`{code}`" not in text]
 
 
-@pytest.mark.parametrize(("path", "command"), list(commands(get_command(make_app()), "reverie")))
+@pytest.mark.parametrize(
+    ("path", "command"), [(f"reverie {first} {second}".strip(), command) for first, second, command in lines()]
+)
 def test_every_command_is_documented_with_an_example_and_answers_in_json(path: str, command: Any) -> None:
     assert f"### `{path}`" in page("cli.md")
     assert re.search(rf"^ +.*{re.escape(path.split()[0])} .*{re.escape(path.split()[-1])}", command.help, re.MULTILINE)
     assert "Example" in command.help
     running = ("reverie serve", "reverie worker", "reverie mcp", "reverie proxy")  # until they are told to stop
     if path not in running:
-        assert any("--json" in parameter.opts for parameter in command.params), f"{path} has no --json"
+        assert any("--json" in option.on for option in command.options), f"{path} has no --json"
 
 
 def test_generated_pages_are_up_to_date() -> None:

@@ -145,7 +145,7 @@ def lab(engine: str, request: pytest.FixtureRequest) -> Iterator[Lab]:
         host = Host(Services(store=open_store(target), tokens=TokenCounter(), cipher=FileCipher(path / "key")))
         for label, value in SECRETS.items():
             host.rules.register(ADA, label, value)
-        host.rules.set_policy(ADA, {"dream_percent": 90})
+        host.rules.set_policy(ADA, {"hot_target": "90%"})
 
         def stored() -> bytes:
             files = path

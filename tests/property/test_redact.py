@@ -8,9 +8,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.redact import KnownSecrets, Redactor
-from reverie.redact.patterns import RULES
-from reverie.redact.patterns.sample import fill
+from reverie.redact import RULES, KnownSecrets, Redactor
+from reverie.redact.rules.sample import fill
 
 REDACTOR = Redactor()
 EXAMPLES = [fill(example) for rule in RULES for example in rule.examples if len(example) < 120]

@@ -55,6 +55,11 @@ class Provider:
         """Accept ids that are not stored on items that are complete in themselves."""
         self.cache_least = 1024
         self.turns = 0
+        self.conversations: dict[str, list[dict[str, Any]]] = {}
+        """What is kept at the provider, by the id that a caller gave it."""
+        self.polls = 1
+        """How often an answer in the background is asked for before it is there."""
+        self.waiting: dict[str, int] = {}
         self.known: dict[str, tuple[dict[str, Any], list[tuple[str, int]], set[str]]] = {}
 
     # -- reading a request ---------------------------------------------------------------------------------------
@@ -95,6 +100,8 @@ class Provider:
     def _chain(self, body: dict[str, Any], org: str) -> list[dict[str, Any]]:
         """The context a chained request goes on from. Only what was stored by the same account can be gone on from."""
         name = body.get("previous_response_id")
+        if body.get("conversation") is not None:
+            return list(self.conversations.get(str(body["conversation"]), []))
         if name is None:
             return []
         found = self.vault.stored.get(name)
@@ -138,6 +145,8 @@ class Provider:
         context = self._after(reading.items, output)
         if body.get("store", True):
             self.vault.keep(org, context, response)
+        if body.get("conversation") is not None:
+            self.conversations[str(body["conversation"])] = context
         self.vault.warm(self._cache_key(reading), segments(body, reading.items + output, self.vault))
         with self.vault.lock:
             payloads = {item["encrypted_content"] for item in reading.items if item["type"] == "compaction"}

@@ -114,6 +114,7 @@ class Seen:
     status: int = 0
     tokens: int = 0
     cached: int = 0
+    written: int = 0
     code: str | None = None
 
     @property
@@ -231,16 +232,31 @@ class Emulator(Provider):
         if inside == "/models":
             listed = [{"id": model, "object": "model"} for model in self.models]
             return self._send(handler, seen, 200, {"object": "list", "data": listed})
+        if name.endswith("/cancel") and handler.command == "POST":
+            return self._cancel(handler, seen, name.removesuffix("/cancel"), org)
         if name != inside and handler.command in ("GET", "DELETE"):
             if stored is None or stored.org != org:
                 raise Refused(404, f"Response with id '{name}' not found.")
             if handler.command == "DELETE":
                 del self.vault.stored[name]
                 return self._send(handler, seen, 200, {"id": name, "object": "response", "deleted": True})
+            if self.waiting.get(name, 0) > 0:
+                self.waiting[name] -= 1
+                return self._send(handler, seen, 200, _unfinished(stored.response, "in_progress"))
+            if "stream=true" in handler.path:
+                return self._stream(handler, seen, events(stored.response), None)
             return self._send(handler, seen, 200, stored.response)
         if seen.base == "codex":
             return self._send(handler, seen, 404, NOT_FOUND)
         raise Refused(404, f"Invalid URL ({handler.command} {handler.path})")
+
+    def _cancel(self, handler: BaseHTTPRequestHandler, seen: Seen, name: str, org: str) -> None:
+        stored = self.vault.stored.get(name)
+        if stored is None or stored.org != org:
+            raise Refused(404, f"Response with id '{name}' not found.")
+        self.waiting.pop(name, None)
+        stored.response = _unfinished(stored.response, "cancelled")
+        return self._send(handler, seen, 200, stored.response)
 
     def _answer(self, handler: BaseHTTPRequestHandler, seen: Seen, fault: Fault, org: str) -> None:
         if seen.raw and seen.body is None:
@@ -266,10 +282,14 @@ class Emulator(Provider):
             shown = self._response(reading, [])
             return self._stream(handler, seen, failed(shown, refused.code, refused.message), None)
         seen.cached = answer["usage"]["input_tokens_details"]["cached_tokens"]
+        seen.written = answer["usage"]["output_tokens"]
         if isinstance(fault, Twist):
             answer = fault.change(answer)
         if isinstance(fault, Drop):
             return _hang_up(handler)
+        if reading.body.get("background") is True and not streaming:
+            self.waiting[answer["id"]] = self.polls
+            answer = _unfinished(answer, "queued")
         if streaming:
             bare = seen.base == "codex" or isinstance(fault, Bare)
             made = events(answer, compacting=reading.trigger, bare=bare)
@@ -336,6 +356,10 @@ class Emulator(Provider):
         if isinstance(fault, Stall):
             self._closing.wait(fault.seconds)
         _hang_up(handler)
+
+
+def _unfinished(answer: dict[str, Any], status: str) -> dict[str, Any]:
+    return {**answer, "status": status, "output": [], "usage": None, "background": True}
 
 
 def _chunks(made: Iterable[dict[str, Any]], limit: int | None) -> Iterator[bytes]:

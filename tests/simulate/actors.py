@@ -12,7 +12,20 @@ from typing import Any
 
 from tests.simulate.baton import Killed
 from tests.simulate.talk import talk
-from tests.simulate.world import DESK, FIELD, NOTES, SECRET, SECRET_ID, TENANT, Fact, World, needle, text, unit
+from tests.simulate.world import (
+    DESK,
+    FIELD,
+    NOTES,
+    SECRET,
+    SECRET_ID,
+    TENANT,
+    Fact,
+    World,
+    needle,
+    remember,
+    text,
+    unit,
+)
 
 from reverie.akashik import AkashikError
 from reverie.akashik import Field as Shared
@@ -20,6 +33,7 @@ from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import ReverieError, StoreBusy, StoreError
 from reverie.jobs.sweep import Sweeper
+from reverie.protocols.mem0.memories import Memories as Remembered
 
 EVERYTHING = frozenset({"*"})
 
@@ -205,7 +219,9 @@ def _merge(world: World, slot: int, aim: int) -> Op:
     return Op(
         "MERGE",
         slot,
-        lambda: agent.merge(world.template.conflict, "authority", rationale="looked again", winner_id=winner),
+        lambda: agent.merge(
+            world.template.conflict, "authority", rationale=f"looked again at {needle(33)}", winner_id=winner
+        ),
         may_remove=frozenset({"u0", "u3"}),
     )
 
@@ -213,6 +229,47 @@ def _merge(world: World, slot: int, aim: int) -> Op:
 def _summarize(world: World, slot: int, aim: int) -> Op:
     agent = _agent(world, slot)
     return Op("COMPACT", slot, lambda: agent.compact("summarize"))
+
+
+def _file(world: World, slot: int, aim: int) -> Op:
+    word = needle(400 + slot)
+    content = text(word, "ann", about="dock")
+    return Op(
+        "file",
+        slot,
+        lambda: world.host_of(slot).memories.create(
+            world.actor(slot), world.template.store, f"/dock-{slot}.md", content
+        ),
+        adds={f"file{slot}": Fact(word, "file", "ann")},
+    )
+
+
+def _move(world: World, slot: int, aim: int) -> Op:
+    """A change that writes the text it has read: a forget between the two must not bring it back."""
+    return Op(
+        "move",
+        slot,
+        lambda: world.host_of(slot).memories.update(
+            world.actor(slot), world.template.store, world.template.file, path=f"/shed-{slot}.md"
+        ),
+    )
+
+
+def _add(world: World, slot: int, aim: int) -> Op:
+    word = needle(500 + slot)
+    content = text(word, "ann", about="crane")
+    return Op(
+        "mem0",
+        slot,
+        lambda: remember(world.host_of(slot), world.actor(slot), content),
+        adds={f"mem0{slot}": Fact(word, "mem0", "ann")},
+    )
+
+
+def _mark(world: World, slot: int, aim: int) -> Op:
+    """As `move`, through mem0's door."""
+    memories = Remembered(world.host_of(slot), world.actor(slot))
+    return Op("mark", slot, lambda: memories.update([(world.template.memory, None, {f"slot-{slot}": "seen"})]))
 
 
 def _restore(world: World, slot: int, aim: int) -> Op:
@@ -246,6 +303,10 @@ MAKERS: dict[str, Maker] = {
     "MERGE": _merge,
     "COMPACT": _summarize,
     "restore": _restore,
+    "file": _file,
+    "move": _move,
+    "mem0": _add,
+    "mark": _mark,
 }
 NAMES = tuple(MAKERS)
 

@@ -15,6 +15,7 @@ import msgspec
 from tests.simulate.actors import EVERYTHING, Op
 from tests.simulate.world import (
     DESK,
+    FIELD,
     NOTES,
     OLD_SECRET,
     OLD_SECRET_ID,
@@ -31,6 +32,7 @@ from reverie.core.event import genesis
 from reverie.core.query import Filter
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE
 from reverie.memory.read import ANYTHING
+from reverie.protocols.akashik.conflicts import CONFLICTS, each_unresolved
 from reverie.store.contract import ReadTx
 
 _DISTILLED = "distilled-from"
@@ -183,7 +185,7 @@ class Model:
         tx.scope = Scope(TENANT)
         documents = [
             (space, document.key, document.body or b"", document.seq)
-            for space in (ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, "workspace")
+            for space in (ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, CONFLICTS, "workspace")
             for document in tx.documents(space, limit=_ENOUGH).items
         ]
         return State(seq, readable, stored, origins, documents)
@@ -263,6 +265,14 @@ class Model:
                         raise Broken(f"{name}, about {subject}, was forgotten at {at}, and is in {space}/{key}")
         if self.certificates:
             self._check_window()
+            self._check_conflicts(state)
+
+    def _check_conflicts(self, state: State) -> None:
+        """No conflict waits for a decision about a unit that was forgotten."""
+        stored = {entry.id for entry in state.stored}
+        for conflict in self.world.store.read(Scope(TENANT, FIELD), lambda tx: list(each_unresolved(tx))):
+            if gone := [side for side in conflict.units if side not in stored]:
+                raise Broken(f"a conflict over {self._names(gone)} is open, which were forgotten")
 
     def _check_window(self) -> None:
         from reverie.core.errors import NotFound

@@ -78,7 +78,7 @@ def test_text_that_a_forget_leaves_is_found(sqlite_scene: Scene, monkeypatch: py
 
 
 def test_a_write_under_old_rules_is_found(sqlite_scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unguarded(self: Any, tenant: str, prepare: Any, scope: Scope) -> Any:
+    def unguarded(self: Any, tenant: str, prepare: Any, scope: Scope, **_: Any) -> Any:
         return self._parts.store.write(scope, prepare(self.current(tenant)))
 
     monkeypatch.setattr(RuleBook, "guarded", unguarded)

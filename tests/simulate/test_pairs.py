@@ -20,7 +20,7 @@ SOAK = bool(os.environ.get("REVERIE_SOAK"))
 MOST = 3000 if SOAK else 5
 MOST_POSTGRES = 300 if SOAK else 3
 SETTLE_EVERY = 1 if SOAK else 5
-SAMPLE = list(all_pairs()) if SOAK else list(all_pairs())[4::10]
+SAMPLE = list(all_pairs(soak=True)) if SOAK else list(all_pairs())[4::10]
 
 
 def check(scene: Scene, pair: tuple[str, str], most: int) -> None:
@@ -39,7 +39,7 @@ def check(scene: Scene, pair: tuple[str, str], most: int) -> None:
 
 @pytest.mark.parametrize("first", NAMES)
 def test_pairs_on_sqlite(sqlite_scene: Scene, first: str) -> None:
-    for pair in all_pairs():
+    for pair in all_pairs(soak=SOAK):
         if pair[0].partition("@")[0] == first:
             check(sqlite_scene, pair, MOST)
 

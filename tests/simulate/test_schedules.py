@@ -16,6 +16,10 @@ KEPT = {
     "a forget brought a deleted dream back": ("forget@0 delete@1", "0:3 1:2 0:2"),
     "a source of a dream was restored and readable twice": ("delete restore@1", "1:2"),
     "a dream was restored after its undo, beside its sources": ("undo restore@2", "0:4 1:2"),
+    "a conflict waited for a decision about a forgotten unit": ("MERGE forget@0", "1:4"),
+    "a remembered answer kept the reason of a MERGE": ("MERGE forget@0", "0:3 1:4"),
+    "a change of a memory's metadata brought its forgotten text back": ("mark forget@0", "1:1 0:2 1:3 0:1"),
+    "a memory was stored and forgotten, and its caller was refused": ("mem0 forget@0", "1:1 0:2 1:3 0:1"),
     "an undo took a source out of a newer dream, which kept it": (
         "delete@1 restore@1 dream undo",
         "0:2 1:2 2:4 3:4",

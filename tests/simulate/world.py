@@ -27,6 +27,9 @@ from reverie.core.entry import Draft
 from reverie.host import Host
 from reverie.privacy.ledger import FileLedger
 from reverie.protocols.akashik.operations import compact
+from reverie.protocols.anthropic.names import MEMORY, STORE
+from reverie.protocols.anthropic.stores import SUBJECT
+from reverie.protocols.mem0.memories import Memories as Remembered
 from reverie.protocols.openwop import passes
 from reverie.redact import Redactor
 from reverie.services import Services
@@ -55,7 +58,7 @@ class CountedIds:
 
     def new(self) -> str:
         self.last += 1
-        return f"ID{self.last:024d}"
+        return f"1D{self.last:024d}"
 
 
 class WordCounter:
@@ -89,6 +92,11 @@ class Template:
     dream: str = ""
     output: str = ""
     conflict: str = ""
+    store: str = ""
+    """A memory store of Anthropic's door, about ann, and a file in it."""
+    file: str = ""
+    memory: str = ""
+    """A memory of mem0's door, of the user ann."""
     bundle: Sequence[bytes] = ()
     now: int = 0
     last_id: int = 0
@@ -122,7 +130,7 @@ class World:
         if slot not in self.hosts:
             host = self.hosts[slot] = make_host(self.stepped, self.clock, self.ids, self.folder)
             host.rules.current(TENANT)
-            _ = (host.lineage, host.passes, host.forgetting, host.windows, host.field)
+            _ = (host.lineage, host.passes, host.forgetting, host.windows, host.field, host.memories)
         return self.hosts[slot]
 
     def reopen(self, store: Store) -> None:
@@ -205,6 +213,7 @@ def prepare(host: Host, clock: HandClock, folder: Path, template: Template) -> N
     template.facts["h4"] = Fact(needle(22), NOTES, None, "entry-h4")
     host.lifecycle.delete(ada, NOTES, put("x1", 24))
     _prepare_field(host, clock, template)
+    _prepare_doors(host, ada, template)
     talk(host, ada, DESK, needle(40), needle(41), subject="ann")
     template.facts |= {f"t{n}": Fact(needle(40 + n), DESK, "ann") for n in range(2)}
     host.rules.register(ada, OLD_SECRET_ID, OLD_SECRET)
@@ -222,10 +231,28 @@ def _prepare_field(host: Host, clock: HandClock, template: Template) -> None:
         made = agents[0].record(text(needle(30 + number), None, about=f"belt {number}"), **unit())
         template.facts[f"u{number}"] = Fact(needle(30 + number), FIELD, None, made["memory_unit_id"])
     against = [{"type": "contradicts", "target_id": template.facts["u0"].id}]
-    made = agents[1].record(f"No: the belt of {needle(33)} is closed.", relations=against, **unit())
-    template.facts["u3"] = Fact(needle(33), FIELD, None, made["memory_unit_id"])
+    said = f"No: the belt of {needle(33)} is closed."
+    made = agents[1].record(said, relations=against, subject="ann", **unit())
+    template.facts["u3"] = Fact(needle(33), FIELD, "ann", made["memory_unit_id"])
     template.conflict = made["conflicts_detected"][0]
     clock.advance(1000)
+
+
+def _prepare_doors(host: Host, ada: Actor, template: Template) -> None:
+    template.store = STORE + host.memory_stores.create(ada, "Ann", metadata={SUBJECT: "ann"}).id
+    about = text(needle(60), "ann", about="shed")
+    template.file = MEMORY + host.memories.create(ada, template.store, "/shed.md", about).file.id
+    template.facts["f0"] = Fact(needle(60), "file", "ann")
+    template.memory = remember(host, ada, text(needle(61), "ann", about="tower"))
+    template.facts["m0"] = Fact(needle(61), "mem0", "ann")
+
+
+def remember(host: Host, actor: Actor, content: str) -> str:
+    """Store a memory of the user ann as a client of mem0 does."""
+    added = Remembered(host, actor).add(
+        [("user", content)], {"user_id": "ann"}, metadata={}, created_at=None, expires_at=None
+    )
+    return str(added[0]["id"]) if added else ""
 
 
 def unit() -> dict[str, Any]:

@@ -27,6 +27,14 @@ REFS = ("inbox", "project", "diary")
 SUBJECTS = 24
 """How many subjects there are at a time."""
 TOKEN = re.compile(r"zq[0-9a-f]{12}")
+CHATTER = (
+    "Well, the weather was nice and we talked about this and that for a while.",
+    "There was coffee as well, as there usually is on such days.",
+    "Somebody said that the car park had been quite full again in the morning.",
+    "We agreed that it would be good to talk about everything again at some point.",
+    "Then the phone rang, and after that there was not much left to say.",
+)
+"""What people say around the matter: a dream leaves it out."""
 BAD: tuple[tuple[str, str, dict[str, Any], int], ...] = (
     ("POST", "memory/inbox/entries", {"content": b"{not json", "headers": {"Content-Type": "application/json"}}, 400),
     ("POST", "memory/inbox/entries", {"json": {"content": "x", "unknown": 1}}, 400),
@@ -67,6 +75,8 @@ class Load:
     """Kind: (when, seconds)."""
     samples: list[Sample] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
+    dreams: Counter[int] = field(default_factory=Counter)
+    """How dreams were answered: 201 made one, 204 found nothing to do."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def subject(self, chance: random.Random) -> int:
@@ -111,7 +121,8 @@ class Caller:
     def _words(self, subject: int) -> tuple[str, str]:
         token = f"zq{self.chance.getrandbits(48):012x}"
         part, port = next(self._numbers), self.chance.randrange(1000, 9000)
-        return token, f"Customer {subject} asked on day {part} for {token}: the pump at port {port} is to be replaced."
+        said = f"Customer {subject} asked on day {part} for {token}: the pump at port {port} is to be replaced."
+        return token, " ".join((said, *self.chance.sample(CHATTER, 3)))
 
     def put(self) -> None:
         subject, ref = self.load.subject(self.chance), self.chance.choice(REFS)
@@ -151,7 +162,9 @@ class Caller:
 
     def dream(self) -> None:
         ref = self.chance.choice(REFS)
-        self._send("dream", "POST", f"memory/{ref}/dreams", 200, 201, 204, 409, 422, json={"fit": True})
+        answer = self._send("dream", "POST", f"memory/{ref}/dreams", 200, 201, 204, 409, 422, json={"fit": True})
+        with self.load.lock:
+            self.load.dreams[answer.status_code] += 1
 
     def forget(self) -> None:
         """Forget the oldest subject; from here on nothing new is stored about it."""

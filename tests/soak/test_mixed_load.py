@@ -101,6 +101,8 @@ def report(load: Load, found: list[Quarter]) -> None:
         )
         print("  median ms: " + ", ".join(f"{kind} {ms:.1f}" for kind, ms in sorted(quarter.median_ms.items())))
     print(f"events {load.samples[-1].events}, kept {len(load.kept)}, forgotten {len(load.forgotten)}")
+    print(f"dreams by status: {dict(sorted(load.dreams.items()))}")
     if path := os.environ.get("REVERIE_LOAD_REPORT"):
-        figures = {"seconds": SECONDS, "quarters": [asdict(quarter) for quarter in found]}
+        dreams = {str(status): times for status, times in sorted(load.dreams.items())}
+        figures = {"seconds": SECONDS, "dreams": dreams, "quarters": [asdict(quarter) for quarter in found]}
         Path(path).write_text(json.dumps(figures, indent=2))

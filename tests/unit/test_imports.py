@@ -27,10 +27,11 @@ LAYERS = (
     ("host",),
     ("ops",),
     ("http",),
-    ("protocols", "api", "integrations", "importers"),
+    ("client",),
+    ("protocols", "api", "importers"),
     ("app",),
-    ("library", "client"),
-    ("akashik", "responses", "anthropic", "demo"),
+    ("library",),
+    ("akashik", "responses", "anthropic", "integrations", "demo"),
     ("aio",),
     ("",),
 )
@@ -41,6 +42,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MEANT = {
     ("distil", "redact"),  # distilled text passes the same redactor as a fresh write
     ("providers", "distil"),  # a language model is a distiller
+    ("api", "importers"),  # the command line runs them
     ("api", "protocols"),  # commands and tools for what a protocol keeps: agents, capabilities, windows
 }
 """Arrows inside a layer that are meant."""

@@ -10,7 +10,7 @@ import msgspec
 from reverie.core.clock import to_iso
 from reverie.core.dream import DreamReport, Estimate
 from reverie.dreams.lineage import Why
-from reverie.jobs.schedule import Due, Outcome, Schedule
+from reverie.jobs.timetable import Due, Outcome, Schedule
 
 
 def report_document(report: DreamReport) -> dict[str, Any]:

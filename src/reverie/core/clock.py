@@ -5,10 +5,14 @@ Times at the edge are RFC 3339 strings with a zone; a naive time is refused, nev
 
 from __future__ import annotations
 
+import os
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from reverie.core.errors import Invalid
 
@@ -29,6 +33,18 @@ class SystemClock:
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
         return time.time_ns() // 1_000_000
+
+
+def local_zone() -> str:
+    """The name of this machine's time zone, such as Europe/Lisbon; UTC when it has none."""
+    names = [os.environ.get("TZ", "").removeprefix(":")]
+    for link in ("/etc/localtime", "/var/db/timezone/localtime"):
+        with suppress(OSError):
+            names.append(str(Path(link).readlink()).partition("zoneinfo/")[2])
+    for name in filter(None, names):
+        with suppress(KeyError, ValueError, OSError):
+            return ZoneInfo(name).key
+    return "UTC"
 
 
 def to_iso(ms: int) -> str:

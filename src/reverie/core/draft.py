@@ -13,7 +13,19 @@ from reverie.core.errors import Invalid
 When = datetime | str | int
 
 _FIELDS = frozenset(
-    ("content", "kind", "tags", "subject", "attributes", "id", "source", "created_at", "expires_at", "pinned")
+    (
+        "content",
+        "kind",
+        "tags",
+        "subject",
+        "attributes",
+        "id",
+        "source",
+        "created_at",
+        "expires_at",
+        "pinned",
+        "replaces",
+    )
 )
 _NOBODY = Source()
 
@@ -25,9 +37,10 @@ def to_draft(fields: Mapping[str, Any]) -> Draft:
         raise Invalid(f"Unknown field: {unknown[:64]}. Known: {', '.join(sorted(_FIELDS))}.")
     given = fields.get
     content, kind, subject, entry_id = given("content"), given("kind"), given("subject"), given("id")
+    replaces = given("replaces")
     if not isinstance(content, str):
         raise Invalid("content is text.", pointer="/content")
-    for name, value in (("kind", kind), ("subject", subject), ("id", entry_id)):
+    for name, value in (("kind", kind), ("subject", subject), ("id", entry_id), ("replaces", replaces)):
         if value is not None and not isinstance(value, str):
             raise Invalid(f"{name} is text.", pointer=f"/{name}")
     tags = _texts(given("tags") or ())
@@ -52,12 +65,15 @@ def to_draft(fields: Mapping[str, Any]) -> Draft:
         created_at=to_ms(fields.get("created_at"), "/created_at"),
         expires_at=to_ms(fields.get("expires_at"), "/expires_at"),
         pinned=bool(fields.get("pinned", False)),
+        replaces=replaces,
     )
 
 
 def _texts(tags: Any) -> tuple[str, ...]:
     if not isinstance(tags, str) and isinstance(tags, Iterable):
         texts = tuple(tags)
+        if any(isinstance(text, str) and not text.strip() for text in texts):
+            raise Invalid("A tag is not empty.", pointer="/tags")
         if not texts or all(isinstance(text, str) for text in texts):
             return texts
     raise Invalid("tags is a list of texts.", pointer="/tags")

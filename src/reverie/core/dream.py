@@ -17,10 +17,10 @@ from reverie.core.errors import Conflict, Unprocessable
 
 
 class After(StrEnum):
-    """What becomes of the sources once the dream stands for them."""
+    """What becomes of the sources once the dream has replaced them."""
 
     COLD = "cold"
-    """Out of readable memory at once, destroyed after the undo window."""
+    """Out of lists, reads and prompts at once; findable and restorable for as long as the tenant keeps it."""
     ARCHIVE = "archive"
     """Out of recall, kept."""
     PURGE = "purge"
@@ -42,23 +42,34 @@ class Selector(Struct, frozen=True):
     """Whether earlier dreams are taken too: by their originals while those rest in cold storage, else by their text."""
 
 
+class GivenText(Struct, frozen=True):
+    """A text to distil that is not a stored entry."""
+
+    content: str
+    id: str
+
+
 class DreamPlan(Struct, frozen=True):
     """A dream before it is dreamt."""
 
     ref: str
-    selector: Selector = Selector()
+    selector: Selector | None = Selector()
+    """None: no stored entry is taken, only the texts in `given`."""
+    given: tuple[GivenText, ...] = ()
+    """Texts that are no stored entries, distilled together with those that are."""
     budget: int | None = None
     """Tokens for input and output together; None: the tenant's most."""
-    distiller: str = "extractive"
-    """`extractive`, `llm`, or `none`: sources are only archived or purged."""
+    distiller: str | None = None
+    """`extractive`, `llm`, or `none`: sources are only archived or purged. None: the tenant's policy decides."""
     after: After = After.COLD
     fit: bool = False
-    """Take the oldest coherent part that fits the budget instead of failing; the next run goes on."""
+    """Take the oldest coherent part that fits the budget instead of failing; the next run goes on. So does a plan that
+    names no budget, where all does not fit."""
     least_entries: int = 2
     trigger: str = "host-managed"
     operation: str = "DREAM"
     run: str | None = None
-    """Whose known secrets apply beside the tenant's."""
+    """Whose known secrets apply in addition to the tenant's."""
     index: bool = True
     """Whether MEMORY-INDEX.json is written."""
     reason: str | None = None
@@ -69,9 +80,20 @@ class DreamPlan(Struct, frozen=True):
     originals: bool = True
     """Whether an earlier dream is distilled from its originals; without, from its own text."""
     strict: bool = True
-    """Whether the model-free distiller must pass the gates too, and make the memory smaller. A model always must."""
+    """Whether entries with a statement that must be kept and finds no place in the text stay as they are. Without,
+    every source leaves: the budget must hold all that must be kept. A model's text must pass the gates either way."""
     as_of: int | None = None
     """Only entries born at or before this log position."""
+
+
+class Leaving(Struct, frozen=True):
+    """A statement that a dream would not carry over."""
+
+    id: str
+    """Its entry."""
+    text: str
+    reason: str
+    """`chatter`, or `retired`: of the least value among what is above the target."""
 
 
 class Estimate(Struct, frozen=True):
@@ -92,6 +114,13 @@ class Estimate(Struct, frozen=True):
     """Entries a `fit` run leaves to the next."""
     distiller: str = ""
     feasible: bool = True
+    fates: Mapping[str, int] = field(default_factory=dict)
+    """What would become of the sources, counted: kept, shortened, merged, rolled, outdated, chatter, retired."""
+    leaving: Sequence[Leaving] = ()
+    """Statements that would leave hot memory without a line of their own; the first hundreds of them."""
+    hot_before: int = 0
+    hot_after: int = 0
+    """Tokens of the memory, now and after."""
 
 
 class StatementTrace(Struct, frozen=True):
@@ -111,7 +140,10 @@ class SourceTrace(Struct, frozen=True):
     state: EntryState
     archived: bool
     fate: str
-    """`kept` word for word, `shortened`, `merged` with others, or `retired` without a statement of its own."""
+    """`kept` word for word, `shortened`, `merged` with others, `rolled` up with its like, `outdated`, `chatter`, or
+    `retired` without a line of its own."""
+    statements: Sequence[tuple[str, str]] = ()
+    """Of every statement of the entry, in order: its fate, and the class the value model gave it."""
 
 
 class DreamReport(Struct, frozen=True):
@@ -154,23 +186,34 @@ class DreamReport(Struct, frozen=True):
     changed_meanwhile: int = 0
     """Entries that changed while the dream was on its way and were left alone."""
     left_for_later: int = 0
+    output_limit: int = 0
+    """The most tokens the output was allowed: under the same limit the same sources give the same bytes."""
+    stayed: Sequence[str] = ()
+    """Entries left as they were because a statement that must be kept could not be carried over."""
+    hot_before: int = 0
+    hot_after: int = 0
+    """Tokens of the whole memory, before and after."""
+    cold_tokens: int = 0
+    """Tokens of the entries that went to cold storage."""
+    probes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By kind of statement (decisions, artifacts, facts ...): how many are in the text, of how many there were."""
     reclaimed_bytes: int = 0
     given: int = 0
     """How many texts that are no entries were distilled."""
+    outputs: Sequence[str] = ()
+    """Of a dream that made or changed several entries: all of them. Then `output_id` is None."""
     state: str = "done"
     """`done`, `undone`, `superseded` by a later dream, or `redone` after a forget."""
+
+    @property
+    def share(self) -> int:
+        """Per mille of its input that the dream was allowed; 300 before reports said so."""
+        return min(1000, self.output_limit * 1000 // max(self.input_tokens, 1)) if self.output_limit else 300
 
     @property
     def tokens_used(self) -> int:
         """Input plus output: what the budget counts."""
         return self.input_tokens + self.output_tokens
-
-
-class GivenText(Struct, frozen=True):
-    """A text to distil that is not a stored entry."""
-
-    content: str
-    id: str
 
 
 class TokenBudgetExceeded(Unprocessable):
@@ -189,6 +232,11 @@ class GateFailed(Unprocessable):
     """The distilled text did not pass the gates. Nothing was stored."""
 
     code = "dream_gate_failed"
+
+    @property
+    def cannot_be_smaller(self) -> bool:
+        """Whether nothing went wrong: everything in the memory must stay, so a dream would take nothing out."""
+        return self.details.get("gates") == ["smaller"]
 
 
 class SpendExceeded(Unprocessable):

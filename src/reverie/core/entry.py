@@ -72,7 +72,7 @@ class Scope(Struct, frozen=True):
 
 
 class EntryState(StrEnum):
-    """Where an entry is in its life. `archived` is a flag beside it: an archived entry keeps its state."""
+    """Where an entry is in its life. `archived` is a separate flag: an archived entry keeps its state."""
 
     ACTIVE = "active"
     DRAFT = "draft"  # seen by its author only
@@ -80,7 +80,7 @@ class EntryState(StrEnum):
     PENDING = "pending_enrichment"  # readable, not fully indexed yet
     SUPERSEDED = "superseded"  # replaced by another entry
     RETRACTED = "retracted"  # withdrawn by its author
-    DREAMT = "dreamt"  # distilled into a dream; rests in cold storage until the undo window ends
+    DREAMT = "dreamt"  # distilled into a dream; in cold storage
     DELETED = "deleted"  # out of every read; its text waits for destruction
     ERASED = "erased"  # its text is destroyed; id and history remain
 
@@ -88,6 +88,9 @@ class EntryState(StrEnum):
 READABLE = frozenset({EntryState.ACTIVE, EntryState.CONTESTED, EntryState.PENDING})
 """The states an ordinary read shows."""
 
+
+FILE_KIND = "file"
+"""Kind of entries that are files of a memory store. They have a path, versions, and dreams of their own."""
 
 NAMED_SESSIONS = frozenset({"akashik"})
 """Doors whose sessions are objects with a name, by which their log is read. Elsewhere a session is a caller's label."""
@@ -134,6 +137,8 @@ class Draft(Struct, frozen=True):
     created_at: int | None = None
     expires_at: int | None = None
     pinned: bool = False
+    replaces: str | None = None
+    """One of its tags: the readable entries of the memory that have this tag are replaced by it, in one transaction."""
 
 
 class Entry(Struct, frozen=True):

@@ -4,6 +4,7 @@
       Invalid             the request cannot be right                    (400)
         UnsupportedRef    a name of something that is not memory         (400)
         TooLarge          a body, an entry or a batch over its limit     (413)
+        MissingExtra      an optional package is not installed here      (501)
       Unauthenticated     no key, or not a valid one                     (401)
       Forbidden           a valid key without the right                  (403)
       NotFound            absent, or invisible to the caller             (404)
@@ -20,6 +21,7 @@
         StoreBusy         locked for too long by another process         (503)
         StoreCorrupt      the file is not a sound Reverie database       (500)
         StoreUnavailable  cannot be opened or reached                    (503)
+          HostUnreachable a running host does not answer                 (503)
 
 Each class has a stable snake_case `code`; doors map codes to their protocol's answer. The numbers on the right are
 a hint to doors, the core knows no HTTP. Messages say what to do next and never hold memory text.
@@ -68,6 +70,12 @@ class TooLarge(Invalid):
     """The request is larger than this host accepts."""
 
     code = "too_large"
+
+
+class MissingExtra(Invalid):
+    """A package that this needs is not installed. Install the extra that the message names."""
+
+    code = "missing_extra"
 
 
 class Unauthenticated(ReverieError):
@@ -164,3 +172,9 @@ class StoreUnavailable(StoreError):
     """The database cannot be opened. Check the path, its permissions and that it is reachable."""
 
     code = "store_unavailable"
+
+
+class HostUnreachable(StoreUnavailable):
+    """The host does not answer. Start it with `reverie serve`, or check the address (--url, REVERIE_URL)."""
+
+    code = "host_unreachable"

@@ -31,17 +31,25 @@ EVENT_TYPES: Mapping[str, str] = {
     "memory.retracted": "an entry was withdrawn by its author",
     "memory.superseded": "an entry was replaced by another",
     "memory.deleted": "an entry left every read; its text waits for destruction",
+    "memory.renewed": "an entry got a later or earlier expiry",
     "memory.expired": "an entry passed its expiry and was swept",
     "memory.purged": "the text of an entry was destroyed",
     "memory.forgotten": "everything about a subject was erased; this is the certificate",
     "memory.redacted": "a retro-scan found a secret in stored text and replaced it",
-    "memory.indexed": "vectors of entries were made anew",
+    "memory.indexed": "vectors of entries were made again",
     "memory.imported": "a bundle was imported",
     "memory.exported": "a bundle was exported",
     "memory.compacted": "many entries became one: a dream",
     "agent.memory.consolidated": "standing memory was reconciled: duplicates merged, outdated statements superseded",
     "dream.undone": "a dream was taken back and its sources are readable again",
     "dream.redone": "a dream was made again from what remained after a forget",
+    "memory.version": "a file of a memory store was created, modified or deleted",
+    "memory.version_redacted": "a version of a file lost its text, path and hash for good",
+    "memory_dream.changed": "a dream of a memory store was asked for, began, ended, or was canceled or undone",
+    "memory_store.created": "a memory store was made",
+    "memory_store.updated": "a memory store got another name, description or metadata",
+    "memory_store.archived": "a memory store was archived: its files are read-only",
+    "memory_store.deleted": "a memory store was deleted with its files",
     "archive.collected": "the archive of a dream outlived its retention",
     "workspace.updated": "a workspace file got a new version",
     "schedule.saved": "a schedule was made or changed",
@@ -54,6 +62,8 @@ EVENT_TYPES: Mapping[str, str] = {
     "node.started": "a step of a run began",
     "node.completed": "a step of a run ended as it should",
     "node.failed": "a step of a run ended with an error, by code",
+    "agent.reasoned": "an agent looked up what it knows about a task: how many entries, and which",
+    "agent.decided": "an agent answered a task or escalated it, with its confidence in thousandths",
     "run.completed": "a run ended as it should",
     "run.failed": "a run ended with an error, by code",
     "run.cancelling": "someone asked a run to stop; it ends at its next step",
@@ -66,14 +76,14 @@ EVENT_TYPES: Mapping[str, str] = {
     "model.reserved": "a call to a model was about to be made; the most it could take was set aside",
     "model.settled": "what a call to a model really took",
     "provider_window_updated": "a conversation's provider window grew by a turn",
-    "provider_window_reset": "a provider window was dropped and begun anew",
+    "provider_window_reset": "a provider window was dropped and started over",
     "provider_window_rewound": "an item was taken back from a provider window",
     "provider_window_dropped": "a provider window was removed",
     "remote_compaction_started": "a provider was about to be asked to compact a window",
     "remote_compaction_committed": "a provider compacted a window",
     "remote_compaction_failed": "a compaction failed; the window stayed as it was",
     "remote_compaction_rejected": "a compaction's answer was not usable; the window stayed as it was",
-    "remote_compaction_abandoned": "nobody knows how a compaction ended; the window stayed as it was",
+    "remote_compaction_abandoned": "the outcome of a compaction is unknown; the window stayed as it was",
     "remote_compaction_unavailable": "no way to compact is left with this provider",
     "server_side_disabled": "server-side compaction was switched off after faults",
     "server_side_overdue": "server-side compaction did not come when it was due",
@@ -184,7 +194,7 @@ def chain(new: NewEvent, *, seq: int, epoch: int, at: int, prev_hash: str) -> Ev
 
 
 def genesis(tenant: str) -> str:
-    """What stands before the first event of a tenant: it binds the chain to the tenant's name."""
+    """The hash before the first event of a tenant: it binds the chain to the tenant's name."""
     return sha256({"reverie": "log/1", "tenant": tenant})
 
 

@@ -22,6 +22,7 @@ JOBS: Mapping[str, str] = {
     "scan": "look at everything stored with today's redaction rules",
     "recover": "go on with runs whose process died, or end them",
     "forget": "forget again what the ledger names: after a restore, or when a forget was cut off",
+    "memory_dreams": "dream the dreams of memory stores that wait, or were abandoned",
     "commitments": "fire the commitments that came due, or whose condition became true",
 }
 """Every job with its meaning. The names are the same on every store."""
@@ -62,7 +63,7 @@ class JobQueue(Protocol):
         """The jobs of a tenant, oldest first."""
 
     def retry(self, tenant: str, job_id: str) -> Job:
-        """Let a dead or waiting job run at once, with its attempts counted anew. Raises NotFound."""
+        """Let a dead or waiting job run at once, with its attempts counted from zero. Raises NotFound."""
 
     def discard(self, tenant: str, job_id: str) -> None:
         """Remove a job that does not run. Raises NotFound, and Busy when it runs."""

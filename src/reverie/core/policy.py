@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.errors import Invalid
+
+NIGHT = 3
+"""The hour of the nightly dream."""
+LIGHT_BYTES = 8000
+"""A tenant with fewer bytes of text has no memory of more than `SMALL_MEMORY` tokens."""
+SMALL_MEMORY = 4000
+"""Hot tokens up to which a dream takes out only duplicates, chatter and what was overtaken."""
+_CHOICES = {"nightly": ("on", "off"), "store_secrets": ("rewrite", "refuse")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +26,13 @@ class TenantPolicy:
 
     max_entry_bytes: int = 65_536
     max_tags: int = 64
-    max_attribute_bytes: int = 16_384
+    max_attribute_bytes: int = 65_536
     max_entries: int = 10_000_000
     max_bytes: int = 100 * 2**30
     undo_window_ms: int = 7 * MS_PER_DAY
-    """How long retired text rests in cold storage before it is destroyed."""
+    """How long a deleted entry can be restored before its text is destroyed."""
+    cold_retention_ms: int | None = None
+    """How long the sources of dreams rest in cold storage before their text is destroyed; kept when not set."""
     idempotency_ms: int = MS_PER_DAY
     """How long a retry with the same key is recognised."""
     default_ttl_ms: int | None = None
@@ -29,8 +41,11 @@ class TenantPolicy:
     """The tenant's time zone: schedules are meant in it."""
     dream_budget: int = 8000
     """The most tokens, input and output together, that one dream may use; the default when none is asked."""
-    dream_percent: int = 30
-    """How much of the input a dream may keep."""
+    hot_target: str = "50%"
+    """How much hot memory a dream aims for, as a share of what it distils or in tokens (`8000`). What must be kept
+    stays hot whatever it takes, and a memory below 4,000 hot tokens loses only duplicates and chatter."""
+    nightly: str = "on"
+    """`on` or `off`: whether memories above 4,000 hot tokens are dreamt at 03:00 in the tenant's zone."""
     dream_distiller: str = "extractive"
     """`extractive`, or `llm` where the host has a model."""
     dream_trust: int = 0
@@ -43,12 +58,23 @@ class TenantPolicy:
     model_seconds_per_dream: int = 300
     model_fallback: str = "extractive"
     """When a model fails or its limit is used up: `extractive`, or `refuse`."""
+    max_memory_bytes: int = 102_400
+    """Largest file of a memory store; instead of `max_entry_bytes`, for entries of kind `file`."""
+    max_memories_per_store: int = 2000
+    max_memory_stores: int = 10_000
+    memory_version_retention_ms: int = 30 * MS_PER_DAY
+    """How long replaced and deleted versions of files are kept; the newest ten of a file that exists always are."""
+    store_secrets: str = "rewrite"
+    """A secret in a file of a memory store: `rewrite` replaces it, `refuse` refuses the write."""
+    workspace_id: str = ""
+    """The tenant's id in protocols that have workspaces; empty: `wrkspc_` and the tenant's name."""
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
 
     def changed(self, changes: Mapping[str, Any]) -> TenantPolicy:
         """A copy with `changes`; an unknown name or a wrong type is refused."""
+        changes = _renamed(changes)
         values = self.document()
         kinds = {f.name: f.type for f in fields(self)}
         for name, value in changes.items():
@@ -61,5 +87,53 @@ class TenantPolicy:
                     raise Invalid(f"The policy '{name}' takes {wanted.__name__}.", pointer=f"/{name}")
                 if isinstance(value, int) and value < 0:
                     raise Invalid(f"The policy '{name}' cannot be negative.", pointer=f"/{name}")
+            allowed = _CHOICES.get(name)
+            if allowed is not None and value not in allowed:
+                raise Invalid(f"The policy '{name}' is one of {', '.join(allowed)}.", pointer=f"/{name}")
             values[name] = value
+        share_of(values["hot_target"])
         return TenantPolicy(**values)
+
+    def hot_share(self, hot_tokens: int | None) -> int:
+        """Per mille of its sources that a dream of a memory with so many hot tokens may keep.
+
+        None: as under pressure, however small the memory.
+        """
+        percent, tokens = share_of(self.hot_target)
+        if hot_tokens is None:
+            return (percent or 50) * 10
+        wanted = tokens if percent is None else max(SMALL_MEMORY, hot_tokens * percent // 100)
+        return min(1000, wanted * 1000 // max(hot_tokens, 1))
+
+    def next_night(self, now: int) -> int:
+        """The first 03:00 in the tenant's zone after an instant."""
+        try:
+            zone: tzinfo = ZoneInfo(self.zone)
+        except (KeyError, ValueError, OSError):
+            zone = UTC
+        local = datetime.fromtimestamp(now / 1000, zone)
+        night = local.replace(hour=NIGHT, minute=0, second=0, microsecond=0)
+        if night <= local:
+            night = (night + timedelta(days=1)).replace(hour=NIGHT)
+        return int(night.timestamp() * 1000)
+
+    def is_crowded(self, hot_tokens: int | None) -> bool:
+        """Whether a memory is above a target that is a number of tokens."""
+        percent, tokens = share_of(self.hot_target)
+        return percent is None and hot_tokens is not None and hot_tokens > tokens
+
+
+def share_of(target: str) -> tuple[int | None, int]:
+    """A `hot_target` as (per cent, 0) or (None, tokens). Raises Invalid."""
+    number = target.strip().removesuffix("%").strip()
+    if not number.isdigit() or not 0 < int(number) <= (100 if "%" in target else 10**9):
+        raise Invalid("hot_target is a share such as 50% or a number of tokens such as 8000.", pointer="/hot_target")
+    return (int(number), 0) if "%" in target else (None, int(number))
+
+
+def _renamed(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`dream_percent`, the name of `hot_target` before 0.2, is still understood."""
+    if "dream_percent" not in changes:
+        return changes
+    kept = {name: value for name, value in changes.items() if name != "dream_percent"}
+    return {"hot_target": f"{changes['dream_percent']}%", **kept}

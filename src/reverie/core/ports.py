@@ -34,7 +34,11 @@ class TokenCounter(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into int8 vectors, the same on every machine."""
+    """Turns texts into int8 vectors of Euclidean length 127 (or zero), the same on every machine.
+
+    Two attributes are optional: `weight`, how much its cosines count in a search (1 for the built-in table), and
+    `multilingual`, whether it knows other languages as well as English.
+    """
 
     @property
     def name(self) -> str:

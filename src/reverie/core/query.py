@@ -28,6 +28,14 @@ class Filter(Struct, frozen=True):
     subject: str | None = None
     actor: str | None = None
     session: str | None = None
+    sessionless: bool = False
+    """True: only entries outside every session."""
+    without_kinds: tuple[str, ...] = ()
+    """None of these kinds."""
+    not_by: tuple[str, int] | None = None
+    """(actor, log position): not what this actor wrote at or after the position."""
+    since_epoch: int | None = None
+    """epoch at or after."""
     run: str | None = None
     pinned: bool | None = None
     since: int | None = None
@@ -88,6 +96,17 @@ class Head(Struct, frozen=True):
     """UTF-8 bytes of their content."""
     rules_seq: int = 0
     """The last position that changed how writes are treated: policy, known secrets."""
+
+
+class Flow(Struct, frozen=True):
+    """A memory's log at an instant."""
+
+    position: int
+    """The last log position at or before it; 0: there was none yet."""
+    stored: int
+    """Entries that had been stored by then, readable or not."""
+    left: int
+    """Entries that left readable memory since the instant asked for before this one, and are still out of it."""
 
 
 ANCHOR_BYTES = 16

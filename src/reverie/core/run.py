@@ -1,6 +1,6 @@
 """A run: a piece of work with a beginning, an end, and a stream of events between them.
 
-What a run did is in the log, in events whose data names it; the record here says how it stands. It keeps which
+What a run did is in the log, in events whose data names it; the record here holds its state. It keeps which
 entries a run saw, never their text, so that forgetting reaches what runs show.
 """
 
@@ -50,7 +50,7 @@ class Interrupted(StrEnum):
     FAIL = "fail"
     """It is failed with `run_interrupted`."""
     ELSEWHERE = "elsewhere"
-    """Whoever started it starts it again: a schedule its tick."""
+    """Its starter starts it again: a schedule its tick."""
 
 
 class Fault(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Fork(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """How a run stands."""
+    """The state of a run."""
 
     id: str
     workflow: str
@@ -120,6 +120,7 @@ COMPACT = "reverie.memory.compact"
 DISTILL = "reverie.memory.distill"
 CONSOLIDATE = "reverie.memory.consolidate"
 COMMITMENTS = "reverie.memory.commitments"
+DISPATCH = "reverie.agent.dispatch"
 """Ids of the host's own workflows. The first three take the input `{"memoryRef": ...}`."""
 
 

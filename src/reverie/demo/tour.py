@@ -95,7 +95,7 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
         began = time.perf_counter()
         first = _dreamt(notes, progress)
         dream_seconds = time.perf_counter() - began
-        memory.undo(first.id)
+        memory.dreams.undo(first.id)
         back = _all(notes)
         report = _dreamt(notes, progress)
         text = notes.get(str(report.output_id)).content
@@ -133,7 +133,7 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
 
 
 def _dreamt(notes: reverie.Ref, progress: Progress | None) -> DreamReport:
-    report = notes.dream(progress=progress)
+    report = notes.dream(budget=8000, progress=progress)
     if report is None:
         raise ReverieError("There was nothing to dream.")
     return report
@@ -155,13 +155,14 @@ def _amount(found: Sequence[Entry], count: Callable[[str], int]) -> Amount:
 
 def _fates(report: DreamReport) -> dict[str, int]:
     fates = Counter(source.fate for source in report.sources)
-    return {fate: fates[fate] for fate in ("kept", "shortened", "merged", "retired")}
+    named = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
+    return {fate: fates[fate] for fate in named if fates[fate]}
 
 
 def _contradiction(memory: reverie.Memory, report: DreamReport, text: str) -> Traced:
     """A line that says what holds now and what held before, with the words it was made from."""
     lines = text.split("\n")
-    originals = memory.diff(report.id).texts
+    originals = memory.dreams.diff(report.id).texts
     for statement in report.statements:
         shown = lines[statement.line]
         if statement.how == "merged" and "(earlier" in shown and "plan" in shown:

@@ -1,7 +1,7 @@
 """Compaction: many entries as one text, within a number of bytes. No tokens, no model, no word of its own.
 
 What fits is kept as it stands, each text once. What does not fit is distilled, counting bytes instead of tokens; when
-even what must be kept is too large, the text is cut, never inside a character or a marker.
+even that is too large, the text is cut, never inside a character or a marker.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError, Prepared
+from reverie.distil.layout import shown
 from reverie.distil.plan import Work
 from reverie.distil.source import Source
 from reverie.redact.markers import PREFIX
 
 ELLIPSIS = "\u2026"
 _OPENING = PREFIX.decode()
-_MOST_DISTILLED = 2 * 2**20  # beyond this, distilling would take longer than a caller waits
+MOST_DISTILLED = 2 * 2**20  # beyond this, distilling would take longer than a caller waits
 
 
 def joined(sources: Sequence[Source]) -> str:
@@ -28,17 +29,35 @@ def unweighed(sources: Sequence[Source]) -> Work:
     return Work(tuple(sources), Prepared(tuple(sources), (), (), (), ()), 0, 0, 0)
 
 
-def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: int) -> str:
-    """The sources joined, redacted as one text, then brought to at most `most` bytes."""
+def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: int) -> tuple[str, frozenset[str]]:
+    """The sources joined, redacted as one text, then brought to at most `most` bytes.
+
+    Also the ids of sources with a must-keep statement that is not in the text.
+    """
     text = clean(joined(sources))
-    if most < size(text) <= _MOST_DISTILLED:
+    if size(text) <= most:
+        return cut(text, most, size), frozenset()
+    if size(text) <= MOST_DISTILLED:
         try:
-            shorter = ExtractiveDistiller().distil(sources, output_tokens=most, count=size).text
+            done = ExtractiveDistiller().distil(sources, output_tokens=most, count=size)
         except OutputTooSmallError:
-            shorter = ""
-        if shorter.strip() and (_OPENING in shorter or _OPENING not in text):
-            text = clean(shorter)
-    return cut(text, most, size)
+            return cut(text, most, size), frozenset(needs(sources))
+        if done.text.strip() and (_OPENING in done.text or _OPENING not in text):
+            text = clean(done.text)
+            if size(text) <= most:
+                return cut(text, most, size), frozenset(done.unkept)
+    return cut(text, most, size), frozenset(needs(sources))
+
+
+def needs(sources: Sequence[Source]) -> dict[str, int]:
+    """By source, the bytes of its must-keep statements; a statement of several sources counts for the oldest."""
+    order = {source.id: at for at, source in enumerate(sources)}
+    found: dict[str, int] = {}
+    for item in ExtractiveDistiller().prepare(sources).candidates:
+        if item.must_keep:
+            first = min(item.source_ids, key=lambda name: order[name])
+            found[first] = found.get(first, 0) + size(shown(item)) + 1
+    return found
 
 
 def cut(text: str, most: int, count: Callable[[str], int]) -> str:

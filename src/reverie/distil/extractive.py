@@ -8,22 +8,25 @@ stood for and the fixed connectives of the layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 
 from reverie.distil import cover, score
+from reverie.distil.currency import overtake
 from reverie.distil.dates import day_of
 from reverie.distil.duplicates import collapse, gist
 from reverie.distil.layout import render, shown
 from reverie.distil.must_keep import declares
 from reverie.distil.rollup import roll_up
 from reverie.distil.shorten import vocatives
-from reverie.distil.source import Collapsed, Distillate, Source, Statement
+from reverie.distil.source import CARRIED, Collapsed, Distillate, Fate, Fates, Source, Statement
 from reverie.distil.statements import (
     Candidate,
+    Into,
     Phrase,
+    Place,
     answered,
     candidates,
     once,
@@ -58,6 +61,10 @@ class Prepared:
     candidates: tuple[Candidate, ...]
     concepts: Sequence[tuple[int, ...]]
     weights: Sequence[tuple[int, ...]]
+    places: Mapping[Place, tuple[str, str]] = field(default_factory=dict)
+    """Of every statement, those that are no candidates among them: its source and its class."""
+    into: Into = field(default_factory=dict)
+    """Statements that became part of another."""
 
     @property
     def source_ids(self) -> tuple[str, ...]:
@@ -70,7 +77,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/2 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/5 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> Prepared:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -94,7 +101,8 @@ class ExtractiveDistiller:
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
-        items = side_by_side(roll_up(once(items)))
+        into: Into = {}
+        items = side_by_side(roll_up(overtake(once(items, into), into), into), into)
         concepts, weights = _weighed(items)
         return Prepared(
             sources=tuple(ordered[i] for i in kept_sources),
@@ -102,6 +110,8 @@ class ExtractiveDistiller:
             candidates=tuple(items),
             concepts=concepts,
             weights=weights,
+            places={(i, n): (ordered[i].id, v.kind) for i in kept_sources for n, v in enumerate(values.get(i, ()))},
+            into=into,
         )
 
     def distil(
@@ -112,10 +122,12 @@ class ExtractiveDistiller:
         count: Count,
         count_many: CountMany | None = None,
         avoid: Set[str] = frozenset(),
+        whole: bool = True,
     ) -> Distillate:
         """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what was declared binding needs more.
 
-        Statements in `avoid` are left out; their sources count as unkept.
+        `whole`: what must be kept comes first, if all of it fits. Without, it competes with the rest. Statements in
+        `avoid` are left out; their sources count as unkept.
         """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
         avoided = [item for item in prepared.candidates if shown(item) in avoid] if avoid else []
@@ -129,7 +141,7 @@ class ExtractiveDistiller:
         if tokens > output_tokens:
             raise OutputTooSmallError(tokens)
         wanted = _with_needed((i for i, item in enumerate(items) if item.must_keep), needs)
-        if len(wanted) > len(least):
+        if whole and len(wanted) > len(least):
             longer, size = _drawn(items, wanted, count)
             if size <= output_tokens:  # all that matters fits: it comes first, whatever else tells more
                 least, text, tokens = wanted, longer, size
@@ -161,6 +173,7 @@ class ExtractiveDistiller:
             collapsed=prepared.collapsed,
             dropped=tuple(i for i in prepared.source_ids if i not in told),
             unkept=tuple(dict.fromkeys(i for item in missed for i in item.source_ids)),
+            fates=_fates(prepared, {item.place: item.how for item in kept}),
         )
 
     def minimum(
@@ -169,16 +182,44 @@ class ExtractiveDistiller:
         *,
         count: Count,
         count_many: CountMany | None = None,
+        declared: bool = False,
     ) -> int:
-        """The fewest output tokens with which `distil` succeeds, exactly.
+        """The fewest output tokens that hold every must-keep statement, exactly.
 
-        They hold every statement that its author declared binding, in its shortest faithful form. Where there is none,
-        the one statement that tells most for its tokens; 0 when there is nothing to say.
+        Where there is none, the one statement that tells most for its tokens; 0 when there is nothing to say.
+        `declared`: only what its author declared binding, the least with which `distil` succeeds.
         """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
         items = prepared.candidates
-        least = _least(prepared, _sizes(items, count, count_many), _needs(items))
+        needs = _needs(items)
+        least = _least(prepared, _sizes(items, count, count_many), needs)
+        if not declared:
+            wanted = _with_needed((i for i, item in enumerate(items) if item.must_keep), needs)
+            least = wanted or least
         return _drawn(items, least, count)[1]
+
+
+_FATES: dict[str, str] = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
+
+
+def _fates(prepared: Prepared, chosen: Mapping[Place, str]) -> Fates:
+    """What became of every statement."""
+    known = {item.place for item in prepared.candidates}
+    found: dict[str, list[Fate]] = {}
+    for place, (source_id, kind) in prepared.places.items():
+        label, at = "", place
+        while at in prepared.into:
+            how, at = prepared.into[at]
+            label = label or how
+        if at in chosen:
+            fate = label or _FATES[chosen[at]]
+        else:
+            fate = "retired" if at in known else "chatter"
+        found.setdefault(source_id, []).append((fate, kind))
+    for group in prepared.collapsed:
+        for merged in group.merged:
+            found[merged] = [("merged" if fate in CARRIED else fate, kind) for fate, kind in found.get(group.kept, ())]
+    return found
 
 
 def _without(prepared: Prepared, avoided: Sequence[Candidate]) -> Prepared:

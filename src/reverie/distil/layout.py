@@ -1,39 +1,67 @@
-"""Write chosen statements as text: a heading per day, a line per speaker, oldest day first."""
+"""Write chosen statements as text: a heading per day, a line per speaker, oldest day first.
+
+Notes of many different days have a heading per month instead: a heading per note would cost more than it tells. There
+the day stands behind a statement whose meaning depends on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import date
 
-from reverie.distil.dates import UNKNOWN_DAY, spell
+from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate
 
 LONGEST_LINE = 56  # words and marks
 
 
-def heading(item: Candidate) -> str:
-    return f"[{spell(item.day)}]"
+_FEW = 6
+"""Statements below which every day keeps its heading."""
+_DATED = frozenset({"fact", "decision", "task", "status"})
+"""Kinds of statement that are read with the day they were made on."""
+
+
+def heading(day: date, *, monthly: bool) -> str:
+    return f"[{MONTHS[day.month - 1]} {day.year}]" if monthly else f"[{spell(day)}]"
+
+
+def is_sparse(items: Sequence[Candidate]) -> bool:
+    """Whether these are notes, most of them of a day of their own."""
+    if len(items) < _FEW or any(item.speaker for item in items):
+        return False
+    return len({item.day for item in items}) * 5 > len(items) * 3
 
 
 def shown(item: Candidate) -> str:
     return f"{item.text} (×{item.times})" if item.times > 1 else item.text
 
 
-def render(items: Iterable[Candidate]) -> str:
+def render(chosen: Iterable[Candidate]) -> str:
     """The text of statements given in canonical order."""
+    items = list(chosen)
+    monthly = is_sparse(items)
     lines: list[str] = []
     day = None
     line: list[str] = []
     length = 0
     last: Candidate | None = None
     for item in items:
-        if item.day != day:
+        under = item.day.replace(day=1) if monthly else item.day
+        if under != day:
             if line:
                 lines.append("; ".join(line))
             line, last = [], None
-            day = item.day
-            if day != UNKNOWN_DAY:
-                lines.append(heading(item))
+            day = under
+            if item.day != UNKNOWN_DAY:
+                lines.append(heading(item.day, monthly=monthly))
         text = shown(item)
+        if (
+            monthly
+            and item.day != UNKNOWN_DAY
+            and item.how != "rolled"
+            and (item.kind in _DATED or item.how == "shortened")
+        ):
+            text = f"{text} ({item.day.day} {MONTHS[item.day.month - 1]})"
         joins = (
             last is not None
             and item.speaker == last.speaker

@@ -10,15 +10,18 @@ but everyday talk is full of them, so they do not make a distillate fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Literal
 
 from reverie.distil.lexicon import word_set
+from reverie.distil.questions import facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.source import Source
+from reverie.distil.tokens import join, tokenize
+from reverie.distil.value import Value, model
 
-Why = Literal["pinned", "kind", "marker", "rule", "decision", "commitment"]
+Why = str
+"""`pinned`, `kind` or `marker` for what was declared; `rule` or a class of the value model for what was judged."""
 
 BINDING_KINDS = frozenset({"constraint", "decision", "human_directive"})
 _MARKER = re.compile(
@@ -98,14 +101,35 @@ def inferred(sentence: str) -> Why | None:
     return None
 
 
-def find(sources: Iterable[Source]) -> tuple[MustKeep, ...]:
-    """Every must-keep item of the sources, in their order."""
+_IDLE = 256
+"""The value below which a statement is chatter whatever its words: `That must have been scary!`"""
+
+
+def matters(sentence: str, value: Value) -> bool:
+    """Whether a statement must be kept: by the model, or by a pattern where the model is not sure of the opposite."""
+    return value.must_keep or (value.weight >= _IDLE and is_weighty(sentence))
+
+
+def find(sources: Iterable[Source], without: Set[tuple[str, str]] = frozenset()) -> tuple[MustKeep, ...]:
+    """Every must-keep statement of the sources, in their order.
+
+    `without`: statements that were overtaken, each with the id of its source.
+    """
+    places = [
+        (source, piece)
+        for source in sources
+        for piece in split(source.content)
+        if (source.id, piece.text) not in without
+    ]
+    values = model().judge([piece.text for _, piece in places])
     out = []
-    for source in sources:
-        for piece in split(source.content):
-            if piece.form is Form.ASIDE and not source.pinned:
-                continue
-            why = declared(source, piece.text) or inferred(piece.text)
-            if why:
-                out.append(MustKeep(source.id, piece.text, why))
+    for (source, piece), value in zip(places, values, strict=True):
+        if piece.form is Form.ASIDE and not source.pinned:
+            continue
+        why = declared(source, piece.text)
+        if not why and matters(piece.text, value):
+            why = inferred(piece.text) or value.kind
+        if why:
+            stated = join(facts(tokenize(piece.text))) if piece.text.endswith("?") else ""
+            out.append(MustKeep(source.id, stated or piece.text, why))
     return tuple(out)

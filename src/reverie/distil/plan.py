@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.core.dream import Selector, TokenBudgetExceeded
-from reverie.core.entry import Entry, EntryState, speaker
+from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
 from reverie.distil.dates import day_of, spell
 from reverie.distil.extractive import ExtractiveDistiller, Prepared
 from reverie.distil.source import Source
@@ -42,9 +42,9 @@ class Work:
         """Whether the least meaningful distillate is smaller than its input."""
         return 0 < self.least_output < self.input_tokens
 
-    def output_limit(self, budget: int, percent: int, *, shrink: bool = True) -> int:
-        """The most tokens the output may have: the tenant's share of the input, never below what must be kept."""
-        wanted = max(self.least_output, self.input_tokens * percent // 100, SMALL)
+    def output_limit(self, budget: int, share: int, *, shrink: bool = True, floor: int = SMALL) -> int:
+        """The most tokens the output may have: `share` per mille of the input, never below what must be kept."""
+        wanted = max(self.least_output, self.input_tokens * share // 1000, floor)
         room = min(wanted, budget - self.input_tokens)
         return min(room, self.input_tokens - 1) if shrink else room
 
@@ -97,6 +97,7 @@ def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | No
         ("session", selector.session is not None and entry.source.session != selector.session),
         ("dream", entry.kind == DREAM_KIND and not selector.dreams),
         ("draft", entry.state is EntryState.DRAFT),
+        ("file", entry.kind == FILE_KIND and FILE_KIND not in (selector.kinds or ())),
     )
     return next((name for name, refused in checks if refused), None)
 
@@ -122,13 +123,13 @@ def require(work: Work, budget: int) -> None:
         )
 
 
-def oldest_that_fit(sources: Sequence[Source], budget: int, percent: int, count: Count) -> tuple[list[Source], int]:
+def oldest_that_fit(sources: Sequence[Source], budget: int, share: int, count: Count) -> tuple[list[Source], int]:
     """The oldest coherent part of `sources` (in canonical order) that a budget can hold, and how many were oversize.
 
     Coherent: the part ends where a session or a day ends, if one ends in its last third. A single entry that could
     never fit is passed over, so that it does not stop the rest for ever.
     """
-    room = budget * 100 // (100 + percent) - SMALL if budget > 4 * SMALL else budget * 3 // 4
+    room = budget * 1000 // (1000 + share) - SMALL if budget > 4 * SMALL else budget * 3 // 4
     part: list[Source] = []
     used = oversize = 0
     for source in sources:

@@ -9,7 +9,7 @@ from typing import Protocol
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.must_keep import MustKeep
 from reverie.distil.plan import Work
-from reverie.distil.source import Statement
+from reverie.distil.source import Fates, Statement
 from reverie.distil.spend import Spend, Tally
 
 
@@ -30,6 +30,8 @@ class Request:
     count: Callable[[str], int]
     must_keep: Sequence[MustKeep]
     complaints: Sequence[str] = ()
+    avoid: frozenset[str] = frozenset()
+    """Statements that a gate refused."""
     clean: Callable[[str], str] = _as_is
     spend: Spend = field(default_factory=Tally)
 
@@ -40,6 +42,10 @@ class Answer:
 
     text: str
     statements: Sequence[Statement] = ()
+    unkept: Sequence[str] = ()
+    """Sources with a must-keep statement that is not in the text."""
+    fates: Fates = field(default_factory=dict)
+    """What became of every statement, where the distiller knows."""
 
 
 class Distiller(Protocol):
@@ -70,8 +76,10 @@ class Extractive:
         return self.engine.fingerprint
 
     def distil(self, request: Request) -> Answer:
-        done = self.engine.distil(request.work.prepared, output_tokens=request.output_tokens, count=request.count)
-        return Answer(done.text, done.statements)
+        done = self.engine.distil(
+            request.work.prepared, output_tokens=request.output_tokens, count=request.count, avoid=request.avoid
+        )
+        return Answer(done.text, done.statements, done.unkept, done.fates)
 
 
 class Told:

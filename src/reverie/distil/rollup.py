@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 
 if TYPE_CHECKING:
-    from reverie.distil.statements import Candidate
+    from reverie.distil.statements import Candidate, Into
 
 LEAST = 3
 """Reports of the same template before they are rolled up."""
@@ -32,7 +32,7 @@ def numbers(text: str) -> list[str]:
     return _NUMBER.findall(text)
 
 
-def roll_up(items: Sequence[Candidate]) -> list[Candidate]:
+def roll_up(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Statements with every group of routine reports replaced by one, at the place of the newest."""
     groups: dict[tuple[str | None, tuple[str, ...]], list[Candidate]] = {}
     for item in items:
@@ -44,6 +44,7 @@ def roll_up(items: Sequence[Candidate]) -> list[Candidate]:
             continue
         for item in group[:-1]:
             replaced[item.place] = None
+            into[item.place] = ("rolled", group[-1].place)
         replaced[group[-1].place] = _rolled(group)
     return [kept for item in items if (kept := replaced.get(item.place, item)) is not None]
 

@@ -14,6 +14,10 @@ from reverie.distil.lexicon import EVALUATIVE, FIRST_PERSON, POINTING, SECOND_PE
 from reverie.distil.sentences import Form
 from reverie.distil.tokens import Token
 
+_IDLE = 85
+"""Per cent by which the words of chatter count."""
+_BASE = 2048
+"""How much the value model counts: the more, the less."""
 NAME, NUMBER, PLAIN, MOOD = 30, 25, 10, 3  # tenths of a word
 
 
@@ -47,9 +51,21 @@ def rarity(total: int, seen: int) -> int:
     return max(1, ((2 * total + 2) ** 16).bit_length() - ((2 * seen + 1) ** 16).bit_length())
 
 
-def factor(words: Set[str], tokens: Sequence[Token], *, form: Form, asked: bool, weighty: bool, routine: bool) -> int:
-    """Per cent by which a statement's words count. `words` are those of the whole sentence."""
-    per_cent = 100
+def factor(
+    words: Set[str],
+    tokens: Sequence[Token],
+    *,
+    form: Form,
+    asked: bool,
+    routine: bool,
+    idle: bool,
+    weight: int = 1024,
+) -> int:
+    """Per cent by which a statement's words count.
+
+    `words` are those of the whole sentence; `weight` is the verdict of the value model, 0 to 2,048.
+    """
+    per_cent = 100 * (_BASE + weight) // (_BASE + 1024)
     if asked:
         per_cent = per_cent * 30 // 100
     first = not words.isdisjoint(FIRST_PERSON)
@@ -66,10 +82,10 @@ def factor(words: Set[str], tokens: Sequence[Token], *, form: Form, asked: bool,
         per_cent = per_cent * 130 // 100
     elif telling < 2:
         per_cent = per_cent * 70 // 100
-    if weighty:
-        per_cent = per_cent * 115 // 100
     if routine:
         per_cent = per_cent * 80 // 100
+    if idle:
+        per_cent = per_cent * _IDLE // 100
     if leans(tokens):
         per_cent = per_cent * 90 // 100
     if form is Form.ASIDE:

@@ -8,12 +8,14 @@ piece of its own. White space inside a piece is folded to single spaces (not in 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
 from sentencex import segment
 
 from reverie.distil.lexicon import ABBREVIATIONS
+from reverie.search.languages import ENGLISH, guess
 
 
 class Form(Enum):
@@ -89,12 +91,35 @@ def _prose(text: str, form: Form, out: list[Piece]) -> None:
 
         text = _ASIDE.sub(take, text).strip()
     if text:
-        sentences = segment("en", text) if _MANY.search(text) else [text]
-        for raw in sentences:
+        for raw in _rejoined(segment("en", text)) if _MANY.search(text) else [text]:
             for sentence in _missed_ends(raw.strip()):
                 for half in _halves(sentence):
                     out.extend(Piece(part, form) for part in _bounded(half))
     out.extend(Piece(aside, Form.ASIDE) for aside in asides)
+
+
+_TAIL = 12
+_TITLED = re.compile(r"\b(?:Ms|Mrs|Mr|Dr|Prof|St|No|Nr)\.\s*$")
+_ORDINAL = re.compile(r"[^\W\d_]\s\d{1,2}\.\s*$")
+
+
+def _rejoined(sentences: Iterable[str]) -> list[str]:
+    """Sentences, with those put together again that the splitter cut after a title, `Ms. Adeyemi`, or an ordinal,
+    `am 3. Dezember`."""
+    out: list[str] = []
+    for sentence in sentences:
+        if out and (_TITLED.search(out[-1][-_TAIL:]) or _is_ordinal(out[-1], sentence)):
+            out[-1] += sentence
+        else:
+            out.append(sentence)
+    return out
+
+
+def _is_ordinal(before: str, after: str) -> bool:
+    """Whether the number and the full stop at the end of `before` count something, as many languages write it."""
+    if not _ORDINAL.search(before[-_TAIL:]):
+        return False
+    return after.lstrip()[:1].islower() or guess(before + after)[0] != ENGLISH
 
 
 # The splitter takes some short words for abbreviations: "... for me. It is ..."

@@ -41,8 +41,11 @@ def vocatives(speakers: Set[str]) -> frozenset[str]:
     return frozenset(out)
 
 
-def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool) -> list[Token]:
-    """The tokens worth keeping; empty when the sentence is only chatter."""
+def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool, whole: bool = False) -> list[Token]:
+    """The tokens worth keeping; empty when the sentence is only chatter.
+
+    `whole`: no clause is left out. What must be kept may hang on the plainest of them ("ask me for it").
+    """
     if not any(t.telling or t.hard for t in tokens):
         return []
     body = _without_opening(tokens, names)
@@ -53,7 +56,7 @@ def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool) -> list[T
     last = len(parts) - 1
     kept: list[Token] = []
     for i, part in enumerate(parts):
-        if not keep[i]:
+        if not keep[i] and not whole:
             follows = _first_word(parts[i + 1]) if i < last and keep[i + 1] else ""
             if not (_is_binding(part) or (i == 0 and follows in BOUND) or _is_listed(parts, i, names)):
                 continue

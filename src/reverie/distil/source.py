@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 How = Literal["quoted", "shortened", "merged", "rolled"]
+
+
+Fate = tuple[str, str]
+"""A statement: `kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`; and its class."""
+Fates = Mapping[str, Sequence[Fate]]
+"""Of every statement of a source, in order, by the source's id."""
+CARRIED = frozenset({"kept", "shortened", "merged", "rolled", "outdated"})
+"""Fates with which a statement is in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +72,4 @@ class Distillate:
     collapsed: tuple[Collapsed, ...]
     dropped: tuple[str, ...]
     unkept: tuple[str, ...] = ()
+    fates: Fates = field(default_factory=dict)

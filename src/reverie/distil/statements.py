@@ -22,6 +22,10 @@ _TODAY = frozenset({"today", "tonight", "now"})
 _SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month", "year"})
 
 
+_TELLING = 2
+"""Telling words with which a statement is kept while there is room, even if it reads like chatter."""
+
+
 class Phrase(NamedTuple):
     """A piece of a source with its dates anchored, in tokens."""
 
@@ -54,6 +58,12 @@ def points_at_today(said: Iterable[Phrase]) -> bool:
                 return True
             before = t.lower
     return False
+
+
+Place = tuple[int, int]
+"""A statement: its source and its number there."""
+Into = dict[Place, tuple[str, Place]]
+"""For a statement that became part of another: how, and of which."""
 
 
 class Candidate(NamedTuple):
@@ -91,13 +101,17 @@ def candidates(
     out: list[Candidate] = []
     for number, ((original, form, text, tokens), value) in enumerate(zip(said, values, strict=True)):
         required = must_keep.declared(source, original) is not None
-        weighty = value.must_keep or must_keep.is_weighty(original)
+        words = {t.lower for t in tokens}
+        weighty = form is not Form.ASIDE and must_keep.matters(original, value)
         routine = value.chatter and value.kind == "status" and not weighty
+        idle = value.chatter and not routine and not required and not weighty
+        stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
+        if idle and ((original.endswith("?") and not stated) or sum(t.telling for t in tokens) < _TELLING):
+            continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
-            stated = facts(tokens) if original.endswith("?") else []
             spoken = source.speaker is not None and form is Form.PROSE
-            kept = shorten(stated or tokens, names, spoken=spoken)
+            kept = shorten(stated or tokens, names, spoken=spoken, whole=value.must_keep)
             if not kept:
                 if not required and not weighty:
                     continue
@@ -105,7 +119,6 @@ def candidates(
         shown = text if len(kept) == len(tokens) else join(kept)
         if form is Form.ASIDE:
             shown = f"({shown})"
-        words = {t.lower for t in tokens}
         out.append(
             Candidate(
                 place=(position, number),
@@ -125,8 +138,9 @@ def candidates(
                     kept,
                     form=form,
                     asked=bool(kept) and kept[-1].text == "?",
-                    weighty=weighty,
                     routine=routine,
+                    idle=idle,
+                    weight=value.weight,
                 ),
                 concepts=score.concepts(kept),
                 variant=tuple(t.lower for i, t in enumerate(kept) if t.varies or (i and t.capital)),
@@ -176,7 +190,7 @@ def answered(
     )
 
 
-def once(items: Iterable[Candidate]) -> list[Candidate]:
+def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
     """Statements one speaker made in the same words become one, where it was said last."""
     same: dict[tuple[str | None, str], list[Candidate]] = {}
     for item in items:
@@ -185,6 +199,7 @@ def once(items: Iterable[Candidate]) -> list[Candidate]:
     for group in same.values():
         newest = group[-1]
         if len(group) > 1:
+            into.update({item.place: ("merged", newest.place) for item in group[:-1]})
             ids = tuple(dict.fromkeys(i for c in reversed(group) for i in c.source_ids))
             newest = newest._replace(
                 source_ids=ids,
@@ -197,8 +212,15 @@ def once(items: Iterable[Candidate]) -> list[Candidate]:
     return sorted(out, key=lambda c: c.place)
 
 
+_LABEL = re.compile(r"(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?!(?:is|was|has)\b)(?:per|[a-z]+s)\b)")
+"""A thing with a number for a name at the head of a statement: `Ticket 4711 was closed`."""
+
+
 def _disagree(a: Candidate, b: Candidate) -> bool:
-    """Both give a number or both a name, and another one; or only one denies."""
+    """Both give a number or both a name, and another one; or only one denies. Other tickets are other things."""
+    ours, theirs = _LABEL.match(a.text), _LABEL.match(b.text)
+    if ours and theirs and ours[1] != theirs[1]:
+        return False
     for mine, other in zip(_kinds(a.variant), _kinds(b.variant), strict=True):
         if mine and other and mine != other:
             return True
@@ -215,7 +237,7 @@ def _kinds(variant: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return numbers, names
 
 
-def side_by_side(items: Sequence[Candidate]) -> list[Candidate]:
+def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Put what a statement says now and what it said before into one line.
 
     Two statements with the same subject that differ in a number, a name or a negation are shown
@@ -245,4 +267,5 @@ def side_by_side(items: Sequence[Candidate]) -> list[Candidate]:
             concepts=before.concepts | newest.concepts,
         )
         absorbed[before.place] = None
+        into[before.place] = ("outdated", newest.place)
     return [merged.get(c.place, c) for c in items if c.place not in absorbed]

@@ -14,6 +14,7 @@ A statement is never overtaken by an older one, nor by one that merely says more
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
@@ -38,7 +39,7 @@ _TIME = re.compile(r"\d{1,2}[:.]\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _CHANGE = word_set(
     "now moved switched changed instead longer anymore raised lowered increased reduced extended replaced renamed"
-    " postponed pushed handed correction new became"
+    " postponed pushed handed correction new became upgraded downgraded delayed rescheduled promoted"
 )
 """Words that say something is no longer as it was."""
 _END = word_set(
@@ -47,17 +48,26 @@ _END = word_set(
 """Words that end the thing they are said of."""
 _STOPS = _END - word_set("gone off closed left instead")
 _MOVES = re.compile(r"(?i)\b(?:up|down|back) to\b|\bfrom now on\b|\bany ?more\b")
-_VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen")
+_VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen call")
 """Stems that say of a thing only that there is one."""
 _UNITS = word_set(
     "month months week weeks day days hour hours minute minutes second seconds year years morning evening evenings"
     " afternoon night time times"
 )
 _FAMILIES = {
-    "residence": word_set("live lives living lived moved address flat relocated"),
+    "residence": word_set("live lives living lived moved address relocated"),
     "work": word_set("works work working job employed employer company office"),
     "number": word_set("number phone mobile extension"),
 }
+_HOMES = word_set("flat house apartment home studio village town city")
+_LEFT = re.compile(r"(?i)\bfrom((?: [\w'-]+){1,4}?) to\b|\b(?:instead of|(?<=, )not)\b((?: [\w'-]+){1,4})")
+"""Names the value that no longer holds: `from invoice to`, `instead of yellow`, `, not at the mill`."""
+_GIVES_UP = re.compile(r"(?i)\b(?:gave up|given up|quit|no longer|stopped \w+ing)\b")
+_DENIES = re.compile(r"(?i)\b(?:can['’]?t|cannot|won['’]?t|will not|isn['’]?t|doesn['’]?t)\b")
+_FIRST = word_set("i i'm i've i'll")
+_NEARBY = 48
+"""Statements looked at for one word of a later one, the newest of them: a word in more says little."""
+_PREFIX = 4
 _LONGEST_VALUE = 8
 _SHARE = 34
 """Per cent of the weight of the earlier statement that the later one must share."""
@@ -118,20 +128,31 @@ def _claims(text: str) -> tuple[_Claim, ...]:
     out = []
     for at in range(verb, len(tokens) - 1):
         value = tuple(t for t in tokens[at + 1 :] if t.lower not in _SKIPPED)
-        opens = tokens[at].lower in _PIVOTS or (at == verb and tokens[at].lower in _ONE_OBJECT)
+        opens = tokens[at].lower in _PIVOTS or (
+            at == verb
+            and (tokens[at].lower in _ONE_OBJECT or (_first(tokens) and _kind(tokens[at + 1], None) is not None))
+        )
         if not opens or not value or len(value) > _LONGEST_VALUE or any(t.lower in _BE for t in value):
             continue
         if any(t.negates for t in tokens):
             continue
         frame = tuple(t.stem for t in tokens[: at + 1] if t.lower not in _SKIPPED)
         subject = [t for t in tokens[:at] if t.content]
-        if subject and _is_state(tokens, verb, at):
+        if (subject or _first(tokens)) and _is_state(tokens, verb, at):
             out.append(_Claim(frame, value))
     return tuple(out)
 
 
+def _first(tokens: Sequence[Token]) -> bool:
+    return tokens[0].lower in _FIRST
+
+
 def _verb(tokens: Sequence[Token]) -> int | None:
     """The first word after the subject that is a form of be, a verb of the present, or one of the past that lasts."""
+    if tokens[0].lower == "i":
+        spoken = [i for i, t in enumerate(tokens[1:4], 1) if t.content and t.lower not in _SKIPPED]
+        if spoken and not tokens[spoken[0]].lower.endswith("ed") and len(tokens) > spoken[0] + 1:
+            return spoken[0]
     for i, token in enumerate(tokens[1:], 1):
         low = token.lower
         if low in _BE or low in _SINGLE or low in _ONE_OBJECT or token.text in ":=":
@@ -194,16 +215,20 @@ def _by_cue(said: Sequence[Said]) -> Iterable[Update]:
     for place, words in enumerate(read):
         for stem in words.stems:
             seen.setdefault(stem, []).append(place)
+    alike: dict[str, list[str]] = {}
+    for stem in seen:
+        alike.setdefault(stem[:_PREFIX], []).append(stem)
     weight = {stem: rarity(len(said), len(places)) for stem, places in seen.items()}
     out = []
     for newer, words in enumerate(read):
-        if not words.changes and not words.ends:
+        if not (words.changes or words.ends or words.denies):
             continue
         nearby: dict[int, None] = {}
-        for stem in words.stems:
-            for older in _places(stem, seen):
-                if older < newer and said[older].group == said[newer].group:
-                    nearby[older] = None
+        for stem in sorted(words.stems | words.left):
+            for other in alike.get(stem[:_PREFIX], ()):
+                if other == stem or _known(other, frozenset({stem})):
+                    before = seen[other][: bisect_left(seen[other], newer)]
+                    nearby |= {at: None for at in before[-_NEARBY:] if said[at].group == said[newer].group}
         scored = [(score, older) for older in nearby if (score := _overtakes(words, read[older], weight)) > 0]
         if scored:
             _, older = max(scored)
@@ -218,7 +243,7 @@ class _Words(NamedTuple):
     names: frozenset[str]
     kinds: frozenset[str]
     """Kinds of value it gives: day, time, amount with its unit, year."""
-    values: frozenset[str]
+    values: frozenset[tuple[str, str]]
     shape: str
     """Of its value, where it has a frame."""
     value: frozenset[str]
@@ -232,20 +257,27 @@ class _Words(NamedTuple):
     changes: bool
     ends: bool
     stops: bool
+    left: frozenset[str]
+    """Words of a value that it says no longer holds."""
+    gives_up: bool
+    denies: bool
+    first: bool
+    """Whether the speaker speaks of himself."""
+    homes: bool
 
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> _Words:
     tokens = [t for t in tokenize(text) if t.word]
     kinds: set[str] = set()
-    values: set[str] = set()
+    values: set[tuple[str, str]] = set()
     units: set[str] = set()
     for i, t in enumerate(tokens):
         after = tokens[i + 1] if i + 1 < len(tokens) else None
         kind = _kind(t, after)
         if kind:
             kinds.add(kind)
-            values.add(t.lower)
+            values.add((kind, t.lower))
             if after is not None and kind.startswith("amount "):
                 units.add(after.stem)
     lows = {t.lower for t in tokens}
@@ -253,6 +285,9 @@ def _read(text: str) -> _Words:
         t.stem
         for t in tokens
         if t.content and not t.hard and t.stem not in units and t.lower not in _CHANGE | _END | _UNITS | _WEEKDAYS
+    )
+    left = frozenset(
+        t.stem for one, other in _LEFT.findall(text) for t in tokenize(one or other) if t.word and t.content
     )
     claim = min(_claims(text), key=lambda claim: len(claim.frame), default=None)
     framed = frozenset(stem for stem in (stems & set(claim.frame) if claim else ()) if stem not in _VAGUE_VERBS)
@@ -270,9 +305,14 @@ def _read(text: str) -> _Words:
         family=next((name for name, words in _FAMILIES.items() if lows & words), ""),
         label=_label(tokens),
         labels=frozenset(t.lower for t in tokens if t.hard),
-        changes=bool(lows & _CHANGE) or _MOVES.search(text) is not None,
+        changes=bool(lows & _CHANGE or left) or _MOVES.search(text) is not None,
         ends=bool(lows & _END),
         stops=bool(lows & _STOPS),
+        left=left,
+        gives_up=_GIVES_UP.search(text) is not None,
+        denies=_DENIES.search(text) is not None,
+        first=bool(lows & _FIRST) or "my" in lows,
+        homes=bool(lows & _HOMES),
     )
 
 
@@ -291,18 +331,11 @@ def _kind(token: Token, after: Token | None) -> str | None:
         return "time"
     if _YEAR.fullmatch(low):
         return "year"
+    if low in MONTH_NAMES and token.capital:
+        return "month"
     if (token.hard and any(c.isdigit() for c in low)) or low in NUMBERS:
         return f"amount {after.stem}" if after is not None and after.content else "amount"
     return None
-
-
-def _places(stem: str, seen: dict[str, list[int]]) -> list[int]:
-    found = list(seen.get(stem, ()))
-    if len(stem) >= 5:
-        for other, places in seen.items():
-            if other != stem and len(other) >= 4 and (other.startswith(stem) or stem.startswith(other)):
-                found += places
-    return found
 
 
 def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
@@ -312,17 +345,35 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
     share = _share({stem for stem in older.about if _known(stem, newer.stems)}, older.about, weight)
     of_all = _share({stem for stem in older.stems if _known(stem, newer.stems)}, older.stems, weight)
     units = older.kinds & newer.kinds
-    clash = bool(units) and not older.values & newer.values
+    clash = any(not {v for v in older.values & newer.values if v[0] == kind} for kind in units)
     named = bool(older.names & newer.names)
+    spoken = named or (older.first and newer.first)
     fresh = bool(newer.names - older.names)
-    given = {"name": fresh, "words": bool(newer.stems - older.stems) and share >= 80}.get(older.shape, clash)
+    words = bool(newer.stems - older.stems) and share >= 80 and (newer.ends or len(older.about) > 1)
+    given = {"name": fresh, "words": words or (clash and share >= 80)}.get(older.shape, clash)
+    if older.left and older.left & newer.left:
+        return 0
+    if newer.left & (older.value or older.stems):
+        rest = older.stems - newer.left
+        if not rest or _share({stem for stem in rest if _known(stem, newer.stems)}, rest, weight) >= 50:
+            return 130
     if older.shape and newer.changes and given and share >= (45 if units - {"amount"} else 60):
         return 100 + share
-    if older.shape and older.family and older.family == newer.family and newer.changes and named and fresh:
+    same = older.family and older.family == newer.family and newer.changes and spoken
+    if older.shape and same and (fresh or (newer.first and (newer.homes or older.family == "work"))):
         return 90
+    if older.names and older.names <= newer.names and newer.changes and clash and units - {"amount"}:
+        return 88
+    part = older.value & newer.stems
+    if older.names and older.names <= newer.names and part and part < older.value and newer.changes:
+        return 85
     ended = bool(older.value) and older.value <= newer.stems and newer.ends and (fresh or newer.changes)
     if ended and (older.attribute or of_all >= _SHARE):
         return 80
+    if newer.gives_up and not newer.denies and spoken and newer.stems and newer.stems <= older.stems:
+        return 75
+    if newer.denies and fresh and older.names and older.names <= newer.names and of_all >= 60:
+        return 72
     if older.shape and newer.stops and share >= 70 and newer.stems - older.stems:
         return 70
     if not older.shape and newer.changes and of_all >= 40 and (clash or (named and fresh) or (fresh and of_all >= 50)):

@@ -5,7 +5,8 @@ vectors is folded into one small score per word and class, so that no vector is 
 in integers, so every machine gives the same verdict. The weights are data (`value.npz`), fitted by
 `tools/fit_value.py` on statements we wrote and labelled ourselves (`bench/data/statements.tsv`).
 
-The model is asked only about languages its labels cover. A statement in any other language must be kept.
+The model is asked only about languages its labels cover. A statement in any other language must be kept, unless it is a
+mere courtesy.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reverie.distil.courtesy import is_courtesy
 from reverie.search.languages import ENGLISH, guess
 
 MUST_KEEP = (
@@ -41,12 +43,13 @@ LOW = ("status", "chatter")
 CLASSES = (*MUST_KEEP, "fact", *LOW)
 
 COVERED = frozenset({ENGLISH})
-BUCKETS = 1024
+BUCKETS = 4096
 _SHORT, _LONG = 4, 20
 UNIT = 64
 """The value of a surface feature that applies, and of the bias."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d|[!?]")
+_NAME = re.compile(r"(\b[a-z]{1,20}|,) [A-Z][a-z]")
 _SURFACE: tuple[re.Pattern[str], ...] = tuple(
     re.compile(pattern)
     for pattern in (
@@ -56,26 +59,43 @@ _SURFACE: tuple[re.Pattern[str], ...] = tuple(
         r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b",
         r"\w[/._-]+\w",
         r"https?://|@|/\w+/|\w\.\w{2,4}\b(?!\.)|\w\(\)|[A-Z]{2,}[-_ ]?\d|[A-Z_]{6,}",
-        r"(?i)\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
-        r"|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b",
-        r"(?i)\b(?:i|my|me|we|our|us|i['’]\w+|we['’]\w+)\b",
-        r"(?i)\b(?:you|your)\b",
-        r"(?i)\b(?:never|always|must|do not|don['’]t|only|no|not|cannot|can['’]t|please|should|needs?"
-        r"|has to|have to)\b",
         r"(?<=[a-z,] )[A-Z][a-z]+",
         r":",
-        r"(?i)\b(?:is|are|am|has|have|lives?|works?|runs?|takes?|uses?)\b",
-        r"(?i)\b(?:was|were|had|did|went|came|got|made|took|saw|found|gave|lost|spent|\w{3,}ed)\b",
-        r"(?i)\b(?:will|by|until|before|due|next|tomorrow)\b",
         r"%|\b(?:ms|s|MB|GB|percent|degrees)\b",
     )
 )
+_WORDS = tuple(
+    frozenset(text.split(","))
+    for text in (
+        "monday,tuesday,wednesday,thursday,friday,saturday,sunday,mondays,tuesdays,wednesdays,thursdays,fridays,saturdays"
+        ",sundays,january,february,march,april,june,july,august,september,october,november,december",
+        "i,my,me,we,our,us,i'm,i've,i'd,i'll,we're,we've,we'd,we'll",
+        "you,your",
+        "never,always,must,do not,don't,only,no,not,cannot,can't,please,should,need,needs,has to,have to",
+        "is,are,am,has,have,live,lives,work,works,run,runs,take,takes,use,uses",
+        "was,were,had,did,went,came,got,made,took,saw,found,gave,lost,spent",
+        "will,by,until,before,due,next,tomorrow",
+        "~aller,~intol,~diabe,~asthm,~epile,~diagn,~medic,~pregn,~surge,~migra,~seizu,~disab,~emerg,~dange,~poiso,~hazar"
+        ",~faint,~veget,~addic,~wheel,asthma,pill,pills,mg,insulin,inhaler,pregnant,surgery,deaf,blind"
+        ",blood,danger,poison,hazard,vegan,coeliac,celiac,gluten,lactose,kosher,halal,sober,allergy,allergic",
+        "decide,decided,decision,agreed,chose,chosen,picked,settled on,went with,going with,opted,voted,approved"
+        ",rejected,turned down,ruled out,dropped,replaced,switched,cancelled,postponed,signed off",
+        "~prefe,favourite,favourites,favorite,favorites,rather,dislike,dislikes,hate,hates,can't stand,fan of,fond of"
+        ",not into,enjoy,enjoys,love,loves,suits me,suit me,for me,bore,bored,boring,instead of,more than,better than",
+        "my name,his name,her name,my wife,my husband,my partner,his wife,her husband,my son,my daughter,our son"
+        ",our daughter,my brother,my sister,my mother,my father,my mum,my mom,my dad,my parents"
+        ",my kids,my children,our kids,my dog,my cat,my boss,my manager,my birthday,my address,born,married,grew up"
+        ",live in,lives in,work as,works as,is called",
+    )
+)
+"""Words, pairs of words and heads of longer words (~) that go with a class."""
 QUANTUM = 1 << 20
 """The score that stands for one natural logarithm."""
 WHOLE = 1 << 10
 STEPS = 32
 _POWERS: NDArray[np.int64] = np.array([round(2**30 * 2.718281828459045 ** (-step / STEPS)) for step in range(640)])
-FEATURES = BUCKETS + len(_SURFACE) + 4
+_PATTERNS = len(_SURFACE) + len(_WORDS) + 1
+FEATURES = BUCKETS + _PATTERNS + 4
 
 
 class Value(NamedTuple):
@@ -91,12 +111,20 @@ UNKNOWN = Value("fact", must_keep=True, chatter=False, weight=2 * WHOLE)
 """The verdict on a statement in a language without labels."""
 
 
+COURTESY = Value("chatter", must_keep=False, chatter=True, weight=0)
+"""The verdict on a greeting, thanks or an acknowledgement, in any language."""
+
+_OTHER_SCRIPT = re.compile(
+    r"[\u0370-\u1dbf\u2c00-\ua71f\ua800-\ud7ff\uf900-\ufaff\ufb1d-\ufdff\ufe70-\ufefc\U00020000-\U0003ffff]"
+)
 _FEWEST = 3
 """Words without which the language of a text in Latin letters is a guess."""
 
 
 def covers(text: str) -> bool:
-    """Whether the labels cover the language of a statement. One without evidence counts as English."""
+    """Whether the labels cover the language of a statement. One in Latin letters without evidence counts as English."""
+    if _OTHER_SCRIPT.search(text):
+        return False
     language, sure = guess(text)
     return language in COVERED or not sure or (text.isascii() and len(text.split()) < _FEWEST)
 
@@ -107,9 +135,11 @@ def words_of(text: str) -> list[str]:
 
 def surface(text: str, words: Sequence[str]) -> dict[int, int]:
     """The features that apply, by number: hashed words and pairs of words, then what the surface shows."""
-    grams = {*words, *(f"{a} {b}" for a, b in pairwise(words))}
+    grams = {*words, *(f"{a} {b}" for a, b in pairwise(words)), *("~" + word[:5] for word in words if len(word) > 5)}
     if words:
-        grams.add("^" + words[0])
+        grams |= {"^" + words[0], "^" + " ".join(words[:2]), words[-1] + "$"}
+    if name := _NAME.search(text):
+        grams.add("name " + name[1].lower())
     share = 4 * UNIT // isqrt(16 * len(grams)) if grams else 0
     found: dict[int, int] = {}
     for gram in grams:
@@ -118,7 +148,12 @@ def surface(text: str, words: Sequence[str]) -> dict[int, int]:
     for number, pattern in enumerate(_SURFACE, BUCKETS):
         if pattern.search(text):
             found[number] = UNIT
-    length = BUCKETS + len(_SURFACE)
+    for number, group in enumerate(_WORDS, BUCKETS + len(_SURFACE)):
+        if not grams.isdisjoint(group):
+            found[number] = UNIT
+    length = BUCKETS + _PATTERNS
+    if any(word.endswith("ed") for word in words):
+        found[length - 1] = UNIT
     found[length] = min(len(words), 40) * 2
     if len(words) < _SHORT:
         found[length + 1] = UNIT
@@ -158,12 +193,15 @@ class ValueModel:
         must = found[:, : len(MUST_KEEP)].sum(axis=1).tolist()
         low = found[:, -len(LOW) :].sum(axis=1).tolist()
         kinds = found.argmax(axis=1).tolist()
-        return [
-            Value(CLASSES[kind], mine > self._must, other > self._low, WHOLE + mine - other)
-            if covers(text)
-            else UNKNOWN
-            for text, kind, mine, other in zip(texts, kinds, must, low, strict=True)
-        ]
+        out = []
+        for text, kind, mine, other in zip(texts, kinds, must, low, strict=True):
+            if is_courtesy(text):
+                out.append(COURTESY)
+            elif covers(text):
+                out.append(Value(CLASSES[kind], mine > self._must, other > self._low, WHOLE + mine - other))
+            else:
+                out.append(UNKNOWN)
+        return out
 
     def _score(self, text: str) -> NDArray[np.int64]:
         words = words_of(text)

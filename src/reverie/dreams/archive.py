@@ -16,11 +16,11 @@ from reverie.core.event import NewEvent
 from reverie.distil.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
 from reverie.distil.request import Answer
 from reverie.distil.source import Statement
+from reverie.memory.derivation import DREAM_SPACE as DREAM_SPACE
 from reverie.memory.policy import RuleBook
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
-DREAM_SPACE = "dream"
 ARCHIVE_SPACE = "archive"
 WORK_SPACE = "dream-work"
 WORKSPACE = "workspace"

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Entry, EntryState, Link, Scope
+from reverie.core.entry import FILE_KIND, Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
@@ -151,7 +151,7 @@ def _standing(tx: ReadTx, as_of: int | None) -> list[Entry]:
     cursor: str | None = None
     while True:
         page = tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True)
-        found += [entry for entry in page.items if entry.kind != DREAM_KIND and not entry.held]
+        found += [entry for entry in page.items if entry.kind not in (DREAM_KIND, FILE_KIND) and not entry.held]
         found = found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]
         cursor = page.cursor
         if cursor is None:

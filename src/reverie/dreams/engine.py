@@ -7,34 +7,44 @@ lease that ends by itself; a crash after it leaves a whole dream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFailed, GivenText, SourceTrace
-from reverie.core.entry import Entry, EntryState, Link, Scope
-from reverie.core.errors import Busy, Invalid, ReadOnly
+from reverie.core.dream import (
+    After,
+    DreamPlan,
+    DreamReport,
+    Estimate,
+    GateFailed,
+    TokenBudgetExceeded,
+)
+from reverie.core.entry import Draft, Entry, EntryState, Link, Scope
+from reverie.core.errors import Busy, Invalid, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
+from reverie.core.policy import TenantPolicy
 from reverie.core.run import mark as run_mark
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
-from reverie.distil.gates import GateReport
 from reverie.distil.plan import DREAM_KIND, Work, require, to_source
-from reverie.distil.request import Distiller, Extractive
+from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
+from reverie.dreams.compose import Composer
 from reverie.dreams.gates import Distilled, Gates
 from reverie.dreams.report import (
-    about,
-    gate_document,
+    Made,
+    leaving,
     load_report,
     mark,
-    output_draft,
+    overall,
+    probes,
+    report_of,
     roomy,
     save_report,
-    source_traces,
-    trace,
 )
 from reverie.dreams.snapshot import DISTILLED_FROM, Snapshot, Snapshots, effective_budget
 from reverie.dreams.spend import SpendGuard, SpendLimits
@@ -43,16 +53,20 @@ from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules, check_ref
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
-from reverie.store.contract import WriteTx
+from reverie.store.contract import ReadTx, WriteTx
 
 LEASE_MS = 15 * 60_000
 QUICK_LEASE_MS = 15_000
-"""Without a model nobody waits long for one that was killed. A lease only spares work: who may retire an entry is
-settled by its version, in the transaction."""
+"""Without a model the next one does not wait long for one that was killed. A lease only spares work: which dream may
+retire an entry is settled by the entry's version, in the transaction."""
 MOST_NAMED = 100
 """Up to this many sources are named in the event; the links name them all."""
 _TRIES = 5
 Progress = Callable[[str, int, int], None]
+Check = Callable[[ReadTx], None]
+T = TypeVar("T")
+M = TypeVar("M")
+Body = Callable[[WriteTx], T]
 
 
 class Replan(Exception):
@@ -63,8 +77,35 @@ class Replan(Exception):
         self.changed = changed
 
 
+@dataclass(frozen=True, slots=True)
+class _Dream:
+    """One dream on its way."""
+
+    actor: Actor
+    plan: DreamPlan
+    id: str
+    distiller: Distiller | None
+    guard: SpendGuard
+    progress: Progress
+    check: Check | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What the transaction of a dream starts from. Without a text the entries are only archived or purged."""
+
+    snapshot: Snapshot
+    work: Work | None = None
+    done: Distilled | None = None
+    budget: int = 0
+
+
 class DreamEngine:
-    """The only code that turns many entries into fewer."""
+    """The only code that turns many entries into fewer.
+
+    A protocol gives a plan to `run`. One whose outcome is part of its own transaction, or has a shape of its own, makes
+    its texts with `compose`, commits with `settle` or in its own transaction, and leaves links and report with `keep`.
+    """
 
     def __init__(self, parts: Services, rules: RuleBook, writing: Entries, archives: Archives) -> None:
         self._parts = parts
@@ -73,8 +114,9 @@ class DreamEngine:
         self._archives = archives
         self._extractive = Extractive()
         self._snapshots = Snapshots(parts, rules, self._extractive)
-        self._gating = Gates(parts, rules, archives, self._extractive, self._snapshots.count)
         self._spending = SpendLimits(parts)
+        self._gates = Gates(parts, rules, archives, self._extractive, self._snapshots.count)
+        self.composer = Composer(parts, self._gates, self._extractive, self._spending)
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
         """What `run` would do with this plan now. Touches nothing."""
@@ -83,7 +125,15 @@ class DreamEngine:
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
         snapshot, work = self._snapshots.weighed(actor, plan, budget, policy)
-        limit = work.output_limit(budget, policy.dream_percent, shrink=plan.strict)
+        limit = work.output_limit(budget, self._share(policy, snapshot, work), shrink=plan.strict)
+        feasible = len(snapshot.entries) >= plan.least_entries and (
+            plan.distiller == "none" or (work.minimum_required <= budget and (work.shrinks or not plan.strict))
+        )
+        made = Answer("")
+        if feasible and work.prepared.candidates and plan.distiller != "none":
+            made = self._extractive.distil(Request(work, limit, self._snapshots.count, ()))
+        hot = snapshot.hot_tokens or 0
+        taken = self._tokens(snapshot.entries) if made.text else 0
         return Estimate(
             ref=plan.ref,
             position=snapshot.position,
@@ -95,9 +145,12 @@ class DreamEngine:
             minimum_required=work.minimum_required,
             left_out=dict(snapshot.left_out),
             left_for_later=snapshot.later,
-            distiller=self._gating.choose(plan, policy).name if plan.distiller != "none" else "none",
-            feasible=len(snapshot.entries) >= plan.least_entries
-            and (plan.distiller == "none" or (work.minimum_required <= budget and (work.shrinks or not plan.strict))),
+            distiller=self._gates.choose(plan, policy).name if plan.distiller != "none" else "none",
+            feasible=feasible,
+            fates=dict(Counter(overall(own) for own in made.fates.values())),
+            leaving=leaving(work.sources, made.fates),
+            hot_before=hot,
+            hot_after=max(hot - taken, 0) + self._snapshots.count(made.text) if made.text else hot,
         )
 
     def run(
@@ -108,13 +161,13 @@ class DreamEngine:
         progress: Progress | None = None,
         distiller: Distiller | None = None,
         dream_id: str | None = None,
-        given: Sequence[GivenText] | None = None,
+        check: Check | None = None,
     ) -> DreamReport | None:
         """Dream. None when there is nothing to do (fewer entries than the plan's least).
 
         All of it happens, or nothing. Raises Busy when the ref is being dreamt already, TokenBudgetExceeded,
-        GateFailed or RedactionFailed with nothing written. `given`: these texts instead of the ref's entries, which
-        stay as they are.
+        GateFailed or RedactionFailed with nothing written. `check` is asked first in the transaction of the dream:
+        raising, it cancels the dream.
         """
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, plan.ref)
@@ -124,161 +177,213 @@ class DreamEngine:
         lease = f"dream/{plan.ref}"
         policy = self._rules.current(actor.tenant).policy
         guard = self._spending.guard(actor, dream_id, policy)
-        quick = plan.most_bytes is not None or self._gating.is_model_free(plan, policy, distiller)
+        quick = plan.most_bytes is not None or self._gates.is_model_free(plan, policy, distiller)
         lasting = QUICK_LEASE_MS if quick else LEASE_MS + policy.model_seconds_per_dream * 1000
         until = self._parts.clock.now() + lasting
         scope = Scope(actor.tenant, plan.ref)
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, dream_id, until=until)):
             raise Busy("This memory is being dreamt right now. Its report will show the result.")
+        dream = _Dream(actor, plan, dream_id, distiller, guard, progress or _silent, check)
         report: DreamReport | None = None
         try:
-            changed = 0
-            for _ in range(_TRIES):
-                try:
-                    report = self._attempt(actor, plan, dream_id, changed, progress or _silent, distiller, guard, given)
-                    return report
-                except Replan as moved:
-                    changed += moved.changed
-            raise Busy("This memory changes faster than it can be dreamt. Try again later.")
+            report = self.settle(actor, plan.ref, lambda: self._make(dream), lambda *made: self._store(dream, *made))
         finally:
             if report is None:  # else its transaction gave the lease back
                 self._parts.store.write(scope, lambda tx: tx.release(lease, dream_id))
+        if report is not None:
+            total = len(report.sources) + report.given
+            dream.progress("done", total, total)
+        return report
 
-    def _attempt(
-        self,
-        actor: Actor,
-        plan: DreamPlan,
-        dream_id: str,
-        changed: int,
-        progress: Progress,
-        distiller: Distiller | None,
-        guard: SpendGuard,
-        given: Sequence[GivenText] | None,
-    ) -> DreamReport | None:
+    def settle(
+        self, actor: Actor, ref: str, make: Callable[[], M | None], store: Callable[[M, int, Rules], Body[T]]
+    ) -> T | None:
+        """Make outside any transaction, store in one; again while a source changes in between. None: nothing made.
+
+        `store` takes what was made, how many sources changed meanwhile, and the rules that it will be stored under.
+        Raises Busy when sources change faster than they can be dreamt.
+        """
+        changed = 0
+        for _ in range(_TRIES):
+            made = make()
+            if made is None:
+                return None
+
+            def prepare(rules: Rules, made: M = made, changed: int = changed) -> Body[T]:
+                return store(made, changed, rules)
+
+            try:
+                return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+            except Replan as moved:
+                changed += moved.changed
+        raise Busy("This memory changes faster than it can be dreamt. Try again later.")
+
+    def compose(
+        self, actor: Actor, ref: str, entries: Sequence[Entry], rules: Rules, *, model: bool = True
+    ) -> list[Made]:
+        """Texts that stand for these entries, all of which leave. See Composer.texts."""
+        return self.composer.texts(actor, ref, entries, rules, model=model)
+
+    def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> Prepared:
+        """A text that was made as an entry, redacted and indexed like a fresh write."""
+        return self._writing.prepare(actor, ref, [draft], roomy(rules))[0]
+
+    def keep(self, tx: WriteTx, report: DreamReport, links: Mapping[str, Sequence[str]]) -> None:
+        """The report and, for every output, links to its sources, in the caller's transaction: for lineage, forget
+        and undo."""
+        for output, sources in links.items():
+            for source in sources:
+                tx.link(Link(output, source, DISTILLED_FROM))
+        save_report(tx, report, seq=report.seq)
+
+    def _make(self, dream: _Dream) -> _Ready | None:
+        """The text, and the entries it stands for."""
+        actor, plan, guard = dream.actor, dream.plan, dream.guard
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
-        progress("snapshot", 0, 1)
+        dream.progress("snapshot", 0, 1)
         if plan.distiller == "none" or plan.most_bytes is not None:
             snapshot = self._snapshots.take(actor, plan, policy, expand=False)
             if plan.distiller == "none":
-                return self._shelve(actor, plan, dream_id, snapshot) if snapshot.entries else None
+                return _Ready(snapshot) if snapshot.entries else None
             if len(snapshot.entries) < plan.least_entries:
                 return None
-            work, done = self._gating.compact(actor, plan, snapshot.sources, distiller, guard)
-            return self._commit(actor, plan, dream_id, snapshot, work, 0, done, changed, guard)
-        if given is not None:
-            snapshot, work = self._snapshots.given(actor, plan, given)
-        else:
-            snapshot, work = self._snapshots.weighed(actor, plan, budget, policy)
-        if len(snapshot.sources if given is not None else snapshot.entries) < plan.least_entries:
-            return None
-        require(work, budget)
-        if plan.strict and not work.shrinks:
-            raise GateFailed(
-                "This memory cannot be made smaller without losing what must be kept.", details={"gates": ["smaller"]}
-            )
-        progress("distil", 0, len(snapshot.sources))
-        chosen = distiller or self._gating.choose(plan, policy)
-        done = self._gating.distil(actor, plan, work, budget, policy, chosen, guard)
-        progress("commit", len(snapshot.sources), len(snapshot.sources))
-        report = self._commit(actor, plan, dream_id, snapshot, work, budget, done, changed, guard)
-        progress("done", len(snapshot.sources), len(snapshot.sources))
-        return report
+            compacted = self.composer.compact(actor, plan, snapshot, dream.distiller, guard)
+            return _Ready(*compacted) if compacted is not None else None
+        chosen = dream.distiller or self._gates.choose(plan, policy)
+        refused: ReverieError | None = None
+        for snapshot, work in self._snapshots.parts(actor, plan, budget, policy):
+            taken = snapshot.sources if plan.given or snapshot.fitted else snapshot.entries
+            if len(taken) < plan.least_entries:
+                continue
+            dream.progress("distil", 0, len(snapshot.sources))
+            try:
+                return self._settled(actor, plan, snapshot, work, budget, policy, chosen, guard)
+            except (GateFailed, TokenBudgetExceeded) as error:
+                if not snapshot.fitted:
+                    raise
+                refused = refused or error  # a part that cannot be dreamt does not keep the others from it
+        if refused is not None:
+            raise refused
+        return None
 
-    def _commit(
+    def _settled(
         self,
         actor: Actor,
         plan: DreamPlan,
-        dream_id: str,
         snapshot: Snapshot,
         work: Work,
         budget: int,
-        done: Distilled,
-        changed: int,
+        policy: TenantPolicy,
+        chosen: Distiller,
         guard: SpendGuard,
-    ) -> DreamReport:
-        def prepare(rules: Rules) -> Callable[[WriteTx], DreamReport]:
-            text, gates = self._gating.final(actor, plan, work, budget, done, rules)
-            archive, checksum = b"", None
-            if plan.most_bytes is None:
-                document = archive_document(work.sources, text, budget=budget, tokenizer=self._tokenizer())
-                archive, checksum = archive_bytes(document)
-            draft = output_draft(text, snapshot.sources, dream_id=dream_id, checksum=checksum, run=plan.run)
-            output = self._writing.prepare(actor, plan.ref, [draft], roomy(rules))[0]
+    ) -> _Ready:
+        """A text, and the entries it stands for: those whose must-keep statements are all in it.
 
-            def body(tx: WriteTx) -> DreamReport:
-                if tx.load(DREAM_SPACE, dream_id) is not None:  # whoever took this dream over was faster
-                    tx.release(f"dream/{plan.ref}", dream_id)
-                    return load_report(tx, dream_id)
-                self._unchanged(tx, snapshot.entries)
-                seq = self._append(tx, actor, plan, dream_id, snapshot, output, budget, gates, checksum)
-                tx.insert(output.entry, seq=seq, terms=output.terms, vector=output.vector, minted=True)
-                for entry in snapshot.sources if snapshot.entries else ():
-                    tx.link(Link(output.entry.id, entry.id, DISTILLED_FROM))
-                earlier = [entry for entry in snapshot.entries if entry.kind == DREAM_KIND]
-                for entry in earlier:
-                    tx.link(Link(output.entry.id, entry.id, "supersedes"))
-                reclaimed = self._retire(tx, actor, plan, snapshot.entries, seq)
-                report = self._report(
-                    tx, plan, dream_id, snapshot, work, budget, done, gates, text, output, checksum, seq
-                )
-                report = msgspec.structs.replace(
-                    report,
-                    superseded=tuple(entry.id for entry in earlier),
-                    changed_meanwhile=changed,
-                    reclaimed_bytes=reclaimed,
-                    spend=guard.document(),
-                )
-                self._keep(tx, actor, plan, report, archive, work, budget, done, snapshot.sources, text)
-                tx.release(f"dream/{plan.ref}", dream_id)
-                return report
+        The others stay as they are. The model-free distiller works again without them; a model's text is used as it
+        is, but where every entry leaves, a model that lost such a statement gives way to the model-free distiller.
+        """
+        share = self._share(policy, snapshot, work)
+        fell_back: str | None = None
+        while True:
+            require(work, budget)
+            if plan.strict and not work.shrinks:
+                raise _not_smaller()
+            done = self._gates.distil(actor, plan, work, budget, share, policy, chosen, guard)
+            fell_back = fell_back or done.fell_back
+            if not done.stay:
+                break
+            if not plan.strict or not snapshot.entries:
+                if done.distiller is self._extractive:
+                    break
+                chosen, fell_back = self._extractive, "must_keep"
+                continue
+            if done.distiller is not self._extractive:
+                snapshot = snapshot.keeping(done.stay)
+                break
+            chosen, snapshot = done.distiller, snapshot.without(done.stay)
+            if len(snapshot.sources) < plan.least_entries:
+                raise _not_smaller()
+            work = self._snapshots.weigh(snapshot.sources)
+        if plan.strict and snapshot.stayed and not snapshot.entries:
+            raise _not_smaller()
+        if snapshot.fitted and done.gates.tokens * 20 > self._tokens(snapshot.entries) * 19:
+            raise _not_smaller()
+        return _Ready(snapshot, work, replace(done, fell_back=fell_back), budget)
 
-            return body
+    def _store(self, dream: _Dream, ready: _Ready, changed: int, rules: Rules) -> Body[DreamReport]:
+        """The transaction of a dream."""
+        snapshot = ready.snapshot
+        if ready.done is None or ready.work is None:
+            return lambda tx: self._shelve(tx, dream, snapshot)
+        actor, plan, work, done = dream.actor, dream.plan, ready.work, ready.done
+        total = len(snapshot.sources)
+        dream.progress("commit", total, total)
+        text, gates = self._gates.final(actor, plan, work, ready.budget, done, rules)
+        archive, checksum = b"", None
+        if plan.most_bytes is None:
+            document = archive_document(work.sources, text, budget=ready.budget, tokenizer=self._tokenizer())
+            archive, checksum = archive_bytes(document)
+        made = replace(Made.of(dream.id, snapshot.sources, text, work, done, gates), budget=ready.budget)
+        output = self.prepare(actor, plan.ref, made.draft(checksum=checksum, run=plan.run), rules)
+        cold = self._tokens(snapshot.entries) if checksum is not None else 0
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, plan.ref))
+        def body(tx: WriteTx) -> DreamReport:
+            if dream.check is not None:
+                dream.check(tx)
+            if tx.load(DREAM_SPACE, dream.id) is not None:  # another process that took this dream over was faster
+                tx.release(f"dream/{plan.ref}", dream.id)
+                return load_report(tx, dream.id)
+            unchanged(tx, snapshot.entries)
+            seq = self._append(tx, dream, snapshot, output.entry, made, checksum)
+            tx.insert(output.entry, seq=seq, terms=output.terms, vector=output.vector, minted=True)
+            earlier = [entry.id for entry in snapshot.entries if entry.kind == DREAM_KIND]
+            for superseded in earlier:
+                tx.link(Link(output.entry.id, superseded, "supersedes"))
+            reclaimed = self._retire(tx, actor, plan, snapshot.entries, seq)
+            hot = snapshot.hot_tokens or 0
+            report = msgspec.structs.replace(
+                report_of(tx, plan, made, output.entry, retired=snapshot.entries, position=snapshot.position, seq=seq),
+                checksum=checksum,
+                left_for_later=snapshot.later,
+                stayed=snapshot.stayed,
+                given=snapshot.given,
+                superseded=tuple(earlier),
+                changed_meanwhile=changed,
+                reclaimed_bytes=reclaimed,
+                cold_tokens=cold,
+                hot_before=hot,
+                hot_after=max(hot - cold, 0) + gates.tokens if hot else 0,
+                probes=probes(done.answer.fates),
+                spend=dream.guard.document(),
+            )
+            self.keep(tx, report, {output.entry.id: [entry.id for entry in snapshot.stored]})
+            self._archive(tx, actor, plan, report, archive, ready, snapshot.sources, text)
+            tx.release(f"dream/{plan.ref}", dream.id)
+            return report
 
-    def _unchanged(self, tx: WriteTx, entries: Sequence[Entry]) -> None:
-        """Every source is still the version that was read, still readable, not pinned or held since."""
-        changed = 0
-        # one look at all that can be read, and one at each of the others
-        readable = tx.at([entry.position for entry in entries], ANYTHING) if entries else {}
-        for entry in entries:
-            current = readable.get(entry.position) or tx.get(entry.id, where=ANYTHING)
-            if current is None or current.version != entry.version or current.pinned or current.held:
-                changed += 1
-        if changed:
-            raise Replan(changed)
+        return body
 
     def _append(
-        self,
-        tx: WriteTx,
-        actor: Actor,
-        plan: DreamPlan,
-        dream_id: str,
-        snapshot: Snapshot,
-        output: Prepared,
-        budget: int,
-        gates: GateReport,
-        checksum: str | None,
+        self, tx: WriteTx, dream: _Dream, snapshot: Snapshot, output: Entry, made: Made, checksum: str | None
     ) -> int:
-        entry = output.entry
+        plan = dream.plan
         data: dict[str, Any] = {
             "ref": plan.ref,
-            "dream": dream_id,
-            "hash": entry_hash(tx.log_key(), entry),
-            "bytes": entry.byte_size,
+            "dream": dream.id,
+            "hash": entry_hash(tx.log_key(), output),
+            "bytes": output.byte_size,
             "sources": len(snapshot.sources),
             "trigger": plan.trigger,
             "after": plan.after.value,
         }
         if checksum is not None:
-            data |= {"budget": budget, "tokens": gates.input_tokens + gates.tokens, "checksum": checksum}
-            data["index"] = plan.index
+            tokens = made.input_tokens + made.output_tokens
+            data |= {"budget": made.budget, "tokens": tokens, "checksum": checksum, "index": plan.index}
         if len(snapshot.sources) <= MOST_NAMED:
             data["source_ids"] = [source.id for source in snapshot.sources]
-        data |= run_mark(tx, actor)
-        event = NewEvent("memory.compacted", plan.operation, actor.id, entry_id=entry.id, data=data)
-        return tx.append(event)
+        data |= run_mark(tx, dream.actor)
+        return tx.append(NewEvent("memory.compacted", plan.operation, dream.actor.id, entry_id=output.id, data=data))
 
     def _retire(self, tx: WriteTx, actor: Actor, plan: DreamPlan, entries: Sequence[Entry], seq: int) -> int:
         reclaimed = 0
@@ -291,74 +396,27 @@ class DreamEngine:
                 tx.change(entry.id, seq=seq, expected=entry.version, state=EntryState.DREAMT)
         return reclaimed
 
-    def _report(
-        self,
-        tx: WriteTx,
-        plan: DreamPlan,
-        dream_id: str,
-        snapshot: Snapshot,
-        work: Work,
-        budget: int,
-        done: Distilled,
-        gates: GateReport,
-        text: str,
-        output: Prepared,
-        checksum: str | None,
-        seq: int,
-    ) -> DreamReport:
-        statements = trace(text, done.answer)
-        return DreamReport(
-            id=dream_id,
-            ref=plan.ref,
-            position=snapshot.position,
-            seq=seq,
-            created_at=tx.now,
-            distiller=done.distiller.name,
-            fingerprint=done.distiller.fingerprint,
-            after=plan.after,
-            trigger=plan.trigger,
-            sources=source_traces(snapshot.entries, statements, work),
-            output_id=output.entry.id,
-            checksum=checksum,
-            budget=budget,
-            input_tokens=work.input_tokens,
-            output_tokens=gates.tokens,
-            tokens_before=work.tokens_before,
-            bytes_before=sum(entry.byte_size for entry in snapshot.sources),
-            byte_size=output.entry.byte_size,
-            statements=statements,
-            collapsed=[(group.kept, *group.merged) for group in work.prepared.collapsed],
-            about=about(snapshot.sources, tx.log_key()),
-            gates=gate_document(gates),
-            fell_back=done.fell_back,
-            reused=done.reused,
-            left_for_later=snapshot.later,
-            given=0 if snapshot.entries else len(snapshot.sources),
-        )
-
-    def _keep(
+    def _archive(
         self,
         tx: WriteTx,
         actor: Actor,
         plan: DreamPlan,
         report: DreamReport,
         archive: bytes,
-        work: Work,
-        budget: int,
-        done: Distilled,
+        ready: _Ready,
         sources: Sequence[Entry],
         text: str,
     ) -> None:
-        """Archive, report and index, in the transaction of the dream."""
+        """Archive and index, in the transaction of the dream."""
         seq, checksum = report.seq, report.checksum
-        save_report(tx, report, seq=seq)
         for earlier in report.superseded:
             mark(tx, earlier, "superseded", seq=seq)
         if checksum is not None and tx.load(ARCHIVE_SPACE, checksum) is None:
             tx.save(ARCHIVE_SPACE, checksum, archive, seq=seq, meta={"dream": report.id, "ref": plan.ref})
-        if checksum is not None and done.distiller is not self._extractive:
+        work, done = ready.work, ready.done
+        if checksum is not None and work is not None and done is not None and done.distiller is not self._extractive:
             body = orjson.dumps({"checksum": checksum, "dream": report.id})
-            tx.save(WORK_SPACE, self._gating.work_key(work, budget, done.distiller), body, seq=seq)
+            tx.save(WORK_SPACE, self._gates.work_key(work, ready.budget, done.distiller), body, seq=seq)
         added = []
         if checksum is not None and plan.index:
             added = [
@@ -375,57 +433,70 @@ class DreamEngine:
                     created_at=report.created_at,
                 )
             ]
-        quiet = checksum is not None and not plan.index  # whoever asked wants the index left alone
+        quiet = checksum is not None and not plan.index  # the caller wants the index left alone
         if added or (not quiet and self._archives.lists(tx, report.superseded)):
             self._archives.reindex(tx, report.id, add=added, remove=report.superseded, run=actor.run)
+
+    def _share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> int:
+        """Per mille of the input that the text may have.
+
+        Where originals stand for earlier dreams, the target is a share of what those dreams take of hot memory.
+        """
+        share = policy.hot_share(snapshot.hot_tokens)
+        if not snapshot.held_by or snapshot.hot_tokens is None:
+            return share
+        return min(1000, share * self._tokens(snapshot.entries) // max(work.input_tokens, 1))
+
+    def _tokens(self, entries: Sequence[Entry]) -> int:
+        """Tokens of hot memory that these entries take."""
+        return sum(self._snapshots.count(entry.content) for entry in entries)
 
     def _tokenizer(self) -> str:
         return self._parts.tokens.name if self._parts.tokens else ""
 
-    def _shelve(self, actor: Actor, plan: DreamPlan, dream_id: str, snapshot: Snapshot) -> DreamReport:
+    def _shelve(self, tx: WriteTx, dream: _Dream, snapshot: Snapshot) -> DreamReport:
         """Archive or purge the selected entries: one event each, one transaction, no text made."""
+        actor, plan = dream.actor, dream.plan
         if plan.after is After.COLD:
             raise Invalid("Without a distiller the sources are archived or purged.", pointer="/after")
+        if dream.check is not None:
+            dream.check(tx)
+        unchanged(tx, snapshot.entries)
+        reclaimed, seq = 0, 0
+        for entry in snapshot.entries:
+            if plan.after is After.PURGE:
+                reclaimed += purge(tx, actor, entry, operation=plan.operation)
+                seq = tx.head().seq
+            else:
+                data = {"ref": plan.ref, "dream": dream.id}
+                seq = tx.append(NewEvent("memory.archived", plan.operation, actor.id, entry_id=entry.id, data=data))
+                tx.change(entry.id, seq=seq, expected=entry.version, archived=True)
+        made = Made(dream.id, snapshot.entries, "", distiller="none", fingerprint="none")
+        report = report_of(tx, plan, made, None, retired=snapshot.entries, position=snapshot.position, seq=seq)
+        report = msgspec.structs.replace(report, about={}, reclaimed_bytes=reclaimed)
+        save_report(tx, report, seq=seq)
+        tx.release(f"dream/{plan.ref}", dream.id)
+        return report
 
-        def body(tx: WriteTx) -> DreamReport:
-            self._unchanged(tx, snapshot.entries)
-            reclaimed, seq = 0, 0
-            for entry in snapshot.entries:
-                if plan.after is After.PURGE:
-                    reclaimed += purge(tx, actor, entry, operation=plan.operation)
-                    seq = tx.head().seq
-                else:
-                    data = {"ref": plan.ref, "dream": dream_id}
-                    event = NewEvent("memory.archived", plan.operation, actor.id, entry_id=entry.id, data=data)
-                    seq = tx.append(event)
-                    tx.change(entry.id, seq=seq, expected=entry.version, archived=True)
-            report = DreamReport(
-                id=dream_id,
-                ref=plan.ref,
-                position=snapshot.position,
-                seq=seq,
-                created_at=tx.now,
-                distiller="none",
-                fingerprint="none",
-                after=plan.after,
-                trigger=plan.trigger,
-                sources=[SourceTrace(e.id, e.version, e.state, e.archived, "retired") for e in snapshot.entries],
-                output_id=None,
-                checksum=None,
-                budget=0,
-                input_tokens=0,
-                output_tokens=0,
-                tokens_before=0,
-                bytes_before=sum(entry.byte_size for entry in snapshot.entries),
-                byte_size=0,
-                reclaimed_bytes=reclaimed,
-            )
-            save_report(tx, report, seq=seq)
-            tx.release(f"dream/{plan.ref}", dream_id)
-            return report
 
-        return self._parts.store.write(Scope(actor.tenant, plan.ref), body)
+def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:
+    """Raise Replan unless every source is the version that was read, still readable, not pinned or held since."""
+    changed = 0
+    # one look at all that can be read, and one at each of the others
+    readable = tx.at([entry.position for entry in entries], ANYTHING) if entries else {}
+    for entry in entries:
+        current = readable.get(entry.position) or tx.get(entry.id, where=ANYTHING)
+        if current is None or current.version != entry.version or current.pinned or current.held:
+            changed += 1
+    if changed:
+        raise Replan(changed)
+
+
+def _not_smaller() -> GateFailed:
+    return GateFailed(
+        "This memory cannot be made smaller without losing what must be kept.", details={"gates": ["smaller"]}
+    )
 
 
 def _silent(step: str, done: int, total: int) -> None:
-    """Progress nobody watches."""
+    """Progress that no caller asked for."""

@@ -8,26 +8,31 @@ from dataclasses import dataclass, replace
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, GateFailed, ModelFailed, RedactionFailed, SpendExceeded
-from reverie.core.entry import Entry
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.distil.archive import work_key
-from reverie.distil.compaction import ELLIPSIS, compacted, cut, joined, size, unweighed
+from reverie.distil.compaction import ELLIPSIS, cut, joined, size
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
-from reverie.distil.plan import Work, to_source
+from reverie.distil.plan import SMALL, Work
 from reverie.distil.request import Answer, Distiller, Extractive, Request
+from reverie.distil.source import CARRIED, Fates, Statement
 from reverie.distil.source import Source as Told
-from reverie.distil.source import Statement
+from reverie.distil.statements import phrases
+from reverie.distil.value import CLASSES
 from reverie.dreams.archive import Archives
 from reverie.dreams.spend import SpendGuard
 from reverie.memory.policy import RuleBook, Rules
+from reverie.redact import Redactor
 from reverie.redact.markers import CANONICAL
 from reverie.services import Services
 
+_REPAIRS = 6
+"""Texts the model-free distiller may make: each leaves out the statements that a gate refused."""
 _MARKER = re.compile(CANONICAL.pattern.decode())
-FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "merged"}
+_KNOWN_FATES = CARRIED | {"chatter", "retired"}
+FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
 """What became of a source, by how its statement was made."""
 
 
@@ -39,8 +44,14 @@ class Distilled:
     text: str
     gates: GateReport
     distiller: Distiller
+    fingerprint: str
+    """Of the distiller and the redactor: with another of either the same sources may give another text."""
     fell_back: str | None = None
     reused: bool = False
+    stay: frozenset[str] = frozenset()
+    """Sources that must stay as they are: a statement of theirs that must be kept is not in the text."""
+    limit: int = 0
+    """The most tokens the text was allowed."""
 
 
 class Gates:
@@ -64,7 +75,7 @@ class Gates:
 
     def choose(self, plan: DreamPlan, policy: TenantPolicy) -> Distiller:
         """The distiller a plan asks for, or the tenant's."""
-        name = plan.distiller if plan.distiller != "extractive" else policy.dream_distiller
+        name = policy.dream_distiller if plan.distiller is None else plan.distiller
         if name == "extractive":
             return self._extractive
         model = self._models.get(name)
@@ -79,6 +90,7 @@ class Gates:
         plan: DreamPlan,
         work: Work,
         budget: int,
+        share: int,
         policy: TenantPolicy,
         distiller: Distiller,
         guard: SpendGuard,
@@ -86,7 +98,7 @@ class Gates:
         """A text that passes the gates: one repair, then (for a model, by policy) the model-free distiller."""
         may_fall_back = distiller.name in self._model_names and policy.model_fallback == "extractive"
         try:
-            return self._gated(actor, plan, work, budget, policy, distiller, guard)
+            return self._gated(actor, plan, work, budget, share, distiller, guard)
         except (GateFailed, RedactionFailed, SpendExceeded, ModelFailed) as refused:
             if not may_fall_back:
                 raise
@@ -97,7 +109,7 @@ class Gates:
             reason = type(fault).__name__
         if not may_fall_back:
             raise ReverieError(f"The distiller failed ({reason}). Nothing was stored.", code="distiller_failed")
-        done = self._gated(actor, plan, work, budget, policy, self._extractive, guard)
+        done = self._gated(actor, plan, work, budget, share, self._extractive, guard)
         return replace(done, fell_back=reason)
 
     def _gated(
@@ -106,27 +118,30 @@ class Gates:
         plan: DreamPlan,
         work: Work,
         budget: int,
-        policy: TenantPolicy,
+        share: int,
         distiller: Distiller,
         guard: SpendGuard,
     ) -> Distilled:
-        def cleaned(text: str) -> str:
-            return self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
-
+        cleaned = self.cleaner(actor, plan)
         if not plan.strict and distiller.name not in self._model_names:
-            return self._ungated(work, budget, policy, distiller, guard, cleaned)
+            return self._ungated(work, budget, share, distiller, guard, cleaned)
         must_keep = find(work.prepared.sources)
-        limit = work.output_limit(budget, policy.dream_percent)
+        # the part of a night may be small: a floor for each would keep all of a memory that grows little by little
+        limit = work.output_limit(budget, share, floor=0 if plan.fit else SMALL)
         earlier = self._earlier(actor, work, budget, distiller)
         complaints: tuple[str, ...] = ()
-        for attempt in range(2):
-            request = Request(work, limit, self._count, must_keep, complaints, cleaned, guard)
+        avoid: frozenset[str] = frozenset()
+        for attempt in range(_REPAIRS if distiller is self._extractive else 2):
+            request = Request(work, limit, self._count, must_keep, complaints, avoid, cleaned, guard)
             answer = earlier if earlier is not None and attempt == 0 else honest(distiller.distil(request), work)
             text = cleaned(answer.text)
-            gates = self.verify(work, text, budget, cleaned if text != answer.text else None)
+            gates = self.verify(work, answer, text, budget, cleaned if text != answer.text else None)
             leaks = distiller.name in self._model_names and new_markers(text, work.sources, cleaned)
             if gates.passed and text.strip() and not leaks:
-                return Distilled(answer, text, gates, distiller, reused=answer is earlier)
+                stay = frozenset(answer.unkept) | _missed(gates)
+                reused, made_by = answer is earlier, self.fingerprint(distiller)
+                return Distilled(answer, text, gates, distiller, made_by, reused=reused, stay=stay, limit=limit)
+            avoid |= set(gates.faulty)
             complaints = gates.failures if text.strip() else ("empty",)
             if leaks:
                 complaints = ("secret", *complaints)
@@ -143,15 +158,17 @@ class Gates:
         self,
         work: Work,
         budget: int,
-        policy: TenantPolicy,
+        share: int,
         distiller: Distiller,
         guard: SpendGuard,
         cleaned: Callable[[str], str],
     ) -> Distilled:
         """Redacted and within the budget: all that is asked of a text when the plan is not strict."""
-        limit = work.output_limit(budget, policy.dream_percent, shrink=False)
+        limit = work.output_limit(budget, share, shrink=False)
         must_keep = find(work.prepared.sources)
-        answer = honest(distiller.distil(Request(work, limit, self._count, must_keep, (), cleaned, guard)), work)
+        answer = honest(
+            distiller.distil(Request(work, limit, self._count, must_keep, (), clean=cleaned, spend=guard)), work
+        )
         text = cleaned(answer.text)
         if not text.strip():
             text = cleaned(joined(work.sources)) if any(s.content.strip() for s in work.sources) else ELLIPSIS
@@ -159,13 +176,16 @@ class Gates:
         text = cut(text, room, self._count)
         if distiller is self._extractive:
             text = with_markers(text, work.sources, room, self._count)
-        return Distilled(answer, text, self.unasked(work, text, budget), distiller)
+        gates, made_by = self.unasked(work, text, budget), self.fingerprint(distiller)
+        return Distilled(answer, text, gates, distiller, made_by, limit=limit)
 
     def unasked(self, work: Work, text: str, budget: int) -> GateReport:
         """The report of gates that were not asked: only the tokens."""
         return GateReport(self._count(text), work.input_tokens, budget, (), (), ())
 
-    def verify(self, work: Work, text: str, budget: int, cleaned: Callable[[str], str] | None) -> GateReport:
+    def verify(
+        self, work: Work, answer: Answer, text: str, budget: int, cleaned: Callable[[str], str] | None
+    ) -> GateReport:
         """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
 
         A secret that was registered after a source was stored is still in that source, and its marker in the text is
@@ -177,7 +197,13 @@ class Gates:
             told = {source.id: source for source in sources}
             kept = tuple(told[source.id] for source in kept)
         return verify(
-            sources, text, must_keep=find(kept), budget=budget, input_tokens=work.input_tokens, count=self._count
+            sources,
+            text,
+            must_keep=find(kept, _outdated(kept, answer.fates)),
+            budget=budget,
+            input_tokens=work.input_tokens,
+            count=self._count,
+            statements=answer.statements,
         )
 
     def final(
@@ -192,28 +218,10 @@ class Gates:
         if not plan.strict and done.distiller.name not in self._model_names:
             text = cut(text, budget - work.input_tokens, self._count)
             return text, self.unasked(work, text, budget)
-        gates = self.verify(work, text, budget, lambda t: self.clean(actor, t, plan.run, rules))
+        gates = self.verify(work, done.answer, text, budget, lambda t: self.clean(actor, t, plan.run, rules))
         if not gates.passed:
             raise GateFailed(details={"gates": list(gates.failures)})
         return text, gates
-
-    def compact(
-        self, actor: Actor, plan: DreamPlan, entries: Sequence[Entry], distiller: Distiller | None, guard: SpendGuard
-    ) -> tuple[Work, Distilled]:
-        """The entries as one redacted text within the plan's bytes, or a distiller's text in its place."""
-        most = plan.most_bytes or 0
-        work = unweighed([to_source(entry) for entry in entries])
-
-        def cleaned(text: str) -> str:
-            return self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
-
-        if distiller is None:
-            text = compacted(work.sources, cleaned, most=most)
-        else:
-            answer = distiller.distil(Request(work, most, size, (), (), cleaned, guard))
-            text = cut(cleaned(storable(answer.text)), most, size)
-        gates = GateReport(0, 0, 0, (), (), ())
-        return work, Distilled(Answer(text), text, gates, distiller or self._extractive)
 
     def is_model_free(self, plan: DreamPlan, policy: TenantPolicy, distiller: Distiller | None) -> bool:
         """Whether no model will be waited for."""
@@ -225,6 +233,10 @@ class Gates:
         """The same redactor as a fresh write, over the whole text; never skipped because the sources were clean."""
         return clean(text, self._parts.redactor, self._rules.known(actor.tenant, run, rules))
 
+    def cleaner(self, actor: Actor, plan: DreamPlan) -> Callable[[str], str]:
+        """`clean` for the texts of a plan, under the rules of the moment each is cleaned."""
+        return lambda text: self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
+
     def _earlier(self, actor: Actor, work: Work, budget: int, distiller: Distiller) -> Answer | None:
         """The answer an identical piece of work had, so that even a model's output is stable."""
         if distiller is self._extractive:
@@ -235,7 +247,32 @@ class Gates:
     def work_key(self, work: Work, budget: int, distiller: Distiller) -> str:
         """Names this piece of work."""
         tokenizer = self._parts.tokens.name if self._parts.tokens else ""
-        return work_key(work.sources, budget=budget, fingerprint=distiller.fingerprint, tokenizer=tokenizer)
+        return work_key(work.sources, budget=budget, fingerprint=self.fingerprint(distiller), tokenizer=tokenizer)
+
+    def fingerprint(self, distiller: Distiller) -> str:
+        """Names everything that shapes a text of this distiller here."""
+        return fingerprint(distiller, self._parts.redactor)
+
+
+def fingerprint(distiller: Distiller, redactor: Redactor) -> str:
+    """Changes whenever the same sources could be stored as another text: with the distiller, or the redactor."""
+    return f"{distiller.fingerprint} redact/{redactor.version}"
+
+
+def _outdated(sources: Sequence[Told], fates: Fates) -> frozenset[tuple[str, str]]:
+    """Statements that a later one in the text overtook, each with the id of its source."""
+    return frozenset(
+        (source.id, phrase.original)
+        for source in sources
+        if any(fate == "outdated" for fate, _ in fates.get(source.id, ()))
+        for phrase, (fate, _) in zip(phrases(source), fates[source.id], strict=False)
+        if fate == "outdated"
+    )
+
+
+def _missed(gates: GateReport) -> frozenset[str]:
+    """Sources with a must-keep statement that the text left out."""
+    return frozenset(kept.item.source_id for kept in gates.must_keep if kept.state == "missing")
 
 
 def why_not(refused: ReverieError) -> str:
@@ -261,7 +298,14 @@ def honest(answer: Answer, work: Work) -> Answer:
         if ids:
             how = statement.how if statement.how in FATES else "merged"
             statements.append(Statement(storable(statement.text), ids, how, max(int(statement.count), 1)))
-    return Answer(storable(answer.text), statements)
+    fates = {
+        source: [
+            (fate if fate in _KNOWN_FATES else "retired", kind if kind in CLASSES else "fact") for fate, kind in own
+        ]
+        for source, own in answer.fates.items()
+        if source in known
+    }
+    return Answer(storable(answer.text), statements, tuple(i for i in answer.unkept if i in known), fates)
 
 
 def storable(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,13 +13,16 @@ from msgspec import Struct, field
 from reverie.core.actor import Actor, Right
 from reverie.core.dream import After, DreamReport, NotUndoable
 from reverie.core.entry import Entry, EntryState, Scope, check_namespace, valid_ref
-from reverie.core.errors import NotFound, ReadOnly
+from reverie.core.errors import Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
+from reverie.core.query import Page
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.leaks import clean
 from reverie.distil.plan import DREAM_KIND, to_source, weigh
 from reverie.distil.request import Extractive, Request
+from reverie.distil.statements import phrases
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
+from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import load_report, mark, save_report
 from reverie.memory.derivation import derived_from as derived_from
 from reverie.memory.indexing import Indexed, indexed
@@ -29,6 +33,8 @@ from reverie.store.contract import ReadTx, WriteTx
 
 _DEEPEST = 64
 _DISTILLED_FROM = "distilled-from"
+_MADE = ("memory.compacted", "memory_dream.changed")
+"""Events of dreams that made a text."""
 
 
 class Why(Struct, frozen=True):
@@ -54,6 +60,17 @@ class Verified(Struct, frozen=True):
     reason: str
 
 
+class StatementDiff(Struct, frozen=True):
+    """What a dream did to one statement."""
+
+    text: str
+    fate: str
+    why: str
+    """The class the value model gave it."""
+    cut: Sequence[str] = ()
+    """Of a shortened one: the words that were left out."""
+
+
 class Diff(Struct, frozen=True):
     """What a dream did to each entry it took."""
 
@@ -62,16 +79,51 @@ class Diff(Struct, frozen=True):
     kept: Sequence[str] = ()
     shortened: Sequence[str] = ()
     merged: Sequence[str] = ()
+    rolled: Sequence[str] = ()
+    outdated: Sequence[str] = ()
+    chatter: Sequence[str] = ()
     retired: Sequence[str] = ()
+    statements: Mapping[str, Sequence[StatementDiff]] = field(default_factory=dict)
+    """What became of every statement of an entry, where the distiller knows and its words still exist."""
     texts: dict[str, str] = field(default_factory=dict)
     """Original words by id, as far as they still rest in cold storage."""
+
+
+class DreamFigures(Struct, frozen=True):
+    """The figures of a report without its traces."""
+
+    id: str
+    ref: str
+    seq: int
+    created_at: int
+    tokens_before: int
+    output_tokens: int
+    state: str = "done"
+    hot_before: int = 0
+    hot_after: int = 0
+    """Tokens of the whole memory, before and after; 0 in reports that did not measure it."""
+    cold_tokens: int = 0
+    """Tokens of the entries that went to cold storage."""
+
+    @property
+    def saved(self) -> int:
+        """Tokens that its sources took and its text does not."""
+        return max(0, self.tokens_before - self.output_tokens)
 
 
 class Lineage:
     """Everything that looks back from a dream."""
 
-    def __init__(self, parts: Services, rules: RuleBook, archives: Archives) -> None:
+    def __init__(
+        self,
+        parts: Services,
+        rules: RuleBook,
+        archives: Archives,
+        undo_files: Callable[[Actor, str], object] | None = None,
+    ) -> None:
+        """`undo_files` undoes a dream that changed files: their versions and paths belong to a protocol."""
         self._parts = parts
+        self._undo_files = undo_files
         self._rules = rules
         self._archives = archives
         self._extractive = Extractive()
@@ -104,14 +156,69 @@ class Lineage:
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
+    def ids(self, actor: Actor, prefix: str, *, ref: str | None = None, limit: int = 10) -> list[str]:
+        """Ids of dreams that begin with `prefix`, in order."""
+        actor.require(Right.READ)
+        check_namespace(ref)
+
+        def body(tx: ReadTx) -> list[str]:
+            found = tx.documents(DREAM_SPACE, prefix=prefix, limit=100).items
+            return [one.key for one in found if ref is None or one.meta.get("ref") == ref][:limit]
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def page(
+        self, actor: Actor, *, ref: str | None = None, limit: int = 25, cursor: str | None = None
+    ) -> Page[DreamReport]:
+        """Reports newest first, a page at a time: only those of the page are read. The cursor is a log position."""
+        actor.require(Right.READ)
+        check_namespace(ref)
+        if cursor is not None and not (cursor.isdigit() and len(cursor) < 19):
+            raise Invalid("The cursor is not one of this list. Start again without it.", pointer="/cursor")
+
+        def body(tx: ReadTx) -> Page[DreamReport]:
+            found: list[DreamReport] = []
+            before = tx.head().seq + 1 if cursor is None else int(cursor)
+            while events := tx.read_log(before=before, limit=limit + 1, types=_MADE):
+                for event in events:
+                    if len(found) == limit:
+                        return Page(found, str(event.seq + 1))
+                    before = event.seq
+                    document = tx.load(DREAM_SPACE, str(event.data.get("dream", "")))
+                    if document is None or document.body is None or (ref is not None and event.data.get("ref") != ref):
+                        continue
+                    report = msgspec.json.decode(document.body, type=DreamReport)
+                    if report.seq == event.seq:  # a dream of files has an event for each of its steps
+                        found.append(report)
+            return Page(found)
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def figures(self, actor: Actor, *, since: int, until: int, limit: int = 200) -> list[DreamFigures]:
+        """Figures of the dreams between two log positions, `since` left out, newest first."""
+        actor.require(Right.READ)
+
+        def body(tx: ReadTx) -> list[DreamFigures]:
+            found = []
+            for event in tx.read_log(after=since, before=until + 1, limit=limit, types=_MADE):
+                document = tx.load(DREAM_SPACE, str(event.data.get("dream", "")))
+                if document is not None and document.body is not None:
+                    found.append(msgspec.json.decode(document.body, type=DreamFigures))
+            return found
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
     def undo(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
-        """Put the sources back exactly and take the dream away, within the undo window. One transaction."""
+        """Put the sources back exactly and take the dream away, while the sources exist. One transaction."""
         actor.require(Right.DREAM)
         if self._parts.read_only:
             raise ReadOnly()
         report = self.report(actor, dream_id, ref=ref)
         if report.after is After.PURGE:
             raise NotUndoable("The sources of this dream were destroyed, as its plan asked.")
+        if report.outputs and self._undo_files is not None:
+            self._undo_files(actor, dream_id)
+            return self.report(actor, dream_id, ref=ref)
         scope = Scope(actor.tenant, report.ref)
         index = self._parts.store.read(scope, lambda tx: self._indexed(tx, report))
 
@@ -155,19 +262,30 @@ class Lineage:
         found = indexed(alive, self._parts.embedder)
         return {entry.id: own for entry, own in zip(alive, found, strict=True)}
 
-    def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Diff:
-        """What was kept, merged, shortened and retired."""
+    def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None, only: Collection[str] | None = None) -> Diff:
+        """What was kept, merged, shortened and retired. With `only`, words of no other entries are read."""
         report = self.report(actor, dream_id, ref=ref)
-        fates: dict[str, list[str]] = {"kept": [], "shortened": [], "merged": [], "retired": []}
+        fates: dict[str, list[str]] = {name: [] for name in FATE_NAMES}
         for source in report.sources:
             fates[source.fate].append(source.id)
 
-        def body(tx: ReadTx) -> dict[str, str]:
-            entries = (tx.get(source.id, where=ANYTHING) for source in report.sources)
-            return {e.id: e.content for e in entries if e is not None and e.state is not EntryState.ERASED}
+        def body(tx: ReadTx) -> tuple[list[Entry], str]:
+            ids = [*(source.id for source in report.sources), *report.stayed]
+            found = (tx.get(one, where=ANYTHING) for one in ids if only is None or one in only)
+            output = tx.get(report.output_id, where=ANYTHING) if report.output_id else None
+            alive = [entry for entry in found if entry is not None and entry.state is not EntryState.ERASED]
+            return alive, output.content if output is not None else ""
 
-        texts = self._parts.store.read(Scope(actor.tenant, report.ref), body)
-        return Diff(dream=dream_id, output=report.output_id, texts=texts, **fates)
+        entries, text = self._parts.store.read(Scope(actor.tenant, report.ref), body)
+        known = {source.id: source.statements for source in report.sources if source.statements}
+        lines = _lines_of(report, text)
+        statements = {
+            entry.id: _statements(entry, known[entry.id], lines.get(entry.id, ""))
+            for entry in entries
+            if entry.id in known
+        }
+        texts = {entry.id: entry.content for entry in entries}
+        return Diff(dream=dream_id, output=report.output_id, texts=texts, statements=statements, **fates)
 
     def why(self, actor: Actor, ref: str, entry_id: str) -> Why:
         """The tree from an entry to the original words it was made from."""
@@ -211,7 +329,8 @@ class Lineage:
         """Dream again from the sources in cold storage, and compare bytes. Changes nothing."""
         report = self.report(actor, dream_id, ref=ref)
         if report.checksum is None or report.output_id is None:
-            return Verified(True, None, None, "this dream made no text")
+            made = "changed files and has no archive" if report.outputs else "made no text"
+            return Verified(True, None, None, f"this dream {made}")
 
         def body(tx: ReadTx) -> tuple[bytes | None, list[Entry | None]]:
             stored = tx.load(ARCHIVE_SPACE, str(report.checksum))
@@ -221,14 +340,15 @@ class Lineage:
         stored, found = self._parts.store.read(Scope(actor.tenant, report.ref), body)
         if stored is None:
             return Verified(False, report.checksum, None, "the archive has outlived its retention")
-        if report.fingerprint != self._extractive.fingerprint:
+        own = self._extractive.fingerprint  # without the redactor's version in reports of older releases
+        if report.fingerprint not in (own, fingerprint(self._extractive, self._parts.redactor)):
             found_sum = hashlib.sha256(stored).hexdigest()
             whole = "are intact" if found_sum == report.checksum else "were changed"
             told = f"made by a model or another version: its recorded bytes {whole}"
             return Verified(found_sum == report.checksum, report.checksum, found_sum, told)
         sources = [entry for entry in found if entry is not None and entry.state is not EntryState.ERASED]
         if len(sources) < len(found):
-            return Verified(False, report.checksum, None, "some sources were destroyed after the undo window")
+            return Verified(False, report.checksum, None, "some sources were destroyed after their retention")
         again = self._again(actor, report, sources)
         if again == report.checksum:
             return Verified(True, report.checksum, again, "dreamt again to the same bytes")
@@ -241,11 +361,36 @@ class Lineage:
         rules = self._rules.current(actor.tenant)
         told = sorted((to_source(entry) for entry in sources), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, tokens.count)
-        limit = work.output_limit(report.budget, rules.policy.dream_percent)
+        limit = report.output_limit or work.output_limit(report.budget, report.share)
         text = self._extractive.distil(Request(work, limit, tokens.count, ())).text
         text = clean(text, self._parts.redactor, rules.known)
         document = archive_document(told, text, budget=report.budget, tokenizer=tokens.name)
         return archive_bytes(document)[1]
+
+
+FATE_NAMES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
+_WORD = re.compile(r"\w[\w'’.:/-]*")
+
+
+def _lines_of(report: DreamReport, text: str) -> dict[str, str]:
+    """The lines of a dream that each source is in."""
+    lines = text.split("\n")
+    found: dict[str, str] = {}
+    for statement in report.statements:
+        if statement.line < len(lines):
+            for source in statement.sources:
+                found[source] = f"{found.get(source, '')} {lines[statement.line]}"
+    return found
+
+
+def _statements(entry: Entry, fates: Sequence[tuple[str, str]], lines: str) -> list[StatementDiff]:
+    said = {word.casefold().strip(".") for word in _WORD.findall(lines)}
+    out = []
+    for phrase, (fate, why) in zip(phrases(to_source(entry)), fates, strict=False):
+        words = _WORD.findall(phrase.original) if fate == "shortened" else []
+        cut = [word for word in words if word.casefold().strip(".") not in said]
+        out.append(StatementDiff(phrase.original, fate, why, cut))
+    return out
 
 
 def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:

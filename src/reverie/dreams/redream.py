@@ -25,12 +25,13 @@ from reverie.distil.must_keep import find
 from reverie.distil.plan import DREAM_KIND, Work, to_source, weigh
 from reverie.distil.request import Answer, Extractive, Request
 from reverie.distil.source import Statement
-from reverie.dreams.archive import ARCHIVE_SPACE, Archives
-from reverie.dreams.condense import Condenser
+from reverie.dreams.archive import ARCHIVE_SPACE
+from reverie.dreams.compose import Composer
+from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
 from reverie.memory.entries import Entries, Prepared, entry_hash
 from reverie.memory.indexing import indexed
-from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.policy import Rules
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
@@ -99,11 +100,11 @@ class Redone:
 class Redream:
     """Prepares outside the transaction, applies inside it."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries, archives: Archives) -> None:
+    def __init__(self, parts: Services, writing: Entries, composer: Composer) -> None:
         self._parts = parts
         self._writing = writing
         self._extractive = Extractive()
-        self._condensing = Condenser(parts, rules, writing, archives)
+        self._composer = composer
 
     def outcome(self, actor: Actor, derived: Derived, rules: Rules) -> Outcome:
         """Work out what remains of a dream. The same for the same sources: a preview counts what a forget does."""
@@ -115,7 +116,7 @@ class Redream:
             return self._cleaned(Outcome(derived, lines), rules) if lines is not None else Outcome(derived)
         if derived.entry.kind != DREAM_KIND:
             return self._synthesis(actor, derived, rules)
-        made = self._again(derived, report, rules)
+        made = self._again(derived, report)
         if made is None:
             return Outcome(derived, restore=[entry for entry in derived.remaining if entry.gone_seq is not None])
         return self._cleaned(made, rules)
@@ -131,9 +132,10 @@ class Redream:
     def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> Outcome:
         """A synthesis is made of whatever remains, smaller or not, and never by a model: it must not fail or wait."""
         ordered = sorted(derived.remaining, key=lambda entry: (entry.epoch, entry.id))
-        model_free = replace(rules, policy=rules.policy.changed({"dream_distiller": "extractive"}))
-        made = self._condensing.compose(actor, derived.entry.ref, ordered, model_free)
-        return Outcome(derived, Answer(made.text, made.statements), fingerprint=made.fingerprint)
+        made = self._composer.text(actor, derived.entry.ref, ordered, rules)
+        if made.missed:  # one text takes its place, so it is as long as it must be
+            made = self._composer.text(actor, derived.entry.ref, ordered, rules, shorter=False)
+        return Outcome(derived, made.answer, fingerprint=made.fingerprint)
 
     def prepare(self, actor: Actor, outcome: Outcome, rules: Rules, log_key: bytes) -> Redone:
         """Everything the transaction needs to put an outcome in place."""
@@ -147,12 +149,12 @@ class Redream:
     def _count(self, text: str) -> int:
         return self._parts.tokens.count(text) if self._parts.tokens else len(text)
 
-    def _again(self, derived: Derived, report: DreamReport, rules: Rules) -> Outcome | None:
+    def _again(self, derived: Derived, report: DreamReport) -> Outcome | None:
         told = sorted((to_source(e) for e in derived.remaining), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, self._count)
         if not work.shrinks or work.minimum_required > report.budget:
             return None
-        limit = work.output_limit(report.budget, rules.policy.dream_percent)
+        limit = work.output_limit(report.budget, report.share)
         must_keep = find(work.prepared.sources)
         answer = self._extractive.distil(Request(work, limit, self._count, must_keep))
         gates = verify(
@@ -162,10 +164,11 @@ class Redream:
             budget=report.budget,
             input_tokens=work.input_tokens,
             count=self._count,
+            statements=answer.statements,
         )
         if not gates.passed:
             return None
-        return Outcome(derived, answer, work, gates, fingerprint=self._extractive.fingerprint)
+        return Outcome(derived, answer, work, gates, fingerprint=fingerprint(self._extractive, self._parts.redactor))
 
     def _lines(self, derived: Derived, report: DreamReport) -> Answer | None:
         lines = derived.entry.content.split("\n")

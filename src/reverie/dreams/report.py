@@ -1,25 +1,125 @@
-"""What a dream leaves in the store beside its text: the output entry's fields, and the report with its traces."""
+"""What a dream leaves in the store with its text: the fields of the output entry, and the report with its traces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
-from reverie.core.dream import DreamReport, SourceTrace, StatementTrace
+from reverie.core.dream import DreamPlan, DreamReport, Leaving, SourceTrace, StatementTrace
 from reverie.core.entry import Draft, Entry, EntryState, Source
 from reverie.core.errors import NotFound
 from reverie.core.subject import SUBJECT_TAG, named_subjects, subject_hash
 from reverie.distil.gates import GateReport
 from reverie.distil.plan import DREAM_KIND, Work
 from reverie.distil.request import Answer
+from reverie.distil.sentences import split
+from reverie.distil.source import CARRIED, Collapsed, Fate, Fates
+from reverie.distil.source import Source as Told
+from reverie.distil.statements import phrases
 from reverie.dreams.archive import DREAM_SPACE
-from reverie.dreams.gates import FATES
+from reverie.dreams.gates import FATES, Distilled
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.store.contract import ReadTx, WriteTx
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A text that may be stored, and everything its report says of it."""
+
+    id: str
+    """Of the dream."""
+    sources: Sequence[Entry]
+    """The entries and texts whose words are in it."""
+    text: str
+    answer: Answer = field(default_factory=lambda: Answer(""))
+    collapsed: Sequence[Collapsed] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    tokens_before: int = 0
+    budget: int = 0
+    distiller: str = "extractive"
+    fingerprint: str = "quoted/1"
+    fell_back: str | None = None
+    reused: bool = False
+    limit: int = 0
+    gates: Mapping[str, Any] = field(default_factory=dict)
+    spend: Mapping[str, Any] = field(default_factory=dict)
+    missed: frozenset[str] = frozenset()
+    """Sources with a statement that must be kept and is not in the text."""
+
+    @classmethod
+    def of(
+        cls, dream_id: str, sources: Sequence[Entry], text: str, work: Work, done: Distilled, gates: GateReport
+    ) -> Made:
+        """One distilled text under the gates that it passed."""
+        return cls(
+            id=dream_id,
+            sources=sources,
+            text=text,
+            answer=done.answer,
+            collapsed=work.prepared.collapsed,
+            input_tokens=work.input_tokens,
+            output_tokens=gates.tokens,
+            tokens_before=work.tokens_before,
+            distiller=done.distiller.name,
+            fingerprint=done.fingerprint,
+            fell_back=done.fell_back,
+            reused=done.reused,
+            limit=done.limit,
+            gates=gate_document(gates),
+            missed=done.stay,
+        )
+
+    def draft(self, *, checksum: str | None = None, run: str | None = None) -> Draft:
+        """The entry it becomes; a protocol gives it fields of its own."""
+        return output_draft(self.text, self.sources, dream_id=self.id, checksum=checksum, run=run)
+
+
+def report_of(
+    tx: WriteTx,
+    plan: DreamPlan,
+    made: Made,
+    output: Entry | None,
+    *,
+    retired: Sequence[Entry],
+    position: int,
+    seq: int,
+) -> DreamReport:
+    """The report of a dream, inside its transaction. `retired`: the entries that leave, as they were taken."""
+    statements = trace(output.content if output is not None else made.text, made.answer)
+    return DreamReport(
+        id=made.id,
+        ref=plan.ref,
+        position=position,
+        seq=seq,
+        created_at=tx.now,
+        distiller=made.distiller,
+        fingerprint=made.fingerprint,
+        after=plan.after,
+        trigger=plan.trigger,
+        sources=source_traces(retired, statements, made.collapsed, made.answer.fates),
+        output_id=output.id if output is not None else None,
+        checksum=None,
+        budget=made.budget,
+        input_tokens=made.input_tokens,
+        output_tokens=made.output_tokens,
+        tokens_before=made.tokens_before,
+        bytes_before=sum(entry.byte_size for entry in made.sources),
+        byte_size=output.byte_size if output is not None else 0,
+        statements=statements,
+        collapsed=[(group.kept, *group.merged) for group in made.collapsed],
+        about=about(made.sources, tx.log_key()),
+        gates=made.gates,
+        fell_back=made.fell_back,
+        reused=made.reused,
+        output_limit=made.limit,
+        spend=made.spend,
+    )
 
 
 def roomy(rules: Rules) -> Rules:
@@ -75,16 +175,73 @@ def trace(text: str, answer: Answer) -> list[StatementTrace]:
     return traces
 
 
-def source_traces(entries: Sequence[Entry], statements: Sequence[StatementTrace], work: Work) -> list[SourceTrace]:
+PROBES = {
+    "instructions and preferences": ("instruction", "preference"),
+    "safety and identity": ("safety", "identity"),
+    "decisions": ("decision",),
+    "artifacts": ("artifact", "configuration"),
+    "tasks and commitments": ("task", "commitment"),
+    "facts": ("fact",),
+}
+
+
+def probes(fates: Fates) -> dict[str, tuple[int, int]]:
+    """Of each kind of statement, how many are in the text, of how many."""
+    found = {}
+    for name, kinds in PROBES.items():
+        own = [fate in CARRIED for statements in fates.values() for fate, kind in statements if kind in kinds]
+        if own:
+            found[name] = (sum(own), len(own))
+    return found
+
+
+_MOST_LEAVING = 500
+
+
+def leaving(sources: Sequence[Told], fates: Fates) -> list[Leaving]:
+    """The statements that have no line in the text, each with the reason."""
+    found = []
+    for source in sources:
+        for phrase, (fate, kind) in zip(phrases(source), fates.get(source.id, ()), strict=False):
+            if fate not in CARRIED:
+                reason = (
+                    "chatter" if fate == "chatter" else f"{kind}, of the least value among what is above the target"
+                )
+                found.append(Leaving(source.id, phrase.original, reason))
+    return found[:_MOST_LEAVING]
+
+
+def overall(fates: Sequence[Fate]) -> str:
+    """What became of an entry, by its statements. It is kept only if each of them is, word for word."""
+    found = {fate for fate, _ in fates}
+    if not found & CARRIED:
+        return "chatter" if found == {"chatter"} else "retired"
+    if found <= CARRIED - {"shortened"}:
+        return next(name for name in ("outdated", "rolled", "merged", "kept") if name in found)
+    return "shortened"
+
+
+def source_traces(
+    entries: Sequence[Entry], statements: Sequence[StatementTrace], collapsed: Sequence[Collapsed], fates: Fates
+) -> list[SourceTrace]:
     """What became of each retired entry."""
     fate: dict[str, str] = {}
+    quoted: Counter[str] = Counter()
     for statement in statements:
         for source_id in statement.sources:
             fate.setdefault(source_id, FATES[statement.how])
-    for group in work.prepared.collapsed:
+            quoted[source_id] += statement.how == "quoted"
+    for entry in entries:
+        if fate.get(entry.id) == "kept" and quoted[entry.id] < len(split(entry.content)):
+            fate[entry.id] = "shortened"
+    for group in collapsed:
         for merged in group.merged:
             fate[merged] = "merged"
-    return [SourceTrace(e.id, e.version, e.state, e.archived, fate.get(e.id, "retired")) for e in entries]
+    fate |= {entry.id: overall(own) for entry in entries if (own := fates.get(entry.id))}
+    return [
+        SourceTrace(e.id, e.version, e.state, e.archived, fate.get(e.id, "retired"), fates.get(e.id, ()))
+        for e in entries
+    ]
 
 
 def gate_document(gates: GateReport) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -14,7 +14,7 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.distil.compaction import ELLIPSIS
-from reverie.distil.plan import DREAM_KIND, Work, admit, oldest_that_fit, to_source, weigh
+from reverie.distil.plan import DREAM_KIND, Work, admit, line, oldest_that_fit, to_source, weigh
 from reverie.distil.request import Extractive
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
@@ -23,6 +23,8 @@ from reverie.store.contract import ReadTx
 
 DISTILLED_FROM = "distilled-from"
 _PAGE = 1000
+_DENSE = 20
+"""Characters per token of the budget above which no memory fits whole, whatever is said twice in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,42 @@ class Snapshot:
     """Whose words are distilled: the entries, with earlier dreams replaced by their originals where those rest."""
     left_out: Mapping[str, int]
     later: int = 0
+    hot_tokens: int | None = None
+    """Tokens of the whole memory, where the target for hot memory applies."""
+    stayed: Sequence[str] = ()
+    """Ids of entries that were left out because something in them must be kept and found no place in the text."""
+    fitted: bool = False
+    """Whether it is a part that fits the budget, and not all that was asked for."""
+    held_by: Mapping[str, str] = field(default_factory=dict)
+    """For the originals of an earlier dream: the entry of that dream."""
+    given: int = 0
+    """How many of the sources, the first of them, are no stored entries."""
+
+    @property
+    def stored(self) -> Sequence[Entry]:
+        """The sources that are stored entries."""
+        return self.sources[self.given :]
+
+    def without(self, stay: Set[str]) -> Snapshot:
+        """The same less the entries whose words, or the words behind them, stay as they are."""
+        entries = {self.held_by.get(source, source) for source in stay}
+        sources = [source for source in self.stored if self.held_by.get(source.id, source.id) not in entries]
+        return replace(self._less(entries), sources=[*self.sources[: self.given], *sources])
+
+    def only(self, taken: Set[str]) -> Snapshot:
+        """The same with these sources alone; the others are left to a later run."""
+        entries = [entry for entry in self.entries if entry.id in taken]
+        sources = [source for source in self.sources if source.id in taken]
+        return replace(self, entries=entries, sources=sources, later=self.later + len(self.entries) - len(entries))
+
+    def keeping(self, stay: Set[str]) -> Snapshot:
+        """The same sources, but these entries are not retired."""
+        return self._less({self.held_by.get(source, source) for source in stay})
+
+    def _less(self, stay: Set[str]) -> Snapshot:
+        entries = [entry for entry in self.entries if entry.id not in stay]
+        left_out = {**self.left_out, "must_keep": self.left_out.get("must_keep", 0) + len(stay)}
+        return replace(self, entries=entries, left_out=left_out, stayed=(*self.stayed, *sorted(stay)))
 
 
 class Snapshots:
@@ -47,26 +85,42 @@ class Snapshots:
         self._extractive = extractive
 
     def weighed(self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
-        """A snapshot and what distilling it takes: from originals if they fit, else from earlier dreams' own text."""
-        snapshot = self.take(actor, plan, policy, expand=plan.originals and not plan.fit)
-        if plan.fit:
-            return self._fitted(snapshot, plan, budget, policy)
-        work = self._weigh(snapshot.sources)
-        if not plan.strict:
-            return snapshot, self.speaking(work)
-        if work.minimum_required > budget and len(snapshot.sources) != len(snapshot.entries):
-            again = self.take(actor, plan, policy, expand=False)
-            lighter = self._weigh(again.sources)
-            if lighter.minimum_required < work.minimum_required:
-                return again, lighter
-        return snapshot, work
+        """The first part that can be distilled; when none can, the first, which says why."""
+        first: tuple[Snapshot, Work] | None = None
+        for snapshot, work in self.parts(actor, plan, budget, policy):
+            first = first or (snapshot, work)
+            if len(snapshot.entries) >= plan.least_entries and work.shrinks and work.minimum_required <= budget:
+                return snapshot, work
+        if first is not None:
+            return first
+        empty = self.take(actor, plan, policy, expand=False)
+        return replace(empty, entries=(), sources=()), self.weigh(())
 
-    def given(self, actor: Actor, plan: DreamPlan, texts: Sequence[GivenText]) -> tuple[Snapshot, Work]:
-        """The same for texts that are not stored entries: nothing of the ref is taken, and they have no time."""
-        position = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
-        ordered = sorted(texts, key=lambda text: (text.id, text.content))
-        entries = self._cleaned(actor, plan, [_stand_in(plan.ref, text) for text in ordered])
-        return Snapshot(position, (), entries, {}), self.speaking(self._weigh(entries))
+    def parts(
+        self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy
+    ) -> Iterator[tuple[Snapshot, Work]]:
+        """What the plan takes and what distilling it takes: all of it, or with `fit` one part after the other."""
+        if plan.fit and not plan.given:
+            yield from self._fitted(actor, plan, budget, policy)
+            return
+        snapshot = self.take(actor, plan, policy, expand=plan.originals)
+        open_ended = plan.budget is None and plan.strict and not plan.given
+        if open_ended and sum(len(entry.content) for entry in snapshot.sources) > budget * _DENSE:
+            yield from self._fitted(actor, plan, budget, policy)
+            return
+        work = self.weigh(snapshot.sources)
+        share = policy.hot_share(snapshot.hot_tokens)
+        if open_ended and work.input_tokens * (1000 + share) // 1000 > budget:
+            yield from self._fitted(actor, plan, budget, policy)
+            return
+        if not plan.strict or plan.given:
+            work = self.speaking(work)
+        elif work.minimum_required > budget and len(snapshot.sources) != len(snapshot.entries):
+            again = self.take(actor, plan, policy, expand=False)
+            lighter = self.weigh(again.sources)
+            if lighter.minimum_required < work.minimum_required:
+                snapshot, work = again, lighter
+        yield snapshot, work
 
     def speaking(self, work: Work) -> Work:
         """Work that has something to say even when its sources have no statement in them."""
@@ -82,7 +136,8 @@ class Snapshots:
             for entry, redacted in zip(entries, found, strict=True)
         ]
 
-    def _weigh(self, entries: Sequence[Entry]) -> Work:
+    def weigh(self, entries: Sequence[Entry]) -> Work:
+        """Entries made ready to be distilled."""
         return weigh([to_source(entry) for entry in entries], self._extractive.engine, self.count)
 
     def count(self, text: str) -> int:
@@ -96,6 +151,8 @@ class Snapshots:
 
         def body(tx: ReadTx) -> Snapshot:
             head = tx.head()
+            if plan.selector is None:
+                return Snapshot(head.seq, (), (), {})
             gone = not plan.selector.states <= READABLE
             where = Filter(states=plan.selector.states, gone=gone, archived=False)
             found: list[Entry] = []
@@ -114,40 +171,74 @@ class Snapshots:
                 left_out["trust"] += len(taken) - len(trusted)
             if plan.most_entries is not None:
                 trusted = trusted[: plan.most_entries]
-            return Snapshot(head.seq, trusted, _originals(tx, trusted) if expand else trusted, left_out)
+            sources, held_by = _originals(tx, trusted) if expand else (trusted, {})
+            hot = sum(self.count(entry.content) for entry in found) if plan.strict and self._parts.tokens else None
+            return Snapshot(head.seq, trusted, sources, left_out, hot_tokens=hot, held_by=held_by)
 
         snapshot = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
         sources = self._cleaned(actor, plan, snapshot.sources)
-        return replace(snapshot, sources=sources, entries=snapshot.entries if expand else sources)
+        entries = snapshot.entries if expand else sources
+        texts = sorted(plan.given, key=lambda text: (text.id, text.content))
+        given = self._cleaned(actor, plan, [stand_in(plan.ref, text) for text in texts])
+        return replace(snapshot, sources=[*given, *sources], entries=entries, given=len(given))
 
-    def _fitted(self, snapshot: Snapshot, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
-        """The oldest part that fits the budget and can be made smaller; parts that cannot are passed over.
+    def _fitted(
+        self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy
+    ) -> Iterator[tuple[Snapshot, Work]]:
+        """Parts that fit the budget, the oldest first.
 
-        Fresh entries first, earlier dreams only when nothing fresh is left to take. When no part will do, the oldest
-        is returned, and says why.
+        Fresh entries come first. Earlier dreams are taken again, each from its originals, only while the memory is
+        above a target in tokens: a second dream over unchanged memory changes nothing.
         """
-        fresh = [entry for entry in snapshot.entries if entry.kind != DREAM_KIND]
-        pool = fresh if len(fresh) >= plan.least_entries else list(snapshot.entries)
+        snapshot = replace(self.take(actor, plan, policy, expand=False), fitted=True)
+        share = policy.hot_share(snapshot.hot_tokens)
+        pool = [entry for entry in snapshot.entries if entry.kind != DREAM_KIND]
         told = [to_source(entry) for entry in pool]
-        first: tuple[Snapshot, Work] | None = None
         start = 0
-        while True:
-            part, oversize = oldest_that_fit(told[start:], budget, policy.dream_percent, self.count)
+        while len(pool) - start >= plan.least_entries:
+            part, oversize = oldest_that_fit(told[start:], budget, share, self.count)
             chosen = {source.id for source in part}
             entries = [entry for entry in pool[start:] if entry.id in chosen]
-            work = self._weigh(entries)
+            if len(entries) < plan.least_entries:
+                break
+            work = self.weigh(entries)
             while work.minimum_required > budget and len(entries) > plan.least_entries:
                 entries = entries[: max(plan.least_entries, len(entries) * 2 // 3)]
-                work = self._weigh(entries)
+                work = self.weigh(entries)
             left_out = {**snapshot.left_out, **({"oversize": oversize} if oversize else {})}
-            later = len(pool) - len(entries) - oversize
-            found = replace(snapshot, entries=entries, sources=entries, left_out=left_out, later=later), work
-            first = first or found
-            if len(entries) >= plan.least_entries and work.shrinks and work.minimum_required <= budget:
-                return found
-            if not entries:
-                return first
+            later = len(pool) - start - len(entries) - oversize
+            yield replace(snapshot, entries=entries, sources=entries, left_out=left_out, later=later), work
             start = pool.index(entries[-1], start) + 1
+        if plan.least_entries <= len(snapshot.entries) and policy.is_crowded(snapshot.hot_tokens):
+            yield from self._dreams(actor, plan, snapshot, budget)
+
+    def _dreams(
+        self, actor: Actor, plan: DreamPlan, snapshot: Snapshot, budget: int
+    ) -> Iterator[tuple[Snapshot, Work]]:
+        """Earlier dreams, the oldest first, as many together as fit, from their originals where all of those exist."""
+        dreams = [entry for entry in snapshot.entries if entry.kind == DREAM_KIND]
+        most = budget * 2 // 3
+        while dreams:
+            entries: list[Entry] = []
+            sources: list[Entry] = []
+            holders: dict[str, str] = {}
+            used = 0
+            for dream in dreams:
+
+                def body(tx: ReadTx, dream: Entry = dream) -> tuple[list[Entry], dict[str, str]]:
+                    return _originals(tx, [dream])
+
+                found, held_by = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
+                size = sum(self.count(line(to_source(entry))) for entry in found)
+                if entries and used + size > most:
+                    break
+                entries.append(dream)
+                sources += found
+                holders |= held_by
+                used += size
+            dreams = dreams[len(entries) :]
+            told = sorted(self._cleaned(actor, plan, sources), key=lambda entry: (entry.created_at, entry.id))
+            yield replace(snapshot, entries=entries, sources=told, held_by=holders, later=0), self.weigh(told)
 
 
 def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
@@ -159,8 +250,8 @@ def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
     return min(asked, policy.dream_budget)
 
 
-def _stand_in(ref: str, text: GivenText) -> Entry:
-    """A given text as the engine sees sources."""
+def stand_in(ref: str, text: GivenText, at: int = 0) -> Entry:
+    """A given text as the engine sees sources: without a time, unless it has one."""
     return Entry(
         ref=ref,
         id=text.id,
@@ -171,15 +262,17 @@ def _stand_in(ref: str, text: GivenText) -> Entry:
         attributes={},
         source=Source(),
         state=EntryState.ACTIVE,
-        created_at=0,
+        created_at=at,
         expires_at=None,
         pinned=False,
     )
 
 
-def _originals(tx: ReadTx, entries: Sequence[Entry]) -> list[Entry]:
-    """Entries with earlier dreams replaced by their originals, where all of those still rest in cold storage."""
+def _originals(tx: ReadTx, entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, str]]:
+    """Entries with earlier dreams replaced by their originals, where all of those still exist, and which dream holds
+    which original."""
     sources: dict[str, Entry] = {}
+    held_by: dict[str, str] = {}
     for entry in entries:
         found: list[Entry] = []
         if entry.kind == DREAM_KIND:
@@ -192,4 +285,6 @@ def _originals(tx: ReadTx, entries: Sequence[Entry]) -> list[Entry]:
                 found = []
         for source in found or [entry]:
             sources[source.id] = source
-    return sorted(sources.values(), key=lambda source: (source.created_at, source.id))
+            if found:
+                held_by[source.id] = entry.id
+    return sorted(sources.values(), key=lambda source: (source.created_at, source.id)), held_by

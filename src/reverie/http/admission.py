@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reverie.core.actor import Actor
 from reverie.core.errors import RateLimited, ReverieError, Unauthenticated
 from reverie.host import Host
+from reverie.http.browser import own_call
 from reverie.http.door import Door, door_of
 from reverie.http.limits import Limits, key_of
 from reverie.http.threads import Lane, Threads
@@ -42,10 +45,12 @@ class Admission:
         self._threads = threads
         self._refuse = refuse
         self._metrics = metrics
+        self._quick = host.parts.store.quick
+        self._turn: dict[tuple[str | None, str], Actor] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         door = door_of(self._doors, scope["path"]) if scope["type"] == "http" else None
-        if door is not None and scope["path"] not in door.public:
+        if door is not None and door.needs_key(scope["path"]):
             try:
                 scope["state"]["actor"] = await self._admit(scope, door)
             except ReverieError as error:
@@ -54,11 +59,15 @@ class Admission:
         return await self.app(scope, receive, send)
 
     async def _admit(self, scope: Scope, door: Door) -> Actor:
-        token = bearer(scope)
-        check = partial(self._known, token, door.name, request_id(scope))
+        token, named = bearer(scope, door.scheme), request_id(scope)
+        session = own_call(scope) if token is None else None
         try:
-            # The tenant is not known yet: the id in the token, true or not, is what lookups take turns by.
-            actor, sent = await self._threads.run(Lane.LOOK, (token or "")[:16], check)
+            if self._quick and named is None and session is None:
+                actor, sent = self._seen(token, door.name), None
+            else:
+                # The tenant is not known yet: the id in the token, true or not, is what lookups take turns by.
+                check = partial(self._known, token, session, door.name, named)
+                actor, sent = await self._threads.run(Lane.LOOK, (token or session or "")[:16], check)
         except Unauthenticated as error:
             self._metrics.refused.labels(error.reason).inc()
             raise
@@ -73,9 +82,25 @@ class Admission:
         door.admit(actor, scope["method"], scope["path"])
         return actor
 
-    def _known(self, token: str | None, door: str, sent: str | None) -> tuple[Actor, str | None]:
+    def _seen(self, token: str | None, door: str) -> Actor:
+        """Who is calling. Requests of one turn of the event loop share a look at the key.
+
+        What arrived later is handled in a later turn, so a key that was revoked before a request was sent is refused.
+        """
+        actor = self._turn.get((token, door))
+        if actor is None:
+            actor = self._host.keys.authenticate(token, door=door)
+            if not self._turn:
+                get_running_loop().call_soon(self._turn.clear)
+            self._turn[token, door] = actor
+        return actor
+
+    def _known(self, token: str | None, session: str | None, door: str, sent: str | None) -> tuple[Actor, str | None]:
         """Who is calling, and the id they gave the request, unless it holds a secret: ids are logged."""
-        actor = self._host.keys.authenticate(token, door=door)
+        if session is not None:
+            actor = self._host.sessions.resume(session, door=door)
+        else:
+            actor = self._host.keys.authenticate(token, door=door)
         if sent is not None:
             try:
                 self._host.rules.check_names(actor.tenant, {"/X-Request-Id": sent})
@@ -96,10 +121,10 @@ def length_of(scope: Scope) -> int:
     return int(sent) if sent.isdigit() and len(sent) < 19 else 0
 
 
-def bearer(scope: Scope) -> str | None:
-    """The token of the one `Authorization: Bearer` header; None when there is none, or more than one."""
+def bearer(scope: Scope, scheme: str = "bearer") -> str | None:
+    """The token of the one `Authorization: Bearer` header, or of another scheme; None without one, or with more."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     if len(sent) != 1:
         return None
     kind, _, token = sent[0].decode("latin-1").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else None
+    return token.strip() if kind.lower() in ("bearer", scheme) else None

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import orjson
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Match
 
 from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.http.admission import Admission
-from reverie.http.call import StrictRoute
+from reverie.http.call import Call
 from reverie.http.door import Door, door_of
 from reverie.http.edge import Edge
-from reverie.http.faults import refusal
 from reverie.http.limits import BodyLimit, Limits
+from reverie.http.openapi import document, operations
 from reverie.http.origin import OriginCheck, OriginPolicy
 from reverie.http.paths import RawPaths
-from reverie.http.problems import answer, problem
+from reverie.http.problems import answer, problem, status_of
+from reverie.http.routes import Operation, Router
 from reverie.http.tail import Tail
 from reverie.http.threads import Lane, Threads
 from reverie.ops.health import Health
@@ -48,6 +50,36 @@ Send `Authorization: Bearer KEY`; the key decides the tenant, and nothing else d
 """
 
 
+class Application(Starlette):
+    """Doors on one host, and the document that describes them."""
+
+    def __init__(self, doors: Sequence[Door], *, version: str) -> None:
+        super().__init__(
+            routes=[route for routes in (_operations().routes, *(d.routes for d in doors)) for route in routes]
+        )
+        self.router.redirect_slashes = False
+        self.version = version
+        self._doors = doors
+        self._described = b""
+        self._operations: list[Operation] = []
+
+    def describe(self, operations: Iterable[Operation]) -> None:
+        """Add operations of routes that belong to no door."""
+        self._operations += operations
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document: every operation of every door."""
+        described = [one for door in self._doors for one in operations(door)]
+        described += [(operation, None) for operation in self._operations]
+        return document(described, version=self.version, description=DESCRIPTION)
+
+    def described(self) -> bytes:
+        """The same, encoded once."""
+        if not self._described:
+            self._described = orjson.dumps(self.openapi())
+        return self._described
+
+
 def make_application(
     settings: Settings,
     host: Host,
@@ -55,8 +87,8 @@ def make_application(
     doors: Sequence[Door],
     version: str = "",
     traces: Traces | None = None,
-) -> FastAPI:
-    """Every door that speaks HTTP, with health and metrics beside them.
+) -> Application:
+    """Every door that speaks HTTP, and health and metrics.
 
     `app.state` holds what the process around it needs: `tail` and `health` to stop, `metrics` to count into; and what
     handlers need: `host`, `settings`, `threads` and `limits`.
@@ -71,26 +103,12 @@ def make_application(
     counts = getattr(host.parts.jobs, "counts", None)
     if counts is not None:
         metrics.watch("reverie_queue", "Jobs that wait, run or failed for good.", "status", counts)
-    app = FastAPI(
-        title="Reverie",
-        version=version,
-        summary="A memory host for AI agents.",
-        description=DESCRIPTION,
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    app.router.route_class = StrictRoute
+    app = Application(doors, version=version)
     app.state.settings, app.state.host = settings, observed(host, metrics, traces)
     app.state.metrics, app.state.tail, app.state.health = metrics, tail, health
     app.state.threads, app.state.limits = threads, limits
-    _operations(app)
-    for door in doors:
-        app.router.routes.extend(door.routes)
     refuse = Refusal(settings, host, doors, threads)
     app.add_exception_handler(ReverieError, refuse.error)  # type: ignore[arg-type]
-    app.add_exception_handler(RequestValidationError, refuse.validation)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, refuse.http)  # type: ignore[arg-type]
     admission = partial(Admission, host=host, doors=doors, refuse=refuse.error, metrics=metrics)
     # added innermost first
@@ -120,7 +138,7 @@ class Refusal:
             self._answer,
             actor,
             error,
-            door.status_of(error) if door else 500,
+            door.status_of(error) if door else status_of(error),
             code=door.code_of(error) if door and door.code_of else error.reason,
             redactor=self._host.parts.redactor,
             correlation=request.scope["state"].get("request_id"),
@@ -131,11 +149,6 @@ class Refusal:
 
     def _answer(self, actor: Actor | None, error: ReverieError, status: int, **options: Any) -> Response:
         return answer(error, status, known=self._known(actor), **options)
-
-    async def validation(self, request: Request, fault: RequestValidationError) -> Response:
-        """Parameters that do not fit the documented shape."""
-        found = fault.errors()
-        return await self.error(request, refusal(found, total=len(found)))
 
     async def http(self, request: Request, fault: HTTPException) -> Response:
         """What no route answers."""
@@ -161,34 +174,29 @@ class Refusal:
             return KnownSecrets.EMPTY
 
 
-def _operations(app: FastAPI) -> None:
+def _operations() -> Router:
     """What an operator's tools ask for. None of it needs a key, and none of it tells one tenant from another."""
-    described: dict[str, bytes] = {}
+    router = Router()
 
-    @app.get("/", include_in_schema=False)
-    async def root() -> Response:
-        links = {"openapi": OPENAPI_PATH, "health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
-        return _json({"name": "reverie", "version": app.version, "links": links})
-
-    @app.api_route("/healthz", methods=["GET", "HEAD"], include_in_schema=False)
+    @router.route("/healthz", ["GET", "HEAD"])
     async def live() -> Response:
         return _json({"status": "ok"})
 
-    @app.api_route("/readyz", methods=["GET", "HEAD"], include_in_schema=False)
-    async def ready() -> Response:
-        readiness = await app.state.threads.run(Lane.LOOK, "", app.state.health.ready)
+    @router.route("/readyz", ["GET", "HEAD"])
+    async def ready(call: Call) -> Response:
+        readiness = await call.run(Lane.LOOK, call.app.state.health.ready)
         return _json(readiness.document(), 503 if readiness.status == "unavailable" else 200)
 
-    @app.get("/metrics", include_in_schema=False)
-    async def metrics() -> Response:
-        rendered = await app.state.threads.run(Lane.LOOK, "", app.state.metrics.render)
+    @router.get("/metrics")
+    async def metrics(call: Call) -> Response:
+        rendered = await call.run(Lane.LOOK, call.app.state.metrics.render)
         return Response(rendered, headers={"content-type": CONTENT_TYPE})
 
-    @app.get(OPENAPI_PATH, include_in_schema=False)
-    async def openapi() -> Response:
-        if "document" not in described:
-            described["document"] = orjson.dumps(app.openapi())
-        return Response(described["document"], media_type="application/json")
+    @router.get(OPENAPI_PATH)
+    async def openapi(call: Call) -> Response:
+        return Response(call.app.described(), media_type="application/json")
+
+    return router
 
 
 def _json(document: Any, status: int = 200) -> Response:

@@ -1,9 +1,16 @@
-"""What the first run shows: a key, once, and three things to try."""
+"""What the first run shows: a key, once, and what to paste into another shell."""
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
 from reverie.core.actor import ALL_RIGHTS
 from reverie.host import Host
+from reverie.settings import Settings
 
 TENANT = "default"
 
@@ -15,24 +22,39 @@ def first_key(host: Host) -> str | None:
     return host.keys.create(TENANT, name="first", rights=ALL_RIGHTS).key
 
 
-def banner(url: str, key: str) -> str:
+def paste(settings: Settings, url: str) -> list[str]:
+    """Lines for another shell, after which the command line works on the same data as this server."""
+    lines = []
+    activate = Path(sys.prefix) / "bin" / "activate"
+    if sys.prefix != sys.base_prefix and activate.exists() and shutil.which("reverie") is None:
+        lines.append(f". {shlex.quote(str(activate))}")
+    if settings.postgres or settings.database == ":memory:":
+        lines.append(f"export REVERIE_URL={url}   # and REVERIE_KEY: a key of yours")
+    elif settings.database_url:
+        lines.append(f"export REVERIE_DATABASE_URL={shlex.quote(f'sqlite:///{Path(settings.database).resolve()}')}")
+    else:
+        lines.append(f"export REVERIE_DATA={shlex.quote(str(settings.data_folder.resolve()))}")
+    return lines
+
+
+def banner(url: str, key: str, lines: Sequence[str]) -> str:
     """The text. The key is shown here and nowhere else."""
     memory = f"{url}/v1/host/reverie/memory/demo"
+    shell = "\n".join(f"    {line}" for line in lines)
     return f"""\
 Reverie has no keys yet. Here is one for the tenant "{TENANT}", with all rights. It is shown only this once:
 
     export REVERIE_KEY={key}
 
-Three things to try:
+The command line, in another shell, on the same data:
 
-  1. store a memory
-     curl -s {memory}/entries -H "Authorization: Bearer $REVERIE_KEY" -H "Content-Type: application/json" \\
-          -d '{{"content": "The customer prefers e-mail to phone calls.", "tags": ["preference"]}}'
+{shell}
+    reverie put "The customer prefers e-mail to phone calls."
+    reverie search "how should I contact the customer?"
 
-  2. find it again
-     curl -s {memory}/search -H "Authorization: Bearer $REVERIE_KEY" -H "Content-Type: application/json" \\
-          -d '{{"query": "how should I contact the customer?"}}'
+The same over HTTP, and everything else there is:
 
-  3. see everything the API can do
-     {url}/v1/openapi.json
+    curl -s {memory}/entries -H "Authorization: Bearer $REVERIE_KEY" -H "Content-Type: application/json" \\
+         -d '{{"content": "The customer prefers e-mail to phone calls.", "tags": ["preference"]}}'
+    {url}/docs
 """

@@ -1,21 +1,24 @@
-"""What the application needs to know of a door: where it stands, what it is called, how it says no."""
+"""A door: prefix, routes, scopes, error mapping, and what the OpenAPI document says of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import BaseRoute
 
 from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, ReverieError
 
+if TYPE_CHECKING:
+    from reverie.http.routes import Operation
+
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A protocol served over HTTP. Everything under `prefix` needs a key, but for the exact paths in `public`."""
+    """A protocol served over HTTP. Everything under `prefix` needs a key, but for the paths in `public`."""
 
     name: str
     prefix: str
@@ -30,7 +33,13 @@ class Door:
     body_of: Callable[[str, str, str, Mapping[str, Any]], Mapping[str, Any]] | None = None
     """The protocol's error body from path, code, message and details; the host's own without it."""
     public: frozenset[str] = frozenset()
-    """Paths under the prefix that anyone may read."""
+    """Paths under the prefix that need no key; with a slash at the end, all paths below it."""
+
+    operations: Sequence[Operation] = ()
+    """What the OpenAPI document says of routes that were not made by `Router`; those describe themselves."""
+
+    scheme: str = "bearer"
+    """The scheme of the `Authorization` header that callers may use besides Bearer."""
 
     names_methods: bool = True
     """Whether a path refuses a method it does not have with 405; otherwise such an operation is not found."""
@@ -42,6 +51,10 @@ class Door:
     def covers(self, path: str) -> bool:
         """Whether a raw path belongs to this door."""
         return path == self.prefix or path.startswith(self.prefix + "/")
+
+    def needs_key(self, path: str) -> bool:
+        """Whether a raw path of this door is for callers with a key only."""
+        return path not in self.public and not any(path.startswith(name) for name in self.public if name[-1] == "/")
 
     def admit(self, actor: Actor, method: str, path: str) -> None:
         """Raise Forbidden when the key has scopes, and not one that this path needs."""

@@ -12,10 +12,11 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reverie.core.errors import Invalid
@@ -29,6 +30,8 @@ _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _TOKENS = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
 _PREFLIGHT_SECONDS = b"600"
+_REMEMBERED = 256
+"""Names of hosts that were looked at last: a server is called by few of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,7 @@ def readable_by(page: bytes) -> list[Header]:
     ]
 
 
+@lru_cache(_REMEMBERED)
 def is_loopback(name: str) -> bool:
     """Whether a name or an address is this machine's own."""
     try:
@@ -201,6 +205,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
+@lru_cache(_REMEMBERED)
 def split_host(value: bytes) -> tuple[str, int | None] | None:
     """Name and port of a `Host` header, in lower case; None when it is neither a name nor an address."""
     text = value.decode("latin-1").strip().lower()

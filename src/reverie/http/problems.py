@@ -6,9 +6,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from fastapi import Response
+from starlette.responses import Response
 
-from reverie.core.errors import ReverieError
+from reverie.core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    QuotaExceeded,
+    RateLimited,
+    ReadOnly,
+    ReverieError,
+    StoreCorrupt,
+    StoreError,
+    TooLarge,
+    Unauthenticated,
+    Unprocessable,
+)
+from reverie.http.parsing import UnsupportedMedia
 from reverie.redact import KnownSecrets, Redactor
 
 _LONGEST_MESSAGE = 600
@@ -31,6 +46,30 @@ NEXT = {
     "read_only": "Write to the host that takes writes.",
 }
 """What to do next, by code."""
+
+
+STATUS: Mapping[type[ReverieError], int] = {
+    TooLarge: 413,
+    UnsupportedMedia: 415,
+    Invalid: 400,
+    Unauthenticated: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    Unprocessable: 422,
+    RateLimited: 429,
+    QuotaExceeded: 429,
+    ReadOnly: 503,
+    StoreCorrupt: 500,
+    StoreError: 503,
+    ReverieError: 422,
+}
+"""The status of a refusal, for pages and for doors without a table of their own, by the first class that fits."""
+
+
+def status_of(error: ReverieError) -> int:
+    """The status of a refusal."""
+    return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
 def problem(

@@ -14,11 +14,12 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from reverie.core.errors import ReverieError, StoreCorrupt
 from reverie.host import Host
-from reverie.http.banner import banner, first_key
+from reverie.http.banner import banner, first_key, paste
+from reverie.http.origin import is_loopback
 from reverie.http.paths import OwnPort
 from reverie.jobs.worker import Runner
 from reverie.ops import logs, traces
@@ -56,8 +57,11 @@ def run(settings: Settings) -> None:
             logs.configure(settings, host.parts.redactor)
             _look_for_damage(settings, host)
             key = first_key(host)
+            lines = paste(settings, url)
             if key is not None:
-                print(banner(url, key), flush=True)
+                print(banner(url, key, lines), flush=True)
+            elif sys.stdout.isatty():
+                print("The command line on the same data:", *(f"    {line}" for line in lines), sep="\n", flush=True)
             tracing = traces.configured()
             app = build_app(settings, host, traces=tracing)
             if settings.seams:
@@ -66,7 +70,8 @@ def run(settings: Settings) -> None:
             app.router.lifespan_context = _lifespan(worker, start=settings.worker and not settings.read_only)
             if settings.akashik_port:
                 app.add_middleware(OwnPort, port=settings.akashik_port, prefix="/akashik")
-            Server(app, url).run(sockets=listeners)
+            link = f"{url}/sign-in?once={app.state.console_links.make()}" if is_loopback(settings.host) else None
+            Server(app, url, link=link).run(sockets=listeners)
             worker.stop()
             tracing.close()
         finally:
@@ -158,7 +163,7 @@ class Drained(uvicorn.Server):
 class Server(Drained):
     """The host's server, with our line on stdout and streams that end at a signal."""
 
-    def __init__(self, app: FastAPI, url: str) -> None:
+    def __init__(self, app: Starlette, url: str, *, link: str | None = None) -> None:
         config = uvicorn.Config(
             app,
             loop="auto",  # uvloop and httptools wherever they are installed
@@ -173,11 +178,14 @@ class Server(Drained):
         super().__init__(config)
         self._app = app
         self._url = url
+        self._link = link
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             print(f"listening on {self._url}", flush=True)
+            if self._link is not None:
+                print(f"console (this link signs in once): {self._link}", flush=True)
             log(Action.STARTED, url=self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -189,7 +197,7 @@ class Server(Drained):
 
 def _lifespan(worker: Runner, *, start: bool) -> Any:
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> Any:
+    async def lifespan(_: Starlette) -> Any:
         if start:
             worker.start()
         yield

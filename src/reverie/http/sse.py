@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, contextmanager
+from itertools import chain
 from typing import Any
 
 from starlette.requests import HTTPConnection
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from reverie.core.actor import Actor
+from reverie.http.limits import key_of
+
 MEDIA_TYPE = "text/event-stream"
 RETRY = b"retry: 1000\n\n"
 ALIVE = b": alive\n\n"
+LINES = "application/x-ndjson"
+_PIECE = 16_384
+"""Bytes of one piece of a stream of lines: about as much as a few milliseconds make."""
 
 
 def message(event: str, data: bytes, *, number: int | None = None) -> bytes:
@@ -30,9 +37,14 @@ class Stream(StreamingResponse):
     """Pieces as they come, while `slot` is held. An error before the first piece is answered with its own status."""
 
     def __init__(
-        self, pieces: AsyncGenerator[bytes, None], *, slot: AbstractContextManager[Any], media_type: str
+        self,
+        pieces: AsyncGenerator[bytes, None],
+        *,
+        slot: AbstractContextManager[Any],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(self._all(), media_type=media_type)
+        super().__init__(self._all(), media_type=media_type, headers=headers)
         self._pieces = pieces
         self._slot = slot
         self._first = b""
@@ -60,3 +72,28 @@ def open_stream(connection: HTTPConnection, key_id: str) -> Iterator[None]:
     state = connection.app.state
     with state.limits.streams.one(key_id), state.metrics.streams.track_inprogress():
         yield
+
+
+def line_stream(
+    state: Any, actor: Actor, lines: Iterator[bytes], *, headers: Mapping[str, str] | None = None
+) -> Stream:
+    """Lines of a blocking iterator: heavy work of the caller, which lets the requests of other tenants go first.
+
+    Call it in a thread: the first line is made here, so that what can be refused is refused before the answer begins.
+    """
+    pieces = state.threads.each(actor.tenant, _pieces(chain([next(lines, b"")], lines)))
+    return Stream(pieces, slot=state.limits.heavy.one(key_of(actor)), media_type=LINES, headers=headers)
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines gathered into pieces worth sending."""
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)

@@ -4,19 +4,25 @@ Work runs in lanes. A lane has a number of slots, and each tenant at most `each`
 waits in the line of its tenant, and the lines are served in turn. So a tenant with a thousand requests waiting delays
 another tenant's next one by at most one piece of work, and a few threads of one tenant, never a hundred, compete with
 it for the interpreter. Work that finds a slot pays for one lock.
+
+A request gives the interpreter up at every call of the database and at every change of thread, and waits to get it back
+from whoever computes. So long work that comes in pieces (an export) pauses between two of them while other tenants have
+requests in the quick lanes: they wait for the rest of one piece, not at every step.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
 from enum import StrEnum
 from functools import cache, partial
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -40,11 +46,16 @@ class Lane(StrEnum):
 SLOTS: Mapping[Lane, tuple[int, int]] = {
     Lane.LOOK: (16, 4),
     Lane.READ: (32, 4),
-    Lane.WRITE: (64, 16),
+    Lane.WRITE: (64, 8),
     Lane.PARSE: (4, 1),
     Lane.HEAVY: (8, 2),
 }
 """Lane: (slots, slots that one tenant may hold). A put at 64 connections costs the same with 8, 16, 32 or 96 slots."""
+PATIENCE_SECONDS = 0.02
+"""How long a piece of long work waits for the requests of others. Then it goes on: busy neighbours slow it down, and
+never stop it."""
+PAUSE_SECONDS = 0.003
+"""A caller that asks one thing after another is still asking this long after an answer."""
 THREADS = sum(slots for slots, _ in SLOTS.values())
 
 
@@ -74,6 +85,30 @@ class _Job:
             self._loop.call_soon_threadsafe(_settle, self._future, answer, error)
 
 
+class _Task:
+    """Work for which a thread waits, or nothing does."""
+
+    __slots__ = ("_context", "_work", "done", "tenant")
+
+    def __init__(self, tenant: str, work: Callable[[], Any]) -> None:
+        self.tenant = tenant
+        self._work = work
+        self._context: Context = copy_context()
+        self.done: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    @property
+    def unwanted(self) -> bool:
+        return self.done.cancelled()
+
+    def run(self) -> None:
+        if not self.done.set_running_or_notify_cancel():
+            return
+        try:
+            self.done.set_result(self._context.run(self._work))
+        except BaseException as fault:
+            self.done.set_exception(fault)
+
+
 class Turns:
     """The lines of one lane. Safe for many threads and loops."""
 
@@ -82,10 +117,10 @@ class Turns:
         self._each = each
         self._lock = Lock()
         self._running: dict[str, int] = {}
-        self._lines: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._lines: OrderedDict[str, deque[_Job | _Task]] = OrderedDict()
         """Waiting work by tenant; the tenant to be served next is first."""
 
-    def enter(self, job: _Job) -> bool:
+    def enter(self, job: _Job | _Task) -> bool:
         """Whether the job has a slot; else it waits in line."""
         with self._lock:
             # A free slot while others wait means that those tenants hold all the slots they may.
@@ -95,7 +130,7 @@ class Turns:
             self._lines.setdefault(job.tenant, deque()).append(job)
             return False
 
-    def leave(self, tenant: str) -> _Job | None:
+    def leave(self, tenant: str) -> _Job | _Task | None:
         """Give a slot of `tenant` back. The job that has it now, if one waits."""
         with self._lock:
             self._free += 1
@@ -114,9 +149,9 @@ class Turns:
         self._free -= 1
         self._running[tenant] = self._running.get(tenant, 0) + 1
 
-    def _first(self, tenant: str) -> _Job | None:
+    def _first(self, tenant: str) -> _Job | _Task | None:
         line = self._lines.pop(tenant)
-        found: _Job | None = None
+        found: _Job | _Task | None = None
         while line and found is None:
             job = line.popleft()
             found = None if job.unwanted else job
@@ -125,33 +160,108 @@ class Turns:
         return found
 
 
+class Precedence:
+    """Lets long work pause while tenants other than its own ask quick things. Safe for many threads and loops."""
+
+    def __init__(self, patience: float, pause: float) -> None:
+        self._patience = patience
+        self._pause = pause
+        self._lock = Lock()
+        self._asking: dict[str, int] = {}
+        """Requests of each tenant that wait or run in the quick lanes."""
+        self._asked: OrderedDict[str, float] = OrderedDict()
+        """When the latest request of each tenant was answered, the latest last."""
+
+    def begin(self, tenant: str) -> None:
+        """A request of `tenant` wants a thread."""
+        with self._lock:
+            self._asking[tenant] = self._asking.get(tenant, 0) + 1
+
+    def end(self, tenant: str) -> None:
+        """It has its answer."""
+        now = monotonic()
+        with self._lock:
+            left = self._asking.pop(tenant) - 1
+            if left:
+                self._asking[tenant] = left
+            self._asked[tenant] = now
+            self._asked.move_to_end(tenant)
+            if len(self._asked) > 2:  # two are enough to know when another tenant than a given one asked
+                self._asked.popitem(last=False)
+
+    def give_way(self, tenant: str) -> None:
+        """Wait until no other tenant asks, or asked a moment ago; at most as long as patience lasts."""
+        until = monotonic() + self._patience
+        while (now := monotonic()) < until:
+            with self._lock:
+                asking = any(other != tenant for other in self._asking)
+                asked = max((at for other, at in self._asked.items() if other != tenant), default=0.0)
+            if not asking and now - asked >= self._pause:
+                return
+            sleep(self._pause)
+
+
 class Threads:
     """The lanes of one application, over the threads of the process."""
 
-    def __init__(self, slots: Mapping[Lane, tuple[int, int]] = SLOTS) -> None:
+    def __init__(self, slots: Mapping[Lane, tuple[int, int]] = SLOTS, *, patience: float = PATIENCE_SECONDS) -> None:
         self._lanes = {lane: Turns(*sizes) for lane, sizes in slots.items()}
+        self._precedence = Precedence(patience, PAUSE_SECONDS)
 
     async def run(self, lane: Lane, tenant: str, work: Callable[[], T]) -> T:
         """The result of `work`, from a thread. It sees the caller's context; once begun it is finished in any case."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
-        job, turns = _Job(tenant, work, loop, future), self._lanes[lane]
+        if lane is Lane.HEAVY:
+            self._start(lane, _Job(tenant, work, loop, future))
+            return await future
+        self._precedence.begin(tenant)
+        try:
+            self._start(lane, _Job(tenant, work, loop, future))
+            return await future
+        finally:
+            self._precedence.end(tenant)
+
+    def executor(self, lane: Lane, tenant: str) -> Executor:
+        """The lane as an executor, for work that nothing in an event loop waits for."""
+        return _LaneExecutor(self, lane, tenant)
+
+    def _start(self, lane: Lane, job: _Job | _Task) -> None:
+        turns = self._lanes[lane]
         if turns.enter(job):
             try:
                 _pool().submit(_serve, turns, job)
             except RuntimeError:  # the interpreter is shutting down
-                turns.leave(tenant)
+                turns.leave(job.tenant)
                 raise
-        return await future
 
-    async def each(self, lane: Lane, tenant: str, items: Iterable[T]) -> AsyncIterator[T]:
-        """The items of a blocking iterator. Every item is a turn of its own."""
-        following = partial(next, iter(items), _END)
-        while (item := await self.run(lane, tenant, following)) is not _END:
+    async def each(self, tenant: str, items: Iterable[T]) -> AsyncIterator[T]:
+        """The items of a blocking iterator, as long work: each is a turn of its own, after the requests of others."""
+        following = iter(items)
+
+        def piece() -> T:
+            self._precedence.give_way(tenant)
+            return next(following, _END)
+
+        while (item := await self.run(Lane.HEAVY, tenant, piece)) is not _END:
             yield item
 
 
-def _serve(turns: Turns, job: _Job | None) -> None:
+class _LaneExecutor(Executor):
+    """Submits work to a lane, in the name of a tenant."""
+
+    def __init__(self, threads: Threads, lane: Lane, tenant: str) -> None:
+        self._threads = threads
+        self._lane = lane
+        self._tenant = tenant
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> concurrent.futures.Future[T]:
+        task = _Task(self._tenant, partial(work, *arguments, **named))
+        self._threads._start(self._lane, task)
+        return task.done
+
+
+def _serve(turns: Turns, job: _Job | _Task | None) -> None:
     while job is not None:
         job.run()
         job = turns.leave(job.tenant)

@@ -1,25 +1,34 @@
-"""Exact nearest neighbours inside one memory.
+"""Nearest neighbours inside one memory.
 
-Vectors rest as int8 in the store, and as int8 in memory once they are searched. For a search they become float32 a
-block at a time: products of int8 vectors are integers below 2^24, so float32 sums of them are exact in any order, and
-every machine gives the same scores.
+Vectors rest as int8. For a search they become float32 a block at a time: products of int8 vectors are integers below
+2^24, so float32 sums of them are exact in any order, and every machine gives the same scores.
 
-The first half of every vector is multiplied first. What the other half can add is at most the product of the two
-lengths (Cauchy and Schwarz), so most vectors are known not to be among the best before their other half is read.
+Up to `CODED` vectors the search is exact. The first half of every vector is multiplied first. What the other half can
+add is at most the product of the two lengths (Cauchy and Schwarz), so most vectors are known not to be among the best
+before their other half is read. Beyond that, codes (see codes.py) say which vectors are worth a look.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from reverie.index.topk import Found, Places, best_of, grown
+from reverie.index.codes import Asked, nearest
+from reverie.index.parts import Part
+from reverie.index.segment import Damaged, Segment, Vectors, picked, sums_of
+from reverie.index.topk import Found
 
 _Floats = npt.NDArray[np.float32]
-_Numbers = npt.NDArray[np.int8]
+_Rows = npt.NDArray[Any]
 
+CODED = 200_000
+"""From so many vectors on, codes are looked at first."""
+LOOKED_AT = 3072
+"""So many vectors of the nearest codes are compared exactly, at least; or `_TIMES` as many as are asked for."""
+_TIMES = 40
 BLOCK = 1024
 """Rows made float32 and multiplied at once.
 
@@ -31,102 +40,139 @@ _SLACK = 4.0
 """More than float32 can be wrong about the bound, in units of a product."""
 _TRIED = 4
 """So many times the vectors asked for, the best by their first half, tell how good one has to be."""
-_NOWHERE = 0
-"""What a row out of use holds; no entry has this position."""
+_ROUGH = 8
+"""One in so many codes is looked at in full."""
+_NEVER = np.float32(-3e38)
 
 
-class Vectors:
-    """The vectors of one length of one memory, growing at the end."""
+def best(parts: Sequence[Part], vector: bytes, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[Found]:
+    """The best passages by product, of all or among some positions, best first, ties by position."""
+    query = _floats(vector)
+    groups = [(part, own) for part in parts if (own := part.segment.vectors.get(len(vector))) is not None]
+    found: list[tuple[Part, Vectors, _Rows, _Floats]] = []
+    if among is not None:
+        for part, own in groups:
+            rows = _placed(part, own, among)
+            found.append((part, own, rows, _products(_chosen(part, own, rows), query)))
+    elif sum(len(own.rows) for _, own in groups) >= CODED:
+        found = _coded(groups, query, limit)
+    else:
+        least = float(_NEVER)
+        for part, own in sorted(groups, key=lambda one: -len(one[1].rows)):
+            rows, scores = _contenders(part, own, query, limit, least)
+            found.append((part, own, rows, scores))
+            if len(rows) >= limit:
+                least = max(least, float(np.partition(scores, len(scores) - limit)[len(scores) - limit]))
+    columns: list[tuple[npt.NDArray[Any], ...]] = []
+    segments: list[Segment] = []
+    for part, own, chosen, scores in found:
+        if len(scores) > limit:
+            kept = np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
+            chosen, scores = chosen[kept], scores[kept]
+        segment, rows = part.segment, own.rows[chosen]
+        columns.append((segment.positions[rows], segment.numbers_of(rows), scores, np.zeros(len(rows)), rows))
+        segments += [segment] * len(rows)
+    return picked(columns, segments, limit)
 
-    def __init__(self, dimensions: int) -> None:
-        self._size = 0
-        self._places = Places()
-        self._half = (dimensions + 1) // 2
-        self._dimensions = dimensions
-        self._positions = np.zeros(64, dtype=np.int64)
-        self._numbers = np.zeros(64, dtype=np.int32)
-        self._heads = np.zeros((64, self._half), dtype=np.int8)
-        self._tails = np.zeros((64, dimensions - self._half), dtype=np.int8)
-        self._lengths = np.zeros(64, dtype=np.float32)
-        """Of the tails."""
 
-    @property
-    def nbytes(self) -> int:
-        held = (self._positions, self._numbers, self._heads, self._tails, self._lengths)
-        return sum(part.nbytes for part in held) + self._places.nbytes
-
-    def update(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Add the vectors of positions, in place of those they had. Those of several passages follow each other."""
-        self.remove([position for position, _ in rows if position in self._places])
-        first = self._size
-        counts = [len(data) // self._dimensions for _, data in rows]
-        firsts = np.cumsum([first, *counts])[:-1]
-        self._size += sum(counts)
-        for name in ("_positions", "_numbers", "_heads", "_tails", "_lengths"):
-            setattr(self, name, grown(getattr(self, name), self._size))
-        vectors = np.frombuffer(b"".join([data for _, data in rows]), dtype=np.int8).reshape(-1, self._dimensions)
-        tails = vectors[:, self._half :]
-        new = slice(first, self._size)
-        self._positions[new] = np.repeat([position for position, _ in rows], counts)
-        self._numbers[new] = np.arange(first, self._size) - np.repeat(firsts, counts)
-        self._heads[new] = vectors[:, : self._half]
-        self._tails[new] = tails
-        self._lengths[new] = np.sqrt(np.einsum("ij,ij->i", tails, tails, dtype=np.float32))
-        self._places.add([position for position, _ in rows], firsts.tolist(), counts)
-
-    def remove(self, positions: Sequence[int]) -> None:
-        """Forget the vectors of these positions."""
-        rows = self._places.pop(positions)
-        for part in (self._positions, self._numbers, self._heads, self._tails, self._lengths):
-            part[rows] = _NOWHERE
-
-    def best(self, vector: bytes, limit: int, among: Sequence[int] | None = None) -> list[Found]:
-        """The best passages by product, of all or among some positions, best first, ties by position.
-
-        Rows out of use may be among the best of all.
-        """
-        query = _floats(vector)
-        if among is None:
-            rows, scores = self._contenders(query, limit)
-        else:
-            rows = self._places.rows(among)
-            scores = self._whole(query, rows)
-        order = best_of(self._positions[rows], self._numbers[rows], scores, limit)
-        columns = (self._positions[rows], self._numbers[rows], scores)
-        return [Found(*row) for row in zip(*(column[order].tolist() for column in columns), strict=True)]
-
-    def _contenders(self, query: _Floats, limit: int) -> tuple[npt.NDArray[np.intp], _Floats]:
-        """Rows that hold all of the best, and their products."""
-        head, tail = query[: self._half], query[self._half :]
-        scores = _products(self._heads[: self._size], head)
-        if (tried := limit * _TRIED) < self._size:
-            likely = np.argpartition(scores, self._size - tried)[self._size - tried :]
-            whole = scores[likely] + _products(self._tails[likely], tail)
-            least = np.partition(whole, tried - limit)[tried - limit] - _SLACK  # the last of the best is no worse
-            reach = self._lengths[: self._size] * np.sqrt(np.dot(tail, tail))
-            reach += scores
-            rows = np.flatnonzero(reach >= least)
-            if len(rows) * 4 < self._size:
-                return rows, scores[rows] + _products(self._tails[rows], tail)
-        scores += _products(self._tails[: self._size], tail)
-        return np.arange(self._size), scores
-
-    def products(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
-        """The products of the passages of these positions, where they have vectors here."""
-        rows = self._places.rows(positions)
-        found: dict[int, list[float]] = {}
-        scores = self._whole(_floats(vector), rows)
-        for position, score in zip(self._positions[rows].tolist(), scores.tolist(), strict=True):
+def products(parts: Sequence[Part], vector: bytes, positions: npt.NDArray[np.int64]) -> Mapping[int, Sequence[float]]:
+    """The products of the passages of these positions, where they have vectors of this length."""
+    query = _floats(vector)
+    found: dict[int, list[float]] = {}
+    for part in parts:
+        own = part.segment.vectors.get(len(vector))
+        if own is None:
+            continue
+        chosen = _placed(part, own, positions)
+        scores = _products(_chosen(part, own, chosen), query)
+        where = part.segment.positions[own.rows[chosen]]
+        for position, score in zip(where.tolist(), scores.tolist(), strict=True):
             found.setdefault(position, []).append(score)
-        return found
-
-    def _whole(self, query: _Floats, rows: npt.NDArray[np.intp]) -> _Floats:
-        scores = _products(self._heads[rows], query[: self._half])
-        scores += _products(self._tails[rows], query[self._half :])
-        return scores
+    return found
 
 
-def _products(vectors: _Numbers, query: _Floats) -> _Floats:
+def _chosen(part: Part, own: Vectors, chosen: _Rows) -> npt.NDArray[np.int8]:
+    """Some vectors, compared with their checksums when they come from a file."""
+    data = own.data[chosen]
+    if part.segment.guard is not None and len(chosen):
+        length = data.shape[1]
+        part.segment.check(f"{length}.rows", f"{length}.sums")
+        if not np.array_equal(sums_of(data), own.sums[chosen]):
+            raise Damaged(part.segment.name)
+    return data
+
+
+def _placed(part: Part, own: Vectors, positions: npt.NDArray[np.int64]) -> _Rows:
+    """Which of the vectors belong to these positions."""
+    rows = part.segment.rows_of(positions)
+    if len(part.dead):
+        rows = rows[~np.isin(rows, part.dead)]
+    if not len(own.rows):
+        return np.zeros(0, dtype=np.intp)
+    part.segment.check(f"{own.data.shape[1]}.rows")
+    at = np.minimum(np.searchsorted(own.rows, rows), len(own.rows) - 1)
+    chosen: _Rows = at[own.rows[at] == rows]
+    return chosen
+
+
+def _out(part: Part, own: Vectors) -> _Rows:
+    """Which of the vectors are out of use."""
+    if not len(part.dead):
+        return np.zeros(0, dtype=np.intp)
+    at = np.minimum(np.searchsorted(own.rows, part.dead), len(own.rows) - 1)
+    out: _Rows = at[own.rows[at] == part.dead]
+    return out
+
+
+def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: float) -> tuple[_Rows, _Floats]:
+    """Vectors that hold all of the best, and their products."""
+    size, half = len(own.rows), (len(query) + 1) // 2
+    for name in ("rows", "data", "tails"):
+        part.segment.check(f"{len(query)}.{name}")
+    out = _out(part, own)
+    head, tail = query[:half], query[half:]
+    scores = _products(own.data[:, :half], head)
+    scores[out] = _NEVER
+    if (tried := limit * _TRIED) < size:
+        likely = np.argpartition(scores, size - tried)[size - tried :]
+        whole = scores[likely] + _products(own.data[likely, half:], tail)
+        least = max(least, float(np.partition(whole, tried - limit)[tried - limit]))  # the last of the best is no worse
+        reach = own.tails * np.sqrt(np.dot(tail, tail))
+        reach += scores
+        rows = np.flatnonzero(reach >= least - _SLACK)
+        if len(rows) * 4 < size:
+            return rows, scores[rows] + _products(own.data[rows, half:], tail)
+    scores += _products(own.data[:, half:], tail)
+    rows = np.flatnonzero(scores > _NEVER / 2)
+    return rows, scores[rows]
+
+
+def _coded(
+    groups: Sequence[tuple[Part, Vectors]], query: _Floats, limit: int
+) -> list[tuple[Part, Vectors, _Rows, _Floats]]:
+    """The vectors of the nearest codes, and all of the segments that have none."""
+    found, measured = [], []
+    for part, own in groups:
+        if not len(own.codes):
+            rows, scores = _contenders(part, own, query, limit, float(_NEVER))
+            found.append((part, own, rows, scores))
+            continue
+        part.segment.check(*(f"{len(query)}.{name}" for name in ("rows", "codes", "centre", "sums")))
+        asked = Asked(query, own.centre)
+        rows = nearest(asked.rough(own.codes), max(len(own.rows) // _ROUGH, limit))
+        measured.append((part, own, rows, asked.fine(own.codes, rows)))
+    wanted = max(LOOKED_AT, limit * _TIMES)
+    fine = np.concatenate([about for _, _, _, about in measured])
+    least = np.partition(fine, len(fine) - wanted)[len(fine) - wanted] if wanted < len(fine) else _NEVER
+    for part, own, rows, about in measured:
+        near = rows[about >= least]
+        if len(part.dead):
+            near = np.setdiff1d(near, _out(part, own), assume_unique=True)
+        found.append((part, own, near, _products(_chosen(part, own, near), query)))
+    return found
+
+
+def _products(vectors: npt.NDArray[np.int8], query: _Floats) -> _Floats:
     size = len(vectors)
     scores = np.empty(size, dtype=np.float32)
     block = np.empty((min(BLOCK, size), len(query)), dtype=np.float32)

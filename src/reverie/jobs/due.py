@@ -1,7 +1,7 @@
 """The agenda of a tenant: what is to be done now, and when to look again.
 
-Workers look at tenants that are awake, not at all of them. Whoever saves a schedule, begins a run, keeps a commitment
-in mind or queues a job wakes the tenant in that same transaction; a look finds what is due and says when the next look
+Workers look at tenants that are awake, not at all of them. Saving a schedule, beginning a run, keeping a commitment
+or queuing a job wakes the tenant in that same transaction; a look finds what is due and says when the next look
 is, in one transaction as well. So nothing comes between, and a tenant with nothing to do costs nothing.
 """
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from reverie.core.actor import Actor
 from reverie.core.entry import Scope
 from reverie.jobs.queue import upcoming_job
-from reverie.jobs.schedule import Schedule, stored_schedules, ticks_around
+from reverie.jobs.timetable import Schedule, live_schedules, ticks_around
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -31,6 +31,8 @@ class Look(Struct, frozen=True):
     """There are runs that have not ended, and may have been abandoned."""
     commitments: bool = False
     """There are commitments that would fire."""
+    memory_dreams: bool = False
+    """There are dreams of memory stores that have not ended."""
     jobs: bool = False
     """There are jobs in the store's own queue that are due, or run."""
     next_at: int | None = None
@@ -40,7 +42,7 @@ class Look(Struct, frozen=True):
 
 
 Recovery = Callable[[ReadTx], int | None]
-"""When to look for runs that were abandoned; None when there are none."""
+"""When to look for runs, or dreams of memory stores, that wait or were abandoned; None when there are none."""
 
 Upcoming = Callable[[ReadTx], tuple[bool, int | None]]
 """(whether a commitment would fire now, when to look again)."""
@@ -49,8 +51,9 @@ Upcoming = Callable[[ReadTx], tuple[bool, int | None]]
 class Agenda:
     """Looks at tenants for the workers."""
 
-    def __init__(self, parts: Services, recovery: Recovery, commitments: Upcoming) -> None:
+    def __init__(self, parts: Services, recovery: Recovery, commitments: Upcoming, dreams: Recovery) -> None:
         self._parts = parts
+        self._dreams = dreams
         self._recovery = recovery
         self._commitments = commitments
 
@@ -75,7 +78,7 @@ class Agenda:
     def _find(self, tx: ReadTx) -> Look:
         ticks: list[tuple[Schedule, int]] = []
         instants: list[int] = []
-        for schedule in stored_schedules(tx):
+        for schedule in live_schedules(tx):
             tick, after = ticks_around(schedule, tx.now)
             if tick is not None:
                 ticks.append((schedule, tick))
@@ -85,13 +88,14 @@ class Agenda:
             elif not schedule.paused and schedule.cron:
                 instants.append(tx.now + FAR_MS)
         firing, fires_at = self._commitments(tx)
-        recover_at, job_at = self._recovery(tx), upcoming_job(tx)
-        instants += [at for at in (recover_at, fires_at, job_at) if at is not None]
+        recover_at, job_at, dream_at = self._recovery(tx), upcoming_job(tx), self._dreams(tx)
+        instants += [at for at in (recover_at, fires_at, job_at, dream_at) if at is not None]
         next_at = min(instants, default=None)
         return Look(
             ticks=tuple(ticks),
             recover=recover_at is not None and recover_at <= tx.now,
             commitments=firing,
+            memory_dreams=dream_at is not None and dream_at <= tx.now,
             jobs=job_at is not None and job_at <= tx.now,
             next_at=next_at,
             idle=next_at is None or next_at > tx.now,

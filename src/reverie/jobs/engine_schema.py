@@ -1,4 +1,4 @@
-"""The engine's tables, in a schema of their own beside the store's: made and kept up to date by whoever comes first."""
+"""The job engine's tables, in a schema of their own: made and kept up to date by the first process that needs them."""
 
 from __future__ import annotations
 

@@ -327,7 +327,7 @@ class EngineWorker:
                 code = code_of(fault)
                 with contextlib.suppress(Exception):  # the job itself is counted by the engine all the same
                     self._note(job, code)
-                raise JobFailed(code=code) from None  # its message may hold what nobody should see
+                raise JobFailed(code=code) from None  # its message may hold memory text
             if done.took:
                 self._metrics.job(name, "done")
                 log(Action.JOB, job=name, id=job.id, attempt=job.attempts + 1)

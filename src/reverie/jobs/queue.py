@@ -103,7 +103,7 @@ class DocumentQueue:
         self._parts.store.write(Scope(tenant), body)
 
     def take(self, tenant: str, holder: str) -> Job | None:
-        """The oldest job that is due, or whose worker died; nobody else gets it while the lease is renewed."""
+        """The oldest job that is due, or whose worker died; no other worker gets it while the lease is renewed."""
 
         def due(tx: ReadTx) -> Iterator[Job]:
             return (job for job in _each(tx) if job.status == "running" or _due(job, tx.now))

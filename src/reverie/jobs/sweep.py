@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.entry import EntryState, Scope
+from reverie.memory.files import due
+from reverie.memory.lifecycle import retained
 from reverie.memory.read import ANYTHING
 from reverie.store.contract import ReadTx
 
@@ -47,10 +49,14 @@ class Sweeper:
 
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """
-        window = self._host.rules.current(tenant).policy.undo_window_ms
+        retention = retained(self._host.rules.current(tenant).policy)
 
         def body(tx: ReadTx) -> tuple[int, bool]:
-            over = tx.scan(_EXPIRED, limit=1).items or tx.cold(before=tx.now - window, limit=1)
+            over = (
+                tx.scan(_EXPIRED, limit=1).items
+                or any(tx.cold(one.state, before=tx.now - one.kept_ms, limit=1, files=one.files) for one in retention)
+                or next(due(tx, limit=1), None)
+            )
             return tx.head().seq, bool(over)
 
         head, over = self._host.parts.store.read(Scope(tenant), body)
@@ -76,7 +82,7 @@ class Sweeper:
 
         def work(actor: Actor) -> Swept:
             expired = self._host.lifecycle.expire(actor)
-            retired = self._host.lifecycle.retain(actor)
+            retired = self._host.file_retention.sweep(actor) + self._host.lifecycle.retain(actor)
             self._host.parts.store.write(Scope(tenant), lambda tx: tx.trim())
             return Swept(expired, retired, collected=self._host.archives.collect(actor))
 
@@ -119,5 +125,5 @@ class Sweeper:
         last, position = self._trimmed_at.setdefault(tenant, (now, head))
         if now - last < TRIM_EVERY_MS or position == head:
             return False
-        self._trimmed_at[tenant] = (now, head)  # whoever sweeps it need not be this process
+        self._trimmed_at[tenant] = (now, head)  # another process may be the one that sweeps it
         return True

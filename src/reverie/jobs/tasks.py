@@ -1,4 +1,4 @@
-"""What each job does. One definition, whoever runs it."""
+"""What each job does, whichever runner runs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
-from reverie.core.dream import DreamPlan
+from reverie.core.dream import DreamPlan, GateFailed
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
@@ -54,6 +54,7 @@ class Tasks:
             "recover": self._recover,
             "forget": self._forget,
             "commitments": self._commitments,
+            "memory_dreams": self._memory_dreams,
         }
 
     def run(self, job: Job) -> Done:
@@ -81,7 +82,11 @@ class Tasks:
             Job("", schedule.kind, tenant, {"schedule": schedule.id, "tick": tick}, unique=f"{schedule.id}/{tick}")
             for schedule, tick in found.ticks
         ]
-        needed = {"recover": found.recover, "commitments": found.commitments}
+        needed = {
+            "recover": found.recover,
+            "commitments": found.commitments,
+            "memory_dreams": found.memory_dreams,
+        }
         return jobs + [Job("", name, tenant) for name in needed if needed[name]], found.jobs
 
     def _tick(self, job: Job) -> Done:
@@ -100,9 +105,17 @@ class Tasks:
         # the same dream at every attempt: one that got through is not repeated
         dream_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
         plan = DreamPlan(ref=job.arguments["ref"], fit=True)
-        dream = self._host.dreaming.run
-        report = self._as_run(job, DISTILL, dream_id, lambda actor: dream(actor, plan, dream_id=dream_id))
-        return Done({"dreams": int(report is not None)})
+
+        def dream(actor: Actor) -> bool:
+            try:
+                self._host.dreaming.run(actor, plan, dream_id=dream_id)
+            except GateFailed as fault:
+                if not fault.cannot_be_smaller:
+                    raise
+                return False  # nothing went wrong: all of it must stay
+            return True
+
+        return Done({"dreams": int(bool(self._as_run(job, DISTILL, dream_id, dream)))})
 
     def _as_run(self, job: Job, workflow: str, run_id: str, body: Callable[[Actor], T]) -> T | None:
         """A pass as a run of its own; None when an earlier attempt got through."""
@@ -139,6 +152,10 @@ class Tasks:
         _, fired = self._host.runs.around(actor, COMMITMENTS, self._host.commitments.fire_due)
         return Done({"fired": fired}, took=fired > 0)
 
+    def _memory_dreams(self, job: Job) -> Done:
+        done = self._host.memory_dreams.work(self._host.system_actor(job.tenant), holder=self.holder)
+        return Done({"dreams": done}, took=done > 0)
+
     def _retain(self, job: Job) -> Done:
         return _swept(self.sweeping.retain(job.tenant))
 
@@ -168,5 +185,5 @@ def _swept(done: Swept | None) -> Done:
 
 
 def code_of(fault: Exception) -> str:
-    """The code of a fault; its message may hold what nobody should see."""
+    """The code of a fault; its message may hold memory text."""
     return fault.reason if isinstance(fault, ReverieError) else "internal_error"

@@ -27,7 +27,7 @@ _QUEUE_SECONDS = 5
 
 
 class Runner(Protocol):
-    """Something that runs jobs beside the caller."""
+    """Something that runs jobs in the background."""
 
     def start(self) -> None:
         """Begin."""
@@ -49,7 +49,7 @@ class Round(Struct, frozen=True):
 
 
 class Worker:
-    """Two threads beside the server: one sweeps, one dreams by the clock, so that neither waits for the other.
+    """Two background threads: one sweeps, one runs schedules, so that neither waits for the other.
 
     What fails is logged by its code and waits in the queue for its next attempt.
     """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
+from reverie.core.errors import ReverieError
 from reverie.core.event import Event, genesis
 from reverie.core.query import Anchored
 from reverie.memory.entries import entry_hash
@@ -18,6 +20,7 @@ from reverie.store.contract import ReadTx
 
 _PAGE = 2000
 CLOCK_SKEW_MS = 60_000
+_VERIFIED = "verified/"
 DESTROYING = frozenset({"memory.purged", "memory.expired"})
 """Events after which an entry has no text."""
 Progress = Callable[[int, int], None]
@@ -40,11 +43,21 @@ class Verdict(Struct, frozen=True):
     of the log, whatever the times say."""
 
 
+class Proof(Struct, frozen=True):
+    """The last time a tenant's log was verified."""
+
+    at: int
+    position: int
+    """The head of the log then."""
+    ok: bool
+
+
 class Audit:
-    """Reads the log; changes nothing."""
+    """Reads the log; changes nothing in it. Notes beside it when it was last verified."""
 
     def __init__(self, parts: Services) -> None:
         self._store = parts.store
+        self._parts = parts
 
     def verify(self, actor: Actor, *, progress: Progress | None = None) -> Verdict:
         """Walk the whole chain on one snapshot and name the first broken link, if there is one.
@@ -56,7 +69,22 @@ class Audit:
         """
         actor.require(Right.READ)
         noted = self._store.anchored(actor.tenant)
-        return self._store.read(Scope(actor.tenant), lambda tx: _verify(tx, noted, progress))
+        verdict = self._store.read(Scope(actor.tenant), lambda tx: _verify(tx, noted, progress))
+        self._note(actor.tenant, Proof(self._parts.clock.now(), verdict.events, verdict.ok))
+        return verdict
+
+    def last(self, actor: Actor) -> Proof | None:
+        """When the log was last verified through this store; None: never."""
+        actor.require(Right.READ)
+        noted = self._store.control(lambda tx: tx.setting(_VERIFIED + actor.tenant))
+        return None if noted is None else msgspec.json.decode(noted, type=Proof)
+
+    def _note(self, tenant: str, proof: Proof) -> None:
+        """A verdict is given also where it cannot be noted: on a read-only host, or a full disk."""
+        if not self._parts.read_only:
+            with suppress(ReverieError):
+                body = msgspec.json.encode(proof)
+                self._store.control(lambda tx: tx.set_setting(_VERIFIED + tenant, body), write=True)
 
     def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
         """Every event after a position, in order."""

@@ -19,7 +19,7 @@ from reverie.services import Services
 from reverie.store.contract import ControlTx, Store
 
 _SETTING = "cursor-key"
-_LONGEST = 1024
+_LONGEST = 4096
 _NONCE = 12
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+from msgspec import Struct
+
+from reverie.core.entry import Entry
 from reverie.store.contract import ReadTx
 
 _DISTILLED_FROM = "distilled-from"
+DREAM_SPACE = "dream"
 
 
 def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
@@ -19,6 +24,35 @@ def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
                 found.add(link.from_id)
                 edge.append(link.from_id)
     return found
+
+
+class _Line(Struct, frozen=True):
+    line: int
+    sources: Sequence[str]
+
+
+class _Lines(Struct, frozen=True):
+    ref: str
+    output_id: str | None
+    statements: Sequence[_Line] = ()
+
+
+def line_sources(tx: ReadTx, entry: Entry, line: int) -> list[str]:
+    """Ids of the sources behind a line of a dream, counted from 0; all of them when its lines are not traced."""
+    named = entry.attributes.get("dream")
+    document = tx.load(DREAM_SPACE, named) if isinstance(named, str) else None
+    if document is not None and document.body is not None:
+        report = msgspec.json.decode(document.body, type=_Lines)
+        if (report.output_id, report.ref) == (entry.id, entry.ref) and report.statements:
+            found = [source for one in report.statements if one.line == line for source in one.sources]
+            return list(dict.fromkeys(found))
+    return [link.to_id for link in tx.links(entry.id, type=_DISTILLED_FROM)]
+
+
+def held_by(tx: ReadTx, entry_id: str) -> Entry | None:
+    """The readable dream that holds a source, through however many dreams; None when there is none."""
+    found = [entry for other in sorted(derived_from(tx, [entry_id])) if (entry := tx.get(other)) is not None]
+    return max(found, key=lambda entry: entry.born_seq, default=None)
 
 
 def kin(tx: ReadTx, entry_id: str) -> set[str]:

@@ -19,15 +19,18 @@ from reverie.core.entry import (
     NAMED_SESSIONS,
     Draft,
     Entry,
+    EntryState,
+    Link,
     Receipt,
     Scope,
     Source,
     check_namespace,
     speaker,
 )
-from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
+from reverie.core.errors import Held, IdempotencyReused, Invalid, NotFound, QuotaExceeded, TooLarge
 from reverie.core.event import NewEvent, answer_key, keyed_hash
-from reverie.core.policy import TenantPolicy
+from reverie.core.policy import LIGHT_BYTES, TenantPolicy
+from reverie.core.query import Filter
 from reverie.core.run import mark
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
@@ -44,6 +47,7 @@ MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _CLOCK_SKEW_MS = 60_000
 _LABEL_LENGTH = 256
+_PAGE = 100
 _NOBODY = Source()
 
 
@@ -55,6 +59,7 @@ class Prepared(msgspec.Struct, frozen=True):
     terms: Sequence[str]
     vector: tuple[str, bytes] | None
     minted: bool
+    replaces: str | None = None
 
 
 class _Cleaning:
@@ -85,6 +90,8 @@ class Entries:
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
         self._rules = rules
+        self._nights: dict[str, int] = {}
+        """Until when a tenant is known to be woken for its nightly dream."""
         self._together: GroupCommit[tuple[Actor, str, str], Draft, Receipt] = GroupCommit(self._store_together)
 
     def put(
@@ -118,36 +125,111 @@ class Entries:
         alone = partial(self._store, actor, ref, drafts, idempotency_key, "PUT")
         return await get_running_loop().run_in_executor(pool, alone)
 
+    def supersede(
+        self,
+        actor: Actor,
+        ref: str,
+        entry_id: str,
+        draft: Draft,
+        *,
+        expected: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Store a new entry in place of a readable one, in one transaction.
+
+        The old entry leaves every read with the state `superseded`, and the new one links to it. `expected` is the
+        version the caller saw. Raises NotFound, and Conflict when the entry changed.
+        """
+        _check_request(actor, ref, [draft], idempotency_key)
+        check_namespace(entry_id)
+
+        def replace(tx: WriteTx, receipt: Receipt) -> None:
+            _supersede(tx, actor, entry_id, receipt, expected)
+
+        request = ["supersede", entry_id, expected]
+        return self._store(actor, ref, [draft], idempotency_key, "SUPERSEDE", also=replace, request=request)[0]
+
+    def supersede_many(self, actor: Actor, changes: Sequence[tuple[str, str, Draft, int | None]]) -> list[Receipt]:
+        """Store new entries in place of readable ones, in one transaction: all of them, or none.
+
+        A change is (ref, id of the entry, draft, the version the caller saw); the entries may be of several memories.
+        Raises NotFound when one of them is not readable, and Conflict when one changed.
+        """
+        drafts: dict[str, list[Draft]] = {}
+        for ref, entry_id, draft, _ in changes:
+            check_namespace(entry_id)
+            drafts.setdefault(ref, []).append(draft)
+        for ref, own in drafts.items():
+            _check_request(actor, ref, own, None)
+        if len(changes) > MAX_BATCH:
+            raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
+            made = {ref: iter(self.prepare(actor, ref, own, rules)) for ref, own in drafts.items()}
+            prepared = [(ref, entry_id, next(made[ref]), expected) for ref, entry_id, _, expected in changes]
+
+            def body(tx: WriteTx) -> list[Receipt]:
+                _check_quota(tx, rules.policy, [item for _, _, item, _ in prepared])
+                receipts = []
+                whole = tx.scope
+                for ref, entry_id, item, expected in prepared:
+                    tx.scope = Scope(actor.tenant, ref)
+                    receipts.append(insert(tx, actor, item, operation="SUPERSEDE"))
+                    _supersede(tx, actor, entry_id, receipts[-1], expected)
+                tx.scope = whole
+                return receipts
+
+            return body
+
+        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant), weight=len(changes)) if changes else []
+
     def _store_together(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
         actor, ref, operation = key
         return self._store(actor, ref, drafts, None, operation)
 
     def _store(
-        self, actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_key: str | None, operation: str
+        self,
+        actor: Actor,
+        ref: str,
+        drafts: Sequence[Draft],
+        idempotency_key: str | None,
+        operation: str,
+        *,
+        also: Callable[[WriteTx, Receipt], None] | None = None,
+        request: Sequence[Any] = (),
     ) -> list[Receipt]:
-        request = canonical_request(ref, drafts) if idempotency_key is not None else b""
+        """`also` runs in the same transaction for every entry stored; `request` says what a retry must repeat."""
+        asked = canonical_request(ref, drafts, *request) if idempotency_key is not None else b""
+        woken: list[int] = []
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
+            woken.clear()
             prepared = self.prepare(actor, ref, drafts, rules)
             size = sum(item.entry.byte_size for item in prepared)
 
             def body(tx: WriteTx) -> list[Receipt]:
                 digest = key = ""
                 if idempotency_key is not None:
-                    digest = keyed_hash(tx.log_key(), request.decode())
+                    digest = keyed_hash(tx.log_key(), asked.decode())
                     key = answer_key(tx.log_key(), "put", idempotency_key)
                     # Up to schema 6 (PostgreSQL: until the upgrade is finished) keys were kept as they came.
                     stored = tx.recall_answer(key) or tx.recall_answer(idempotency_key)
                     if stored is not None:
                         return _replay(stored, digest)
-                head = tx.head()
-                policy = rules.policy
-                if head.entries + len(prepared) > policy.max_entries or head.bytes + size > policy.max_bytes:
-                    raise QuotaExceeded(
-                        details={"entries": head.entries, "max_entries": policy.max_entries, "bytes": head.bytes}
-                        | {"max_bytes": policy.max_bytes}
-                    )
+                head, policy = tx.head(), rules.policy
+                _check_quota(tx, policy, prepared)
                 receipts = [insert(tx, actor, item, operation=operation) for item in prepared]
+                if also is not None:
+                    for receipt in receipts:
+                        also(tx, receipt)
+                if (
+                    policy.nightly == "on"
+                    and head.bytes + size > LIGHT_BYTES
+                    and self._nights.get(actor.tenant, 0) <= tx.now
+                ):
+                    night = policy.next_night(tx.now)
+                    tx.wake(night)  # once a night, and only where something was written
+                    woken.append(night)
                 if idempotency_key is not None:
                     answer = msgspec.json.encode(receipts)
                     tx.remember_answer(key, digest, answer, until=tx.now + policy.idempotency_ms)
@@ -155,7 +237,10 @@ class Entries:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+        receipts = self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref), weight=len(drafts))
+        if woken:
+            self._nights[actor.tenant] = woken[-1]
+        return receipts
 
     def prepare(
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
@@ -168,8 +253,8 @@ class Entries:
         cleaned = self._redact(actor, ref, drafts, rules, now)
         found = indexed([entry for entry, _, _ in cleaned], self._parts.embedder if embed else None)
         return [
-            Prepared(entry=entry, findings=findings, terms=words, vector=vector, minted=minted)
-            for (entry, findings, minted), (words, vector) in zip(cleaned, found, strict=True)
+            Prepared(entry=entry, findings=findings, terms=words, vector=vector, minted=minted, replaces=draft.replaces)
+            for draft, (entry, findings, minted), (words, vector) in zip(drafts, cleaned, found, strict=True)
         ]
 
     def _redact(
@@ -188,6 +273,8 @@ class Entries:
                 raise secret_name("/ref")
             if draft.id and own[draft.id].findings:
                 raise secret_name(f"/entries/{number}/id" if len(drafts) > 1 else "/id")
+            if draft.replaces and own[draft.replaces].findings:
+                raise secret_name(f"/entries/{number}/replaces" if len(drafts) > 1 else "/replaces")
             clean = _Cleaning(own)
             attributes = draft.attributes
             if attributes:
@@ -248,6 +335,28 @@ class Entries:
         return redacted
 
 
+def _check_quota(tx: WriteTx, policy: TenantPolicy, prepared: Sequence[Prepared]) -> None:
+    """Refuse what the tenant has no room for."""
+    head, size = tx.head(), sum(item.entry.byte_size for item in prepared)
+    if head.entries + len(prepared) > policy.max_entries or head.bytes + size > policy.max_bytes:
+        raise QuotaExceeded(
+            details={"entries": head.entries, "max_entries": policy.max_entries, "bytes": head.bytes}
+            | {"max_bytes": policy.max_bytes}
+        )
+
+
+def _supersede(tx: WriteTx, actor: Actor, entry_id: str, receipt: Receipt, expected: int | None) -> None:
+    """Retire a readable entry in favour of the one just stored."""
+    old = tx.get(entry_id)
+    if old is None or (old.state is EntryState.DRAFT and old.source.actor != actor.id):
+        raise NotFound("There is no entry of that id in this memory.")
+    data = {"ref": old.ref, "by": receipt.id}
+    mark = session_mark(tx, old)
+    event = NewEvent("memory.superseded", "SUPERSEDE", actor.id, entry_id=old.id, session=mark, data=data)
+    tx.change(old.id, seq=tx.append(event, tick=False), expected=expected, state=EntryState.SUPERSEDED)
+    tx.link(Link(receipt.id, old.id, "supersedes"))
+
+
 def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_key: str | None) -> None:
     actor.require(Right.WRITE)
     check_ref(ref)
@@ -260,8 +369,8 @@ def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_
 
 
 def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:
-    """Whether nothing another caller writes can stand in its way, so that they may share a transaction."""
-    return len(drafts) == 1 and idempotency_key is None and drafts[0].id is None
+    """Whether no other caller's write can conflict with it, so that they may share a transaction."""
+    return len(drafts) == 1 and idempotency_key is None and drafts[0].id is None and drafts[0].replaces is None
 
 
 def insert(
@@ -272,8 +381,30 @@ def insert(
     operation: str,
     type: str = "memory.written",  # noqa: A002
 ) -> Receipt:
-    """Store one prepared entry with its event."""
+    """Store one prepared entry with its event, and retire what it replaces."""
+    entry = store_entry(tx, actor, item, operation=operation, type=type)
+    return Receipt(
+        id=entry.id,
+        ref=entry.ref,
+        seq=entry.born_seq,
+        version=entry.version,
+        created_at=entry.created_at,
+        findings=item.findings,
+        indexed="ok" if item.vector is not None else "words",
+    )
+
+
+def store_entry(
+    tx: WriteTx,
+    actor: Actor,
+    item: Prepared,
+    *,
+    operation: str,
+    type: str = "memory.written",  # noqa: A002
+) -> Entry:
+    """The same; the entry as stored, with its position."""
     entry = item.entry
+    replaced = _replaced(tx, item.replaces) if item.replaces is not None else []
     data: dict[str, object] = {
         "ref": entry.ref,
         "kind": entry.kind,
@@ -285,17 +416,34 @@ def insert(
     if actor.run:
         data |= mark(tx, actor) | ({"node": entry.source.node} if entry.source.node else {})
     event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data=data)
-    seq = tx.append(event)
-    tx.insert(entry, seq=seq, terms=item.terms, vector=item.vector, minted=item.minted)
-    return Receipt(
-        id=entry.id,
-        ref=entry.ref,
-        seq=seq,
-        version=entry.version,
-        created_at=entry.created_at,
-        findings=item.findings,
-        indexed="ok" if item.vector is not None else "words",
+    stored = tx.insert(entry, seq=tx.append(event), terms=item.terms, vector=item.vector, minted=item.minted)
+    for old in replaced:
+        _retire(tx, actor, old, by=entry)
+    return stored
+
+
+def _replaced(tx: WriteTx, tag: str) -> list[Entry]:
+    """The readable entries that have this tag: one, unless the tag was also given by hand."""
+    found: list[Entry] = []
+    cursor: str | None = None
+    while True:
+        page = tx.scan(Filter(tags=(tag,)), limit=_PAGE, cursor=cursor)
+        found += page.items
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+def _retire(tx: WriteTx, actor: Actor, old: Entry, *, by: Entry) -> None:
+    """A replaced entry leaves every read; its text stays in cold storage for the undo window."""
+    if old.held:
+        raise Held()
+    data = {"ref": old.ref, "by": by.id}
+    event = NewEvent(
+        "memory.superseded", "REPLACE", actor.id, entry_id=old.id, session=session_mark(tx, old), data=data
     )
+    tx.change(old.id, seq=tx.append(event), state=EntryState.DELETED)
+    tx.link(Link(by.id, old.id, "supersedes"))
 
 
 def session_mark(tx: ReadTx, entry: Entry) -> str | None:
@@ -333,10 +481,14 @@ def searchable_text(entry: Entry) -> str:
     )
 
 
-def canonical_request(ref: str, drafts: Sequence[Draft]) -> bytes:
+def canonical_request(ref: str, drafts: Sequence[Draft], *more: Any) -> bytes:
     """One sequence of bytes per request, to recognise a retry."""
     try:
-        return canonical([ref, msgspec.to_builtins(drafts)])
+        documents = msgspec.to_builtins(drafts)
+        for document in documents:
+            if document["replaces"] is None:  # as it was before there was such a field: retries span upgrades
+                del document["replaces"]
+        return canonical([ref, documents, *more])
     except TypeError:
         raise Invalid("The entries have no canonical JSON form.", pointer="/entries") from None
 
@@ -364,6 +516,8 @@ def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = 
         _label(draft.subject, _LABEL_LENGTH, pointer, "subject")
     if draft.id == "" or not draft.kind:
         raise Invalid("Leave the field out rather than empty.", pointer=f"{pointer}/{'kind' if draft.id else 'id'}")
+    if draft.replaces is not None and draft.replaces not in draft.tags:
+        raise Invalid("replaces is one of the entry's own tags.", pointer=f"{pointer}/replaces")
     if draft.source != _NOBODY:
         _check_source(draft.source, pointer)
     if draft.attributes:

@@ -44,7 +44,7 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 FORMAT = "reverie.bundle/1"
-_PAGE = 500
+_PAGE = 50
 _BATCH = 200
 MAX_LINE = 1_000_000
 MAX_NOTE = 4096
@@ -123,25 +123,8 @@ class Bundles:
         yield orjson.dumps({"type": "end", **counts, "sha256": digest.hexdigest()}) + b"\n"
 
     def check(self, lines: Iterable[bytes]) -> Mapping[str, Any]:
-        """Read a bundle to the end: its manifest and counts. Raises Invalid when it is damaged or cut short."""
-        digest, end, manifest, number = hashlib.sha256(), None, None, 0
-        for number, raw in enumerate(lines, 1):
-            if end is not None:
-                raise Invalid(f"Line {number}: there is something after the end of the bundle.")
-            document = _parse(raw, number)
-            if number == 1:
-                if document.get("type") != "manifest" or document.get("format") != FORMAT:
-                    raise Invalid(f"This is not a bundle of the format {FORMAT}.")
-                manifest = document
-            if document.get("type") == "end":
-                end = document
-            else:
-                digest.update(raw)
-        if manifest is None or end is None:
-            raise Invalid("The bundle is cut short: its last line is missing. Export it again.")
-        if end.get("sha256") != digest.hexdigest():
-            raise Invalid("The bundle was changed or damaged: its SHA-256 does not fit. Export it again.")
-        return {**manifest, **{name: end.get(name) for name in ("entries", "links", "events")}, "lines": number}
+        """Read a bundle to the end. Raises Invalid when it is damaged or cut short."""
+        return check_bundle(lines)
 
     def take(self, actor: Actor, lines: Sequence[bytes], *, ref: str | None = None) -> Imported:
         """Check a whole bundle, then store it. A damaged bundle stores nothing."""
@@ -239,6 +222,28 @@ class Bundles:
             for kind, count in receipt.findings.items():
                 findings[kind] = findings.get(kind, 0) + count
         return Imported(done.entries + stored, done.skipped + len(drafts) - stored, 0, findings)
+
+
+def check_bundle(lines: Iterable[bytes]) -> Mapping[str, Any]:
+    """Read a bundle to the end: its manifest and counts. Raises Invalid when it is damaged or cut short."""
+    digest, end, manifest, number = hashlib.sha256(), None, None, 0
+    for number, raw in enumerate(lines, 1):
+        if end is not None:
+            raise Invalid(f"Line {number}: there is something after the end of the bundle.")
+        document = _parse(raw, number)
+        if number == 1:
+            if document.get("type") != "manifest" or document.get("format") != FORMAT:
+                raise Invalid(f"This is not a bundle of the format {FORMAT}.")
+            manifest = document
+        if document.get("type") == "end":
+            end = document
+        else:
+            digest.update(raw)
+    if manifest is None or end is None:
+        raise Invalid("The bundle is cut short: its last line is missing. Export it again.")
+    if end.get("sha256") != digest.hexdigest():
+        raise Invalid("The bundle was changed or damaged: its SHA-256 does not fit. Export it again.")
+    return {**manifest, **{name: end.get(name) for name in ("entries", "links", "events")}, "lines": number}
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
+from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
+from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import READABLE, Entry, EntryState, Scope, valid_ref
 from reverie.core.errors import Invalid
-from reverie.core.query import Filter
+from reverie.core.query import Filter, Flow
 from reverie.memory.read import ANYTHING, MAX_PAGE
 from reverie.services import Services
 from reverie.store.contract import ReadTx
+
+
+class Day(Struct, frozen=True):
+    """A day, or a few, of a tenant's log."""
+
+    at: int
+    """Its midnight, UTC."""
+    days: int
+    changes: int
+    """Events of the log."""
+    entries: int
+    """Readable entries at its end."""
+    position: int
+    """The last log position of it."""
 
 
 class History:
@@ -59,6 +77,32 @@ class History:
         """The last log position at or before an instant."""
         actor.require(Right.READ)
         return self._parts.store.read(Scope(actor.tenant), lambda tx: _position(tx, at))
+
+    def series(self, actor: Actor, *, since: int, until: int, most: int = 60) -> Sequence[Day]:
+        """Changes and readable entries by days, or by spans of whole days when there would be more than `most`.
+
+        Days are UTC. An entry that left readable memory and came back counts as if it had stayed. Reads a few rows of
+        the log for each point, however many entries there are.
+        """
+        actor.require(Right.READ)
+        now = self._parts.clock.now()
+        first, last = since // MS_PER_DAY, min(until, now) // MS_PER_DAY
+        if last < first:
+            return []
+        step = -(-(last - first + 1) // most)
+        starts = [day * MS_PER_DAY for day in range(first, last + 1, step)]
+        ends = [min(start + step * MS_PER_DAY - 1, now) for start in starts]
+
+        def body(tx: ReadTx) -> tuple[list[Flow], int]:
+            return tx.flow([starts[0] - 1, *ends, now]), sum(count for _, count in tx.refs())
+
+        flows, readable = self._parts.store.read(Scope(actor.tenant), body)
+        points: list[Day] = []
+        for at in range(len(starts), 0, -1):
+            readable += flows[at + 1].left - (flows[at + 1].stored - flows[at].stored)
+            changes = flows[at].position - flows[at - 1].position
+            points.append(Day(starts[at - 1], step, max(0, changes), max(0, readable), flows[at].position))
+        return points[::-1]
 
 
 def _there(tx: ReadTx, tags: tuple[str, ...], at: int) -> list[Entry]:

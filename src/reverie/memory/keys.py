@@ -128,6 +128,16 @@ class Keys:
         fits = hmac.compare_digest(_digest(secret), key.digest if key else bytes(32))
         if key is None or not fits:
             raise Unauthenticated()
+        return self._actor(key, door)
+
+    def acting(self, key_id: str, *, door: str) -> Actor:
+        """The caller behind a key that was proved before, such as a session's. Raises Unauthenticated."""
+        key = self._store.control(lambda tx: tx.key(key_id))
+        if key is None:
+            raise Unauthenticated()
+        return self._actor(key, door)
+
+    def _actor(self, key: Key, door: str) -> Actor:
         now = self._clock.now()
         if key.revoked_at is not None and key.revoked_at <= now:
             raise Unauthenticated("This key was revoked. Ask for a new one.", code="key_revoked")

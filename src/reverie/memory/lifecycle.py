@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import READABLE, Entry, EntryState, Scope, check_namespace, valid_ref
-from reverie.core.errors import Conflict, Forbidden, Held, NotFound, ReadOnly
+from reverie.core.entry import FILE_KIND, READABLE, Entry, EntryState, Scope, check_namespace, valid_ref
+from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
+from reverie.core.policy import TenantPolicy
 from reverie.core.query import Page
 from reverie.memory.derivation import kin
 from reverie.memory.entries import session_mark
+from reverie.memory.files import destroyed
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING, may_see
@@ -63,9 +65,40 @@ class Lifecycle:
         return self._change(actor, ref, entry_id, "RETRACT", "memory.retracted", expected, check=own, state=gone)
 
     def delete(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
-        """Take it out of every read at once. Its text rests in cold storage for the undo window, then is destroyed."""
+        """Take it out of every read at once. Its text stays in cold storage for the undo window, then is destroyed."""
         gone = EntryState.DELETED
         return self._change(actor, ref, entry_id, "DELETE", "memory.deleted", expected, check=_not_held, state=gone)
+
+    def delete_many(self, actor: Actor, places: Sequence[tuple[str, str]]) -> int:
+        """Delete entries, each named by ref and id, in one transaction: all of them, or none. How many.
+
+        Raises NotFound when one of them is not readable.
+        """
+        actor.require(Right.WRITE)
+        for ref, _ in places:
+            self._writable(ref)
+
+        def body(tx: WriteTx) -> int:
+            whole = tx.scope
+            for ref, entry_id in places:
+                tx.scope = Scope(actor.tenant, ref)
+                entry = _find(tx, actor, entry_id, cold=False)
+                _not_held(entry)
+                mark = session_mark(tx, entry)
+                event = NewEvent(
+                    "memory.deleted", "DELETE", actor.id, entry_id=entry.id, session=mark, data={"ref": ref}
+                )
+                tx.change(entry.id, seq=tx.append(event), state=EntryState.DELETED)
+            tx.scope = whole
+            return len(places)
+
+        return self._parts.store.write(Scope(actor.tenant), body) if places else 0
+
+    def renew(self, actor: Actor, ref: str, entry_id: str, expires_at: int, *, expected: int | None = None) -> Entry:
+        """Give it another expiry."""
+        if expires_at <= self._parts.clock.now():
+            raise Invalid("expires_at has passed already.", pointer="/expires_at")
+        return self._change(actor, ref, entry_id, "RENEW", "memory.renewed", expected, expires_at=expires_at)
 
     def erase(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> int:
         """Destroy its text now, readable or not; returns the bytes destroyed. Cannot be undone."""
@@ -107,6 +140,10 @@ class Lifecycle:
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
+    def sweep(self, actor: Actor) -> int:
+        """Destroy what has expired or outlived the undo window; how many entries."""
+        return self.expire(actor) + self.retain(actor)
+
     def expire(self, actor: Actor) -> int:
         """Destroy what passed its expiry, readable or not. Readers stopped seeing it at that instant."""
         actor.require(Right.WRITE)
@@ -117,15 +154,18 @@ class Lifecycle:
         return self._sweep(actor, find, "memory.expired", "EXPIRE")
 
     def retain(self, actor: Actor) -> int:
-        """Destroy what rested in cold storage longer than the tenant's undo window."""
+        """Destroy what is past its retention: what was deleted and, where the tenant says so, sources of dreams."""
         actor.require(Right.WRITE)
-        before = self._parts.clock.now() - self._rules.current(actor.tenant).policy.undo_window_ms
+        total = 0
+        for kept in retained(self._rules.current(actor.tenant).policy):
+            before = self._parts.clock.now() - kept.kept_ms
 
-        def find(tx: ReadTx, _: str | None) -> Page[Entry]:
-            found = tx.cold(before=before, limit=SWEEP_BATCH)
-            return Page(found, "more" if len(found) == SWEEP_BATCH else None)
+            def find(tx: ReadTx, _: str | None, kept: Retention = kept, before: int = before) -> Page[Entry]:
+                found = tx.cold(kept.state, before=before, limit=SWEEP_BATCH, files=kept.files)
+                return Page(found, "more" if len(found) == SWEEP_BATCH else None)
 
-        return self._sweep(actor, find, "memory.purged", "RETAIN")
+            total += self._sweep(actor, find, "memory.purged", "RETAIN")
+        return total
 
     def _sweep(
         self, actor: Actor, find: Callable[[ReadTx, str | None], Page[Entry]], type_: str, operation: str
@@ -221,7 +261,10 @@ def purge(
     """
     data = {"ref": entry.ref, "bytes": entry.byte_size}
     event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data=data)
-    return tx.purge(entry.id, seq=tx.append(event), subject=subject)
+    size = tx.purge(entry.id, seq=tx.append(event), subject=subject)
+    if entry.kind == FILE_KIND:
+        destroyed(tx, actor, entry)
+    return size
 
 
 def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
@@ -235,3 +278,23 @@ def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
 def _not_held(entry: Entry) -> None:
     if entry.held:
         raise Held()
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """How long the text of entries that left readable memory is kept."""
+
+    state: EntryState
+    kept_ms: int
+    files: bool = False
+    """Entries of kind `file`, or all others."""
+
+
+def retained(policy: TenantPolicy) -> list[Retention]:
+    """How long the text of entries that left readable memory is kept, by their state."""
+    found = [
+        Retention(EntryState.DELETED, policy.undo_window_ms),
+        Retention(EntryState.DELETED, policy.memory_version_retention_ms, files=True),
+    ]
+    if policy.cold_retention_ms is not None:
+        found += [Retention(EntryState.DREAMT, policy.cold_retention_ms, files) for files in (False, True)]
+    return found

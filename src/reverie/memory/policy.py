@@ -96,10 +96,12 @@ class RuleBook:
             self._held[tenant] = rules
         return rules
 
-    def guarded(self, tenant: str, prepare: Callable[[Rules], Callable[[WriteTx], T]], scope: Scope) -> T:
+    def guarded(
+        self, tenant: str, prepare: Callable[[Rules], Callable[[WriteTx], T]], scope: Scope, *, weight: int = 1
+    ) -> T:
         """Prepare a write under the rules and commit it only if they still hold.
 
-        `prepare` runs outside any transaction and may run again.
+        `prepare` runs outside any transaction and may run again. `weight`: how many entries the write stores.
         """
         if self._parts.read_only:
             raise ReadOnly()
@@ -112,6 +114,7 @@ class RuleBook:
                     raise RulesMoved
                 return body(tx)
 
+            checked.weight = weight  # type: ignore[attr-defined]
             try:
                 return self._parts.store.write(scope, checked)
             except RulesMoved:

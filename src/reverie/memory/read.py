@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from threading import Event as Flag
 from typing import Any
 
 import msgspec
 
 from reverie.core.actor import Actor, Right
+from reverie.core.draft import When
 from reverie.core.entry import Entry, EntryState, Link, Scope, check_namespace, valid_ref
-from reverie.core.errors import Invalid, NotFound
+from reverie.core.errors import Invalid, NotFound, StoreError
 from reverie.core.event import Event
 from reverie.core.query import Filter, Page
 from reverie.memory.indexing import model_of
+from reverie.memory.times import between
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 MAX_PAGE = 1000
+LEAST_PREFIX = 4
+_FOLLOWED = 1000
+_FOLLOW_SECONDS = 0.2
 ANYTHING = Filter(states=frozenset(EntryState), archived=None, gone=True, expired=None)
 
 
@@ -53,8 +59,14 @@ class Reader:
         cursor: str | None = None,
         as_of: int | None = None,
         oldest_first: bool = False,
+        since: When | None = None,
+        until: When | None = None,
+        zone: str | None = None,
     ) -> Page[Entry]:
-        """Entries newest first. `limit` is at most 1000; the page's cursor leads on, to the end."""
+        """Entries newest first. `limit` is at most 1000; the page's cursor leads on, to the end.
+
+        `since` and `until` are times or words such as "last week", read in the time zone `zone`.
+        """
         actor.require(Right.READ)
         if not 1 <= limit <= MAX_PAGE:
             raise Invalid(f"limit is 1 to {MAX_PAGE}; follow the cursor for more.", pointer="/limit")
@@ -65,9 +77,15 @@ class Reader:
 
         def body(tx: ReadTx) -> Page[Entry]:
             at = _position(tx, as_of)
-            return tx.scan(where, limit=limit, cursor=cursor, as_of=at, oldest_first=oldest_first)
+            chosen = between(tx, where, since, until, zone)
+            return tx.scan(chosen, limit=limit, cursor=cursor, as_of=at, oldest_first=oldest_first)
 
         return self._store.read(Scope(actor.tenant, ref), body)
+
+    def count(self, actor: Actor, ref: str, where: Filter = Filter()) -> int:  # noqa: B008  (immutable)
+        """How many entries match, counted by the store."""
+        actor.require(Right.READ)
+        return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.count(where)) if valid_ref(ref) else 0
 
     def links(self, actor: Actor, ref: str, entry_id: str, *, incoming: bool = False) -> list[Link]:
         """The arrows from an entry, or to it."""
@@ -77,10 +95,29 @@ class Reader:
             return []
         return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.links(entry_id, incoming=incoming))
 
-    def refs(self, actor: Actor) -> list[tuple[str, int]]:
-        """The tenant's memories with the number of their entries."""
+    def refs(self, actor: Actor, prefix: str = "") -> list[tuple[str, int]]:
+        """The tenant's memories with the number of their entries; with `prefix`, those whose names begin with it."""
         actor.require(Right.READ)
-        return self._store.read(Scope(actor.tenant), lambda tx: tx.refs())
+        if prefix and not valid_ref(prefix.rstrip("/")):
+            return []
+        return self._store.read(Scope(actor.tenant), lambda tx: tx.refs(prefix))
+
+    def facets(self, actor: Actor, ref: str, *, most: int = 8) -> Mapping[str, list[tuple[str, int]]]:
+        """Values of the readable entries of a memory by `kind`, `subject`, `source` and `tag`, with their numbers."""
+        actor.require(Right.READ)
+        if not valid_ref(ref):
+            return {}
+        return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.facets(most=most))
+
+    def ids(self, actor: Actor, ref: str, prefix: str, *, limit: int = 10) -> list[str]:
+        """Ids of a memory that begin with `prefix`, in order. At least four characters are needed."""
+        actor.require(Right.READ)
+        check_namespace(prefix)
+        if not 1 <= limit <= MAX_PAGE:
+            raise Invalid(f"limit is 1 to {MAX_PAGE}.", pointer="/limit")
+        if not valid_ref(ref) or len(prefix) < LEAST_PREFIX:
+            return []
+        return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.ids(prefix, limit=limit))
 
     def snapshot(self, actor: Actor) -> int:
         """The log position now. A read `as_of` it never changes, as long as the text exists."""
@@ -88,13 +125,39 @@ class Reader:
         return self._store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
 
     def events(
-        self, actor: Actor, *, after: int = 0, limit: int = 1000, types: tuple[str, ...] | None = None
+        self,
+        actor: Actor,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 1000,
+        types: tuple[str, ...] | None = None,
     ) -> list[Event]:
-        """Events of the tenant after a position, in order."""
+        """Events of the tenant after a position, in order. With `before`: those between the two, newest first."""
         actor.require(Right.READ)
         if not 1 <= limit <= 10_000 or after < 0:
             raise Invalid("limit is 1 to 10000 and after is at least 0.", pointer="/limit")
-        return self._store.read(Scope(actor.tenant), lambda tx: tx.read_log(after=after, limit=limit, types=types))
+        return self._store.read(
+            Scope(actor.tenant), lambda tx: tx.read_log(after=after, before=before, limit=limit, types=types)
+        )
+
+    def follow(self, actor: Actor, *, after: int, types: tuple[str, ...] | None, over: Flag) -> Iterator[Event]:
+        """Events after a position and then as they happen, each once and in order, until `over` is set."""
+        actor.require(Right.READ)
+        while not over.is_set():
+            try:
+                head = self.snapshot(actor)
+                found = self.events(actor, after=after, limit=_FOLLOWED, types=types) if head > after else []
+            except StoreError:
+                if over.is_set():
+                    return
+                raise
+            yield from found
+            if len(found) == _FOLLOWED:
+                after = found[-1].seq
+                continue
+            after = max(head, found[-1].seq if found else 0)
+            over.wait(_FOLLOW_SECONDS)
 
     def stats(self, actor: Actor) -> Mapping[str, Any]:
         """What the tenant has: counts and sizes, no text."""

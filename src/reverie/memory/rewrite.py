@@ -8,9 +8,10 @@ from typing import Any, cast
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.entry import Entry, EntryState
+from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import NewEvent
 from reverie.memory.entries import entry_hash
+from reverie.memory.files import rewritten
 from reverie.memory.indexing import indexed
 from reverie.memory.read import ANYTHING
 from reverie.redact import KnownSecrets, Redactor
@@ -30,6 +31,8 @@ def rewrite(tx: WriteTx, parts: Services, actor: Actor, entry_id: str, known: Kn
     seq = tx.append(NewEvent("memory.redacted", operation, actor.id, entry_id=current.id, data=data))
     words, vector = indexed([after], parts.embedder)[0]
     tx.rewrite(after, seq=seq, terms=words, vector=vector)
+    if after.kind == FILE_KIND:
+        rewritten(tx, after, seq=seq)
 
 
 def cleaned(entry: Entry, redactor: Redactor, known: KnownSecrets) -> tuple[Entry, dict[str, int]]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, Protocol, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reverie.core.actor import Actor, Right
+from reverie.core.draft import When
 from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Asked, Filter, Match
+from reverie.memory.cold import ColdIndexes, behind
+from reverie.memory.derivation import held_by, line_sources
 from reverie.memory.indexing import LINES
 from reverie.memory.read import ANYTHING
-from reverie.search.analysis import near
+from reverie.memory.times import asked as times_in
+from reverie.memory.times import between
+from reverie.search.analysis import Word, near
 from reverie.search.analysis import question as words_of
 from reverie.search.confidence import WEAK
 from reverie.search.context import LeftOut, PackItem, pack
-from reverie.search.dates import periods
 from reverie.search.explain import Explanation, Filtered
 from reverie.search.explain import explain as explained
 from reverie.search.languages import ENGLISH, detect
@@ -39,6 +44,8 @@ from reverie.store.contract import ReadTx
 
 Mode = Literal["hybrid", "words", "meaning"]
 Include = Literal["superseded"] | None
+Deep = Literal["auto", "never", "always"]
+"""Whether the sources of dreams are searched: when nothing hot answers, never, or always."""
 MAX_HITS = 200
 MAX_QUERY = 4096
 _CANDIDATES = 60
@@ -63,6 +70,12 @@ class Hit(Struct, frozen=True):
     """The id of a newer hit that says something else about the same matter."""
     superseded_by: str | None = None
     """The id of the entry that replaced this one; only with `include="superseded"`."""
+    cold: bool = False
+    """Whether it is in cold storage, as a source of a dream."""
+    dream: str | None = None
+    """Of a cold hit: the id of the readable dream that holds it."""
+    sources: Sequence[str] = ()
+    """Of a line of a dream: the ids of the entries it was made from. `why` opens them."""
 
     @property
     def text(self) -> str:
@@ -71,13 +84,39 @@ class Hit(Struct, frozen=True):
 
 
 class SearchResult(Struct, frozen=True):
-    """Hits, best first."""
+    """Hits, best first: a sequence of them."""
 
     hits: Sequence[Hit]
     mode: Mode
     degraded: Sequence[str] = ()
     """Why this answer may be worse than usual; empty when nothing is wrong."""
     explanation: Explanation | None = None
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Hit]: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | Sequence[Hit]:
+        return self.hits[place]
+
+    def count(self, hit: Hit) -> int:
+        """How often a hit is among them."""
+        return self.hits.count(hit)
+
+    def index(self, hit: Hit) -> int:
+        """The place of a hit."""
+        return self.hits.index(hit)
+
+
+Sequence.register(SearchResult)
 
 
 class Context(Struct, frozen=True):
@@ -103,12 +142,29 @@ class _Candidates(Struct, frozen=True):
     """Positions found by words or meaning, and not only as neighbours."""
 
 
+class _Indexed(Protocol):
+    """What is searched: a transaction, for readable memory, or its cold storage."""
+
+    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
+        """By words."""
+
+    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
+        """By meaning."""
+
+    def known(self, terms: Sequence[str]) -> frozenset[str]:
+        """Words that occur."""
+
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        """How near passages are."""
+
+
 class Search:
     """Finding. Reads one snapshot; changes nothing."""
 
     def __init__(self, parts: Services, weights: Weights = WEIGHTS) -> None:
         self._parts = parts
         self._weights = weights
+        self._cold = ColdIndexes(parts.embedder)
 
     def search(
         self,
@@ -121,13 +177,19 @@ class Search:
         mode: Mode = "hybrid",
         explain: bool = False,
         include: Include = None,
-        zone: str = "UTC",
+        zone: str | None = None,
+        deep: Deep = "auto",
+        since: When | None = None,
+        until: When | None = None,
     ) -> SearchResult:
         """The passages that best answer `query`, at most one of an entry; of a dream, its lines.
 
-        Hits below the floor are marked `weak`. Dates in the question are read in the time zone `zone`. With
-        `include="superseded"` entries that consolidation replaced follow their successors. Word search always works;
-        when meaning cannot be searched, or not in full, `degraded` says so.
+        Hits below the floor are marked `weak`. When no hit is above it, the sources of dreams are searched too: their
+        hits are `cold`, name the dream that holds them and come before weak ones; `deep` can say never or always.
+        Dates in the question, and words as `since` and `until` ("last week"), are read in the time zone `zone`, by
+        default that of the tenant's policy. With `include="superseded"` entries that consolidation
+        replaced follow their successors. Word search always works; when meaning cannot be searched, or not in full,
+        `degraded` says so.
         """
         actor.require(Right.READ)
         if not query.strip() or len(query) > MAX_QUERY:
@@ -138,12 +200,22 @@ class Search:
             raise Invalid("mode is hybrid, words or meaning.", pointer="/mode")
         if include not in (None, "superseded"):
             raise Invalid("include is superseded, or left out.", pointer="/include")
+        if deep not in ("auto", "never", "always"):
+            raise Invalid("deep is auto, never or always.", pointer="/deep")
         if not valid_ref(ref):
             return SearchResult((), mode)
         vector, degraded = self._vector(query, mode)
 
         def body(tx: ReadTx) -> SearchResult:
-            result = self._search(tx, query, vector, degraded, where, limit, mode, explain, zone, spread=False)
+            chosen = between(tx, where, since, until, zone, pointer="/filter")
+            result = self._search(tx, tx, query, vector, degraded, chosen, limit, mode, explain, zone, spread=False)
+            if deep == "always" or (deep == "auto" and all(hit.weak for hit in result.hits)):
+                index = self._cold.of(tx)
+                cold = self._search(
+                    tx, index, query, vector, (), behind(chosen), limit, mode, False, zone, spread=False
+                )
+                result = _merged(result, [_held(tx, hit) for hit in cold.hits], limit)
+            result = replace(result, hits=_traced(tx, result.hits))
             return _with_superseded(tx, result) if include else result
 
         return self._parts.store.read(Scope(actor.tenant, ref), body)
@@ -157,16 +229,42 @@ class Search:
         budget: int,
         where: Filter = Filter(),  # noqa: B008  (immutable)
         limit: int = 50,
-        zone: str = "UTC",
+        zone: str | None = None,
+        since: When | None = None,
+        until: When | None = None,
     ) -> Context:
         """The best passages for a purpose, within `budget` tokens, ready to paste into a prompt as quoted data.
 
         Weak hits are left out: when nothing answers, the text is empty.
         """
+        made, _ = self.contexts(
+            actor, ref, purpose, budgets=(budget,), where=where, limit=limit, zone=zone, since=since, until=until
+        )
+        return made[0]
+
+    def contexts(
+        self,
+        actor: Actor,
+        ref: str,
+        purpose: str,
+        *,
+        budgets: Sequence[int],
+        where: Filter = Filter(),  # noqa: B008  (immutable)
+        limit: int = 50,
+        zone: str | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        as_of: int | None = None,
+    ) -> tuple[Sequence[Context], SearchResult]:
+        """The same for several budgets, from one search; and what it found.
+
+        `as_of`: as it would have been at that log position, with what dreams have taken out since. Entries that were
+        withdrawn, archived or forgotten since stay out.
+        """
         tokens = self._parts.tokens
         if tokens is None:
             raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
-        if not 1 <= budget <= 1_000_000:
+        if not all(1 <= budget <= 1_000_000 for budget in budgets):
             raise Invalid("budget is 1 to 1000000 tokens.", pointer="/budget")
         actor.require(Right.READ)
         if not purpose.strip() or len(purpose) > MAX_QUERY:
@@ -174,24 +272,35 @@ class Search:
         if not 1 <= limit <= MAX_HITS:
             raise Invalid(f"limit is 1 to {MAX_HITS}.", pointer="/limit")
         if not valid_ref(ref):
-            return Context("", 0, budget, (), (), ())
+            return [Context("", 0, budget, (), (), ()) for budget in budgets], SearchResult((), "hybrid")
         vector, degraded = self._vector(purpose, "hybrid")
 
         def body(tx: ReadTx) -> SearchResult:
-            return self._search(tx, purpose, vector, degraded, where, limit, "hybrid", False, zone, spread=True)
+            chosen = between(tx, where, since, until, zone, pointer="/filter")
+            now = self._search(tx, tx, purpose, vector, degraded, chosen, limit, "hybrid", False, zone, spread=True)
+            if as_of is None:
+                return now
+            index, cold = self._cold.of(tx), behind(chosen)
+            then = self._search(tx, index, purpose, vector, (), cold, limit, "hybrid", False, zone, spread=True)
+            hits = [hit for hit in (*now.hits, *then.hits) if _was_readable(hit.entry, as_of)]
+            return replace(now, hits=sorted(hits, key=lambda hit: -hit.score)[:limit])
 
         found = self._parts.store.read(Scope(actor.tenant, ref), body)
         items = _items([hit for hit in found.hits if not hit.weak])
-        packed = pack(items, budget=budget, count=tokens.count, purpose=purpose)
-        return Context(
-            text=packed.text,
-            tokens=packed.tokens,
-            budget=budget,
-            included=packed.included,
-            shortened=packed.shortened,
-            left_out=packed.left_out,
-            degraded=found.degraded,
-        )
+        packed = [pack(items, budget=budget, count=tokens.count) for budget in budgets]
+        made = [
+            Context(
+                text=one.text,
+                tokens=one.tokens,
+                budget=budget,
+                included=one.included,
+                shortened=one.shortened,
+                left_out=one.left_out,
+                degraded=found.degraded,
+            )
+            for one, budget in zip(packed, budgets, strict=True)
+        ]
+        return made, found
 
     def _vector(self, query: str, mode: Mode) -> tuple[bytes | None, list[str]]:
         if mode == "words":
@@ -211,6 +320,7 @@ class Search:
     def _search(
         self,
         tx: ReadTx,
+        index: _Indexed,
         query: str,
         vector: bytes | None,
         degraded: Sequence[str],
@@ -218,14 +328,14 @@ class Search:
         limit: int,
         mode: Mode,
         explain: bool,
-        zone: str,
+        zone: str | None,
         *,
         spread: bool,
     ) -> SearchResult:
         """`spread`: several passages of an entry may be hits."""
-        found = self._candidates(tx, query, vector, where, max(_CANDIDATES, limit * 2), mode, zone)
+        found = self._candidates(tx, index, query, vector, where, max(_CANDIDATES, limit * 2), mode, zone)
         near_any = vector is None or any(one.dense is not None for one in found.candidates)
-        if not near_any and (found.candidates or tx.scan(where, limit=1).items):
+        if not near_any and index is tx and (found.candidates or tx.scan(where, limit=1).items):
             degraded = [*degraded, "vectors_missing"]
         ranked = rank(found.question, found.candidates, neighbours=found.neighbours, weights=self._weights)
         allowed = found.matched
@@ -246,22 +356,39 @@ class Search:
         return SearchResult(hits, mode, tuple(degraded), why)
 
     def _candidates(
-        self, tx: ReadTx, query: str, vector: bytes | None, where: Filter, pool: int, mode: Mode, zone: str
+        self,
+        tx: ReadTx,
+        index: _Indexed,
+        query: str,
+        vector: bytes | None,
+        where: Filter,
+        pool: int,
+        mode: Mode,
+        zone: str | None,
     ) -> _Candidates:
-        """Passages by words and by meaning, and the neighbours of the best of them."""
-        words = [near(word, tx.known) for word in words_of(query)] if mode != "meaning" else []
-        question = Question(query, words, periods(query, tx.now, zone=zone), _trust(query))
+        """Passages by words and by meaning, and the readable neighbours of the best of them."""
+        words = [near(word, index.known) for word in words_of(query)] if mode != "meaning" else []
+        embedder = self._parts.embedder
+        trust = 1.0 if getattr(embedder, "multilingual", False) else _trust(query)
+        counts = float(getattr(embedder, "weight", 1.0))
+        named_times, rest = times_in(tx, query, zone)
+        question = Question(query, words, named_times, trust, counts, _dated(words, rest) if named_times else 0.0)
         asked = [Asked(word.terms, word.weight) for word in words]
-        by_words = tx.match(asked, where, limit=pool) if asked else []
-        by_meaning = tx.nearest(vector, where, limit=pool) if vector is not None else []
+        by_words = index.match(asked, where, limit=pool) if asked else []
+        by_meaning = index.nearest(vector, where, limit=pool) if vector is not None else []
         matches = {(match.entry.position, match.number): match for match in (*by_meaning, *by_words)}
         briefs = {match.entry.position: match.entry for match in matches.values()}
         lexical = {(match.entry.position, match.number): match for match in by_words}
-        cosines = tx.cosines(vector, list(briefs)) if vector is not None else {}
+        cosines = index.cosines(vector, list(briefs)) if vector is not None else {}
         candidates = [_candidate(match, lexical.get(key), cosines) for key, match in matches.items()]
+        if index is tx and (then := _made_then(tx, question, where, pool // 2) - briefs.keys()):
+            found = tx.briefs(sorted(then), where)
+            briefs |= found
+            cosines = tx.cosines(vector, list(found)) if vector is not None else {}
+            candidates += [_candidate(Match(brief, 0.0), None, cosines) for brief in found.values()]
         neighbours: Neighbours = {}
         best = worth_widening(question, candidates, _WIDEN, weights=self._weights)
-        if best:
+        if best and index is tx:
             neighbours = tx.around(best, steps=2)
             wanted = sorted({p for pair in neighbours.values() for p in pair if p is not None} - briefs.keys())
             added = tx.briefs(wanted, Filter())
@@ -287,6 +414,28 @@ def _candidate(match: Match, by_words: Match | None, cosines: Mapping[int, Seque
         session=brief.session,
         size=len(brief.content),
     )
+
+
+def _was_readable(entry: Entry, position: int) -> bool:
+    """Whether an entry was readable at a log position, restored entries as if they had never left."""
+    return entry.born_seq <= position and (entry.gone_seq is None or entry.gone_seq > position)
+
+
+def _dated(words: Sequence[Word], rest: str) -> float:
+    """The share of a question's words that name its times; `rest` is the question without them."""
+    kept = {word.text for word in words_of(rest)} if rest.strip() else set()
+    whole = sum(word.weight for word in words)
+    return sum(word.weight for word in words if word.text not in kept) / whole if whole else 1.0
+
+
+def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set[int]:
+    """Positions of the newest entries made at the times that a question names, whatever their words."""
+    found: set[int] = set()
+    for span in filter(None, (period.span for period in question.periods)):
+        since, until = max(span[0], where.since or 0), min(span[1], where.until or span[1])
+        if since < until:
+            found |= {one.position for one in tx.scan(replace(where, since=since, until=until), limit=limit).items}
+    return found
 
 
 def _trust(query: str) -> float:
@@ -332,6 +481,27 @@ def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage
         return Passage(0, len(entry.content))
     parts = passages(entry.content, lines=entry.kind in LINES)
     return Passage(*span, number + 1, max(len(parts), number + 1))
+
+
+def _merged(hot: SearchResult, cold: Sequence[Hit], limit: int) -> SearchResult:
+    """Hot hits, then cold ones, those that answer before those that are weak."""
+    hits = [hit for weak in (False, True) for part in (hot.hits, cold) for hit in part if hit.weak is weak]
+    return replace(hot, hits=hits[:limit])
+
+
+def _held(tx: ReadTx, hit: Hit) -> Hit:
+    holder = held_by(tx, hit.entry.id)
+    return replace(hit, cold=True, dream=holder.id if holder is not None else None)
+
+
+def _traced(tx: ReadTx, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits on lines of dreams with the sources of their line."""
+    return [
+        replace(hit, sources=line_sources(tx, hit.entry, hit.entry.content.count("\n", 0, hit.passage.start)))
+        if hit.entry.kind in LINES and not hit.cold
+        else hit
+        for hit in hits
+    ]
 
 
 def _with_superseded(tx: ReadTx, result: SearchResult) -> SearchResult:

@@ -1,7 +1,7 @@
 """Backups: a copy made while writers go on, proved before it gets its name, and brought back without overwriting.
 
-Beside `FILE` stands `FILE.json`, which says what the backup is: checksum, schema, and the head of every tenant's log.
-The key file is not inside: whoever has both can open registered secrets, so keeping them apart is the default.
+`FILE.json`, next to `FILE`, describes the backup: checksum, schema, and the head of every tenant's log.
+The key file is not inside: backup and key together open registered secrets, so they are kept apart by default.
 A backup of PostgreSQL is SQL for `psql`. It is proved, and can be restored, by way of a SQLite file made from it.
 """
 
@@ -20,7 +20,7 @@ import orjson
 
 from reverie.core.actor import Actor
 from reverie.core.clock import SystemClock, to_iso
-from reverie.core.errors import Invalid, StoreCorrupt, StoreError, StoreUnavailable
+from reverie.core.errors import Invalid, ReverieError, StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import make_file, make_folder, narrow, open_new
 from reverie.host import Host
 from reverie.services import Services
@@ -32,6 +32,7 @@ DATABASE = "reverie.db"
 KEY = "reverie.key"
 LEDGER = "forgotten.jsonl"
 _BLOCK = 1 << 20
+_LAST = "backup/last"
 
 Progress = Callable[[int, int], None]
 OpenStore = Callable[[str], Store]
@@ -77,7 +78,22 @@ def create(
     finally:
         for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm")):
             leftover.unlink(missing_ok=True)
+    _note(host)
     return manifest
+
+
+def last_backup(store: Store) -> int | None:
+    """When the last backup of a store was made, in milliseconds; None: none was."""
+    noted = store.control(lambda tx: tx.setting(_LAST))
+    return None if noted is None else int(noted)
+
+
+def _note(host: Host) -> None:
+    """The backup exists, whether this can be noted or not."""
+    if not host.parts.read_only:
+        with contextlib.suppress(ReverieError):
+            at = str(host.parts.clock.now()).encode()
+            host.parts.store.control(lambda tx: tx.set_setting(_LAST, at), write=True)
 
 
 def verify(file: Path, *, open_store: OpenStore, progress: Progress | None = None) -> dict[str, Any]:

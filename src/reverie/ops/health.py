@@ -1,4 +1,4 @@
-"""Health: live, ready, degraded and unavailable told apart, by really trying."""
+"""Health: live, ready, degraded or unavailable, found out by trying."""
 
 from __future__ import annotations
 

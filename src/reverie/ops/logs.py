@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 import sys
+from contextlib import nullcontext, suppress
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 
@@ -16,6 +19,8 @@ from reverie.settings import Settings
 
 LOGGER = logging.getLogger("reverie")
 _REMEMBERED = 512
+_MINTED = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
+"""An id as this host makes them. A caller's own id for a request was checked when it came."""
 
 
 class Action(StrEnum):
@@ -72,7 +77,7 @@ class Guard(logging.Filter):
             fields["fault"] = where(record.exc_info[1])
         record.exc_info = record.exc_text = record.stack_info = None
         record.fields = {
-            name: self._clean(value) if isinstance(value, str) else value
+            name: self._clean(value) if isinstance(value, str) and not _MINTED.fullmatch(value) else value
             for name, value in fields.items()
             if value is not None
         }
@@ -107,9 +112,44 @@ class TextLines(logging.Formatter):
         return " ".join(words).replace("\n", " ").replace("\r", " ")
 
 
+class Lines(logging.StreamHandler[TextIO]):
+    """Writes lines; in an event loop, those of one turn together.
+
+    A write gives the interpreter away, and with threads at work it takes a while to get it back.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._waiting: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, or let it wait for the end of the turn. Warnings are written at once."""
+        try:
+            loop = None if record.levelno >= logging.WARNING else asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        try:
+            self._waiting.append(self.format(record) + self.terminator)
+            if loop is None:
+                self.flush()
+            elif len(self._waiting) == 1:
+                loop.call_soon(self.flush)
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Write what waits. If the stream is closed or its disk full, lines are lost and nothing else fails."""
+        with self.lock or nullcontext():
+            lines, self._waiting = self._waiting, []
+            with suppress(OSError, ValueError):
+                if lines:
+                    self.stream.write("".join(lines))
+                super().flush()
+
+
 def configure(settings: Settings, redactor: Redactor) -> None:
     """Send the logs of this process, and the server's warnings, to stderr in the configured form."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = Lines(sys.stderr)
     handler.addFilter(Guard(redactor))
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
     levels = {"reverie": settings.log_level.upper(), "uvicorn": "WARNING", "asyncio": "ERROR"}

@@ -84,6 +84,9 @@ class Metrics:
             "reverie_jobs_total", "Jobs run, by name and outcome.", ["job", "outcome"], registry=registry
         )
         self.swept = Counter("reverie_swept_total", "Entries destroyed by sweeps.", registry=registry)
+        # Looking a label up takes longer than counting.
+        self._requests: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._calls: dict[str, Histogram] = {}
         self.window_turns = Counter(
             "reverie_window_turns_total", "Turns of provider windows, by continuation.", ["status"], registry=registry
         )
@@ -103,13 +106,22 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an answered request. `route` is a template, never a path."""
-        shown = method if method in METHODS else "OTHER"
-        self.requests.labels(route, shown, f"{status // 100}xx").inc()
-        self.request_seconds.labels(route).observe(seconds)
+        key = route, method if method in METHODS else "OTHER", status // 100
+        counters = self._requests.get(key)
+        if counters is None:
+            counters = self._requests[key] = (
+                self.requests.labels(key[0], key[1], f"{key[2]}xx"),
+                self.request_seconds.labels(route),
+            )
+        counters[0].inc()
+        counters[1].observe(seconds)
 
     def call(self, name: str, seconds: float, result: Any) -> None:
         """Count a use case that returned."""
-        self.calls.labels(name).observe(seconds)
+        timer = self._calls.get(name)
+        if timer is None:
+            timer = self._calls[name] = self.calls.labels(name)
+        timer.observe(seconds)
         if isinstance(result, list) and result and isinstance(result[0], Receipt):
             self._stored(result)
         elif isinstance(result, Imported):

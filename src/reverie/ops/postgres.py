@@ -16,7 +16,7 @@ from reverie.store.sql import load_queries, migration_phases
 QUERIES = load_queries("reverie.ops")
 _LAG = 64 * 2**20
 _WORKER_CONNECTIONS = 5
-"""What a process needs beside its pool: the engine's own, and one that listens."""
+"""What a process needs besides its pool: the engine's own, and one that listens."""
 
 
 def examine_postgres(settings: Settings) -> Iterator[Check]:
@@ -43,7 +43,7 @@ def _walls(role: list[tuple[Any, ...]], unguarded: list[tuple[Any, ...]]) -> Ite
         yield Check("role", "ok", "neither a superuser nor exempt from row security")
     else:
         step = "Let Reverie use a role made with CREATE ROLE reverie LOGIN, which owns the database."
-        yield Check("role", "fail", "a superuser, or exempt from row security: the second wall does not stand", step)
+        yield Check("role", "fail", "a superuser, or exempt from row security: row security protects nothing", step)
     if unguarded:
         names = ", ".join(str(row[0]) for row in unguarded)
         step = "ALTER TABLE reverie.NAME ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY for each."

@@ -24,6 +24,7 @@ from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.ports import ForgetLine
 from reverie.core.subject import fold, named_subjects, subject_hash
 from reverie.dreams.archive import Archives
+from reverie.dreams.engine import DreamEngine
 from reverie.dreams.redream import Outcome, Redone, Redream
 from reverie.dreams.report import save_report
 from reverie.memory.entries import Entries
@@ -52,21 +53,26 @@ class Moved(Exception):
 class Forget:
     """Erasure by subject, through lineage."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries, archives: Archives) -> None:
+    def __init__(
+        self,
+        parts: Services,
+        rules: RuleBook,
+        writing: Entries,
+        archives: Archives,
+        dreaming: DreamEngine,
+        *ended: Callable[[WriteTx, Actor, Sequence[Entry]], None],
+    ) -> None:
+        """`ended`: how protocols end what they keep about destroyed entries, in the transaction that destroys them."""
         self._parts = parts
         self._rules = rules
         self._archives = archives
-        self._redoing = Redream(parts, rules, writing, archives)
+        self._redoing = Redream(parts, writing, dreaming.composer)
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         """Forgets of one tenant in this process go one after another: each makes the same dreams again."""
         self._certified: dict[str, int] = {}
         """Tenant: how many lines of the ledger were compared with its certificates."""
-        self._ended: list[Callable[[WriteTx, Actor, Sequence[Entry]], None]] = []
-
-    def also(self, step: Callable[[WriteTx, Actor, Sequence[Entry]], None]) -> None:
-        """Have a protocol end what it keeps about destroyed entries, in the transaction that destroys them."""
-        self._ended.append(step)
+        self._ended = ended
 
     def forget(
         self,
@@ -100,6 +106,20 @@ class Forget:
         asked = replace(asked, mention=phrase(subject))
         said = self._parts.store.read(Scope(actor.tenant), lambda tx: sum(1 for _ in mentioning(tx, asked)))
         return msgspec.structs.replace(done, mentioned=said)
+
+    def reached(
+        self, actor: Actor, subject: str, *, ref: str | None = None, mentions: bool = False, limit: int = 100
+    ) -> list[tuple[Entry, str]]:
+        """The first entries that a forget with the same arguments would destroy, each with the way it was reached."""
+        actor.require(Right.READ)
+        check_namespace(ref)
+        words = phrase(subject) if mentions else None
+
+        def body(tx: ReadTx) -> list[tuple[Entry, str]]:
+            reach = find(tx, Target(subject_hash(tx.log_key(), subject), ref, None, words))
+            return [(entry, reach.ways.get((entry.ref, entry.id), "lineage")) for entry in reach.alive[:limit]]
+
+        return self._parts.store.read(Scope(actor.tenant), body)
 
     def _preview(self, actor: Actor, target: Target) -> Forgotten:
         reach = self._parts.store.read(Scope(actor.tenant), lambda tx: find(tx, target))
@@ -157,6 +177,7 @@ class Forget:
             self._reindex(tx, redone)
             for step in self._ended:
                 step(tx, actor, reach.alive)
+            within(tx, None)
             seq = self._certify(tx, actor, target, counts)
             for stone in reach.tombstones:
                 within(tx, stone.ref).purge(stone.id, seq=seq, subject=target.subject)

@@ -1,4 +1,4 @@
-"""The forget ledger: a file beside the database that no backup of the database contains.
+"""The forget ledger: a file next to the database that no backup of the database contains.
 
 It holds no text and no subject in clear: tenant, keyed hash of the subject, ref, time. After a restore from a backup
 older than a forget, replaying it forgets again.

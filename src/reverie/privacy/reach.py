@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from reverie.core.dream import DreamReport, SourceTrace
-from reverie.core.entry import Entry, EntryState, Scope
+from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
 from reverie.core.event import keyed_hash
 from reverie.core.subject import named_subjects, subject_hash
 from reverie.dreams.archive import ARCHIVE_SPACE
@@ -172,11 +172,26 @@ def _derived(
         excluded = roots | ids
         for entry_id in sorted(ids):
             entry = tx.get(entry_id, where=ANYTHING)
-            item = _traced(tx, entry, excluded, hashes, target) if entry is not None else None
+            if entry is not None and entry.kind == FILE_KIND:
+                item = _file(tx, entry, excluded, target)
+            else:
+                item = _traced(tx, entry, excluded, hashes, target) if entry is not None else None
             if item is not None:
                 found.append(item)
     tx.scope = scope
     return found
+
+
+def _file(tx: ReadTx, entry: Entry, excluded: set[str], target: Target) -> Derived | None:
+    """A version of a file goes whole when words of a forgotten entry are in it.
+
+    Made from its own earlier version alone, it is judged by its own subject, tags and words.
+    """
+    links = [link.to_id for link in tx.links(entry.id, type="distilled-from") if link.to_id in excluded]
+    sources = (tx.get(name, where=ANYTHING) for name in links)
+    if entry.state is EntryState.ERASED or all(source is None or source.kind == FILE_KIND for source in sources):
+        return None
+    return Derived(entry, None, None, (), (), frozenset(links), {}, target.subject)
 
 
 def _hashes(tx: ReadTx, target: Target, entries: Sequence[Entry]) -> frozenset[str]:

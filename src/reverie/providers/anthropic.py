@@ -60,13 +60,13 @@ class AnthropicModel:
         import httpx2
 
         keep_quiet("anthropic", "httpx2", "httpcore2")
-        # One client per call: closing it ends whatever it still waits for, and nobody else's call.
+        # One client per call: closing it ends whatever it still waits for, and no other call.
         client = anthropic.Anthropic(
             api_key=self._key or "none",
             base_url=self._base_url or None,
             max_retries=0,
             http_client=anthropic.DefaultHttpxClient(verify=trust()),
-            open_telemetry=False,  # its spans can be told to hold what was said
+            open_telemetry=False,  # its spans can be made to hold the conversation
         )
         call = self._call(prompt)
         fault: ModelFault | None = None

@@ -1,4 +1,4 @@
-"""One question to a chat model and its answer, whoever the provider is.
+"""One question to a chat model and its answer, for every provider.
 
 Faults carry a kind from a fixed vocabulary and nothing a provider said: its words may quote memory text or a key.
 """
@@ -12,10 +12,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, Final, Protocol, TypeVar
 
-from reverie.core.errors import Invalid
+from reverie.core.extras import require
 
 T = TypeVar("T")
 
@@ -80,11 +79,7 @@ class ChatModel(Protocol):
 
 def require_sdk(package: str) -> None:
     """Refuse to go on without the provider's own client, naming the extra that brings it."""
-    if find_spec(package) is None:
-        raise Invalid(
-            f"REVERIE_MODEL_PROVIDER={package} needs its client: pip install 'reverie[{package}]'.",
-            code="missing_extra",
-        )
+    require(package, extra=package, purpose=f"REVERIE_MODEL_PROVIDER={package}")
 
 
 @cache
@@ -104,8 +99,8 @@ def keep_quiet(*loggers: str) -> None:
 def within(seconds: float, call: Callable[[], T]) -> T:
     """The result of `call`, or ModelFault when it takes longer.
 
-    A client's own timeout starts anew with every byte, so an endpoint that sends one byte a second would never end.
-    The call goes on in its thread until the client gives up; nobody waits for it.
+    A client's own timeout restarts with every byte, so an endpoint that sends one byte a second would never end.
+    The call continues in its thread until the client gives up; no caller waits for it.
     """
     result: list[T] = []
     faults: list[BaseException] = []

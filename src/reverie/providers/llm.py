@@ -10,16 +10,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import TypeVar
+
+import msgspec
 
 from reverie.core.dream import ModelFailed, SpendExceeded
 from reverie.core.errors import Invalid
 from reverie.distil.dates import day_of, spell
 from reverie.distil.request import Answer, Request
 from reverie.distil.source import How, Source, Statement
-from reverie.providers.chat import NONSENSE, RETRYABLE, TOO_LONG, ChatModel, ModelFault, Prompt, Unsupported
+from reverie.distil.spend import Spend
+from reverie.providers.chat import NONSENSE, RETRYABLE, TOO_LONG, ChatModel, ModelFault, Prompt, Reply, Unsupported
 from reverie.providers.chunks import cut, weight
 from reverie.providers.prompt import VERSION, Fact, Line, ask, understand
 
+T = TypeVar("T")
 LEAST_CONTEXT = 2048
 _TRIES = 4
 _REFUSALS = 6  # parameters an endpoint may refuse before it is given up
@@ -28,6 +33,50 @@ _PAUSE_SECONDS = 0.5
 _MOST_OUTPUT = 8192  # tokens of one answer; many models have no more
 _WRAPPING = 256  # tokens of JSON around an answer
 _LEAST_SHARE = 60
+
+
+class PaidChat:
+    """A chat model behind a meter: the most a call can take is set aside before it, what it took is settled after."""
+
+    def __init__(self, model: ChatModel, *, count: Callable[[str], int], price_in: int = 0, price_out: int = 0) -> None:
+        self._model = model
+        self._count = count
+        self._prices = (price_in, price_out)
+
+    def ask(self, prompt: Prompt, spend: Spend) -> Reply:
+        """One call. Raises ModelFault, Unsupported, or SpendExceeded before the call is made."""
+        most = self.size(prompt) * 5 // 4
+        spend.reserve(
+            input_tokens=most, output_tokens=prompt.output_tokens, microcents=self._price(most, prompt.output_tokens)
+        )
+        try:
+            reply = self._model.ask(prompt, seconds=spend.seconds_left())
+        except (Unsupported, ModelFault) as fault:
+            if isinstance(fault, Unsupported) or not fault.billed:
+                spend.settle(input_tokens=0, output_tokens=0, microcents=0)
+            raise
+        read = reply.input_tokens if reply.input_tokens >= 0 else most
+        written = reply.output_tokens if reply.output_tokens >= 0 else prompt.output_tokens
+        spend.settle(input_tokens=read, output_tokens=written, microcents=self._price(read, written))
+        return reply
+
+    def answer(self, prompt: Prompt, spend: Spend, shape: type[T]) -> T:
+        """The answer as a struct; asked a second time when it is unusable. Raises as `ask` does."""
+        for _ in range(_REFUSALS):
+            try:
+                return msgspec.json.decode(self.ask(prompt, spend).text, type=shape)
+            except Unsupported:
+                continue
+            except msgspec.MsgspecError:
+                spend.retried()
+        raise ModelFault(NONSENSE)
+
+    def size(self, prompt: Prompt) -> int:
+        """Input tokens of a prompt, its schema included."""
+        return self._count(prompt.system) + self._count(prompt.user) + self._count(str(prompt.schema)) + 32
+
+    def _price(self, read: int, written: int) -> int:
+        return read * self._prices[0] + written * self._prices[1]
 
 
 class LlmDistiller:
@@ -53,6 +102,10 @@ class LlmDistiller:
         self._context = context
         self._prices = (price_in, price_out)
         self._sleep = sleep
+
+    def chat(self, count: Callable[[str], int]) -> PaidChat:
+        """The same model for other questions, with the same prices."""
+        return PaidChat(self._model, count=count, price_in=self._prices[0], price_out=self._prices[1])
 
     @property
     def fingerprint(self) -> str:
@@ -82,12 +135,11 @@ class _Run:
         self.windows = 0
         self._request = request
         self._count = request.count
-        self._model = model
-        self._prices = prices
+        self._chat = PaidChat(model, count=request.count, price_in=prices[0], price_out=prices[1])
         self._sleep = sleep
         # A quarter stays free: providers count tokens their own way, some a third more than we do.
         empty = ask([], words=1000, output_tokens=0, complaints=("must_keep", "invented", "json"))
-        self._room = context * 3 // 4 - self._size(empty) - _WRAPPING
+        self._room = context * 3 // 4 - self._chat.size(empty) - _WRAPPING
 
     def condense(self, lines: Sequence[Line], target: int, level: int = 0) -> list[Fact]:
         """Facts about `lines` in about `target` tokens."""
@@ -159,32 +211,7 @@ class _Run:
             spend.retried()
 
     def _ask(self, prompt: Prompt, window: Sequence[Line]) -> list[Fact] | None:
-        """One call, paid for: the most it can take is set aside before, what it took is settled after."""
-        spend = self._request.spend
-        most = self._size(prompt) * 5 // 4
-        spend.reserve(
-            input_tokens=most, output_tokens=prompt.output_tokens, microcents=self._price(most, prompt.output_tokens)
-        )
-        nothing = {"input_tokens": 0, "output_tokens": 0, "microcents": 0}
-        try:
-            reply = self._model.ask(prompt, seconds=spend.seconds_left())
-        except Unsupported:
-            spend.settle(**nothing)
-            raise
-        except ModelFault as fault:
-            if not fault.billed:
-                spend.settle(**nothing)
-            raise
-        read = reply.input_tokens if reply.input_tokens >= 0 else most
-        written = reply.output_tokens if reply.output_tokens >= 0 else prompt.output_tokens
-        spend.settle(input_tokens=read, output_tokens=written, microcents=self._price(read, written))
-        return understand(reply.text, window)
-
-    def _price(self, read: int, written: int) -> int:
-        return read * self._prices[0] + written * self._prices[1]
-
-    def _size(self, prompt: Prompt) -> int:
-        return self._count(prompt.system) + self._count(prompt.user) + self._count(str(prompt.schema)) + 32
+        return understand(self._chat.ask(prompt, self._request.spend).text, window)
 
 
 def _lines(request: Request) -> list[Line]:
@@ -209,7 +236,7 @@ def _lines(request: Request) -> list[Line]:
 
 
 def _ordered(facts: Sequence[Fact], request: Request) -> list[Fact]:
-    """Oldest day first; within a day as the sources stand."""
+    """Oldest day first; within a day in the order of the sources."""
     place = {source.id: number for number, source in enumerate(request.work.prepared.sources)}
     last = len(place)
     return sorted(facts, key=lambda f: (f.day, min(place.get(i, last) for i in f.sources), f.rank, f.text))

@@ -61,7 +61,7 @@ class OpenAiModel:
         import openai
 
         keep_quiet("openai", "httpx2", "httpcore2")
-        # One client per call: closing it ends whatever it still waits for, and nobody else's call. Endpoints that
+        # One client per call: closing it ends whatever it still waits for, and no other call. Endpoints that
         # people run at home take any key, but the client wants one.
         client = openai.OpenAI(
             api_key=self._key or "none",

@@ -1,4 +1,4 @@
-"""What a model is told and what is understood of its answer.
+"""The prompt for a model, and how its answer is read.
 
 Memory text is data: every line is a JSON object, with `<` and `>` escaped, between two tags the text itself cannot
 spell. Whatever a memory says, it says it inside a string.
@@ -77,7 +77,7 @@ class Line:
     text: str
     day: date
     sources: tuple[str, ...]
-    """Ids of the original entries it stands for."""
+    """Ids of the original entries it represents."""
     speaker: str | None = None
     session: str | None = None
     keep: tuple[str, ...] = ()

@@ -6,15 +6,15 @@ from reverie.redact.engine import Redaction, Redactor
 from reverie.redact.known import KnownSecrets
 
 if TYPE_CHECKING:
-    from reverie.redact.patterns import RULES, Rule
+    from reverie.redact.rules import RULES
 
-__all__ = ["RULES", "KnownSecrets", "Redaction", "Redactor", "Rule"]
+__all__ = ["RULES", "KnownSecrets", "Redaction", "Redactor"]
 
 
 def __getattr__(name: str) -> Any:
-    """The rule table, imported when first used: it is long, and reading memory needs none of it."""
-    if name not in ("RULES", "Rule"):
+    """The rule table, made when first used: it is long, and reading memory needs none of it."""
+    if name != "RULES":
         raise AttributeError(f"module 'reverie.redact' has no attribute {name!r}")
-    from reverie.redact import patterns
+    from reverie.redact import rules
 
-    return getattr(patterns, name)
+    return rules.RULES

@@ -14,7 +14,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from reverie.redact.markers import Lazy
+from reverie.redact.entropy import remembered
+from reverie.redact.markers import Lazy, spans
+
+_SHORT: Final = 16
+"""Bytes. Notations up to this length are remembered: a text has few different ones, and many of each."""
 
 # Letters of other alphabets that look like Latin ones, and those they look like.
 _ALIKE: Final = dict(
@@ -25,8 +29,17 @@ _ALIKE: Final = dict(
         strict=True,
     )
 )
-_LETTER: Final = b"(?:" + b"|".join(re.escape(c.encode()) for c in _ALIKE) + b")"
-_ENTITY: Final = rb"&(?:#[0-9]{2,7}|#[xX][0-9A-Fa-f]{2,6}|[a-zA-Z]{2,8});"
+_ENTITY: Final = rb"(?:#[0-9]{2,7}|#[xX][0-9A-Fa-f]{2,6}|[a-zA-Z]{2,8});"
+
+
+def _alike_runs() -> bytes:
+    """A pattern for runs of such letters, one alternative for each first byte."""
+    followers: dict[bytes, bytes] = {}
+    for letter in map(str.encode, _ALIKE):
+        followers[letter[:1]] = followers.get(letter[:1], b"") + letter[1:]
+    letters = [re.escape(first) + b"[" + re.escape(rest) + b"]" for first, rest in followers.items()]
+    return b"|".join(letter + b"(?:" + b"|".join(letters) + b")*" for letter in letters)
+
 
 ENCODED: Final = (
     rb"%[0-9A-Fa-f]{2}|\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2}|[0-3][0-7]{2})|&(?:#[0-9xX]|[a-z]{2,8};)"
@@ -36,15 +49,14 @@ ENCODED: Final = (
 RUN: Final = rb"[A-Za-z0-9+/_-]{24}|[0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :]"
 """Where base64 or hex may be."""
 
+# Every alternative begins with a byte of its own, so that the search skips from one such byte to the next.
 _ONE: Final = re.compile(
-    rb"(?P<percent>(?:%[0-9A-Fa-f]{2})+)|\\x(?P<x>[0-9A-Fa-f]{2})|\\u\{?(?P<u>[0-9A-Fa-f]{2,6})\}?"
-    rb"|\\(?P<octal>[0-3][0-7]{2})|(?P<entity>" + _ENTITY + rb")"
-    rb"|(?P<alike>(?<=[A-Za-z0-9_])" + _LETTER + rb"+|" + _LETTER + rb"+(?=[A-Za-z0-9_]))"
+    rb"%(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|\\x(?P<x>[0-9A-Fa-f]{2})|\\u\{?(?P<u>[0-9A-Fa-f]{2,6})\}?"
+    rb"|\\(?P<octal>[0-3][0-7]{2})|&(?P<entity>" + _ENTITY + rb")|" + _alike_runs()
 )
-_BASE64: Final = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX: Final = re.compile(
-    rb"(?:0x)?(?:[0-9A-Fa-f]{2}){8,}(?![0-9A-Fa-f])|(?<![0-9A-Za-z])[0-9A-Fa-f]{2}(?:[ :][0-9A-Fa-f]{2}){7,}"
-)
+_WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_BASE64: Final = rb"[A-Za-z0-9+/_-]{16,}={0,2}"
+_HEX: Final = rb"(?:0x)?([0-9A-Fa-f]{16,})|(?:^|[^0-9A-Za-z])([0-9A-Fa-f]{2}(?:[ :][0-9A-Fa-f]{2}){7,})"
 _INDENT: Final = re.compile(rb"\n[ \t]+(?:[>|#*] ?)?")
 _PARTED: Final = Lazy(
     rb"(?:[0-9][A-Za-z0-9_+/=.~-]{0,11}[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{4}"
@@ -88,10 +100,16 @@ def decode(line: bytes) -> Decoded:
     pieces: list[tuple[int, int, int, int]] = []
     done = length = 0
     for match in _ONE.finditer(line):
-        made = _stands_for(match)
+        start, end = match.span()
+        if match.lastgroup is None and not (
+            (start and line[start - 1] in _WORD_BYTES) or (end < len(line) and line[end] in _WORD_BYTES)
+        ):
+            continue  # A word of another alphabet.
+        kind = match.lastgroup
+        read = _short if end - start <= _SHORT else _stands_for
+        made = read(kind, match.group(kind or 0), match.group())
         if made is None:
             continue
-        start, end = match.span()
         parts += (line[done:start], made)
         length += start - done
         pieces.append((length, start, length + len(made), end))
@@ -101,15 +119,16 @@ def decode(line: bytes) -> Decoded:
     return Decoded(b"".join(parts), pieces)
 
 
-def _stands_for(match: re.Match[bytes]) -> bytes | None:
-    kind, text = match.lastgroup, match.group(match.lastgroup or 0)
+def _stands_for(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
+    """What an escape `whole`, or the letters of another alphabet in `text`, stands for."""
     if kind == "percent":
         made = binascii.unhexlify(text.replace(b"%", b""))
-    elif kind == "alike":
+    elif kind is None:
         made = "".join(_ALIKE[c] for c in text.decode()).encode()
     elif kind == "entity":
-        decoded = html.unescape(text.decode())
-        made = b"" if decoded == text.decode() else decoded.encode("utf-8", "ignore")
+        entity = whole.decode()
+        decoded = html.unescape(entity)
+        made = b"" if decoded == entity else decoded.encode("utf-8", "ignore")
     else:
         code = int(text, 8 if kind == "octal" else 16)
         made = chr(code).encode("utf-8", "ignore") if code <= 0x10FFFF else b""
@@ -121,20 +140,25 @@ def _stands_for(match: re.Match[bytes]) -> bytes | None:
     return made.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\x00", b"") or None
 
 
+_short = remembered(_stands_for)
+
+
 def runs(line: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Runs of base64 and hex in `line` that hold text: (start, end, the text)."""
-    for match in _HEX.finditer(line):
-        digits = re.sub(rb"^0x|[ :]", b"", match.group())
-        text = _text(binascii.unhexlify(digits)) if len(digits) % 2 == 0 else None
+    for whole, digits, pairs in spans(_HEX).each(line):
+        start, end = digits if digits[0] >= 0 else pairs
+        number = line[start:end] if digits[0] >= 0 else line[start:end].replace(b" ", b"").replace(b":", b"")
+        odd = len(number) % 2
+        text = _text(binascii.unhexlify(number[odd:]))
         if text is not None:
-            yield match.start(), match.end(), text
-    for match in _BASE64.finditer(line):
-        word = match.group().rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
+            yield (start + odd if odd or digits[0] < 0 else whole[0]), end, text
+    for ((start, end),) in spans(_BASE64).each(line):
+        word = line[start:end].rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
         if len(word) % 4 == 1:
             continue
         text = _text(binascii.a2b_base64(word + b"=" * (-len(word) % 4)))
         if text is not None:
-            yield match.start(), match.end(), text
+            yield start, end, text
 
 
 def _text(raw: bytes) -> bytes | None:
@@ -150,6 +174,8 @@ def _text(raw: bytes) -> bytes | None:
 
 def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
     """Words that go on behind a line end and an indent: where each begins, and the copy in one piece."""
+    if b"\n " not in data and b"\n\t" not in data:
+        return
     done = 0
     gap = _gap(data, 0)
     while gap is not None:

@@ -20,36 +20,54 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import re2
+from typing import TYPE_CHECKING, Final
 
 from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, before_escape, escaped, unescape
 from reverie.redact.filter import Filter
 from reverie.redact.known import KnownSecrets, encode
+from reverie.redact.meter import Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
+from reverie.redact.spans import (
+    Span,
+    around,
+    batches,
+    blocks,
+    byte_offsets,
+    character_offsets,
+    lines_with,
+    merge,
+    replaced,
+    to_line_ends,
+    whole_characters,
+    widened,
+)
 from reverie.redact.tree import JSON
 
 if TYPE_CHECKING:
-    from reverie.redact.patterns import Rule
+    from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "4"
+ALGORITHM: Final = "5"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
 FORM_LEAK: Final = "form-leak"
+DENSE: Final = "nearby-secret"
+"""What may be a secret, in a text so full of words for secrets that each word is judged by itself."""
 
+# Labels of earlier versions, in markers that are stored.
+_FORMER: Final = frozenset({"told-in-words", "told-pair", "foreign-secret"})
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
-_BLOCK: Final = 32 * 1024
 _WIDEN_AFTER: Final = 8
 _GIVE_UP_AFTER: Final = 16
 # A rule's pattern is bounded; a value that reaches the bound goes on for as long as it looks like one word.
 _LONG_VALUE: Final = 200
 # So many values may be refused in one block before the search stops looking inside refused ones.
 _REFUSALS: Final = 200
-# A string within a string within a string is read; further in nobody looks.
+# A string within a string within a string is read; deeper nesting is not.
 _DEPTH: Final = 2
+# A marker with nothing else in the word it is.
+_ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
 _WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
 
@@ -61,16 +79,8 @@ class Redaction:
     findings: Mapping[str, int]
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-    rank: int  # the lowest rank among overlapping spans names the marker
-    label: str
-    kind: str
-
-
 # Ranks. A BYOK marker hides whatever is in it; a known secret is named by its id; then the table in its order.
-_BYOK, _KNOWN, _RULE, _VARIANT, _GENERIC = 0, 1, 10, 1_000, 2_000
+_BYOK, _KNOWN, _RULE, _VARIANT, _GENERIC, _DENSE = 0, 1, 10, 1_000, 2_000, 3_000
 
 
 class Redactor:
@@ -85,13 +95,13 @@ class Redactor:
     def _rules(self) -> tuple[Rule, ...]:
         if self._given is not None:
             return tuple(self._given)
-        from reverie.redact.patterns import RULES
+        from reverie.redact import RULES
 
         return RULES
 
     @cached_property
-    def _patterns(self) -> list[bytes]:
-        return [rule.pattern.encode() for rule in self._rules]
+    def _patterns(self) -> list[list[bytes]]:
+        return [[pattern.encode() for pattern in rule.patterns] for rule in self._rules]
 
     @cached_property
     def _triggers(self) -> list[bytes]:
@@ -131,7 +141,7 @@ class Redactor:
 
     @cached_property
     def _trusted(self) -> frozenset[str]:
-        return frozenset({rule.kind for rule in self._rules} | {markers.BYOK, markers.SOURCE})
+        return frozenset({rule.label for rule in self._rules} | _FORMER | {markers.BYOK, markers.SOURCE, DENSE})
 
     @cached_property
     def _filter(self) -> Filter:
@@ -153,7 +163,7 @@ class Redactor:
     def text(self, text: str, known: KnownSecrets = KnownSecrets.EMPTY) -> Redaction:
         """`text` without secrets. Never raises, whatever the text; linear time."""
         data = encode(text)
-        spans = self._scan(data, _blocks(data), known)
+        spans, dry = self._scan(data, blocks(data), known)
         if not spans:
             return Redaction(text, _NOTHING)
         findings: Counter[str] = Counter()
@@ -161,26 +171,32 @@ class Redactor:
         while spans:
             passes += 1
             if passes > _GIVE_UP_AFTER:
-                spans = [_Span(0, len(data), _KNOWN, spans[0].label, spans[0].kind)]
+                spans = [Span(0, len(data), _KNOWN, spans[0].label, spans[0].kind)]
             elif passes > _WIDEN_AFTER:
-                spans = _to_line_ends(data, spans)
+                spans = to_line_ends(data, spans)
             findings.update(span.kind for span in spans)
-            data, changed = _replace(data, spans, known)
-            spans = self._scan(data, _around(data, changed, known.longest), known)
+            data, changed = replaced(data, spans, known)
+            # How much of a dense text is judged depends on where it is cut into blocks.
+            regions = blocks(data) if dry else around(data, changed, known.longest)
+            spans, more = self._scan(data, regions, known)
+            dry = dry or more
         return Redaction(data.decode("utf-8", "surrogatepass"), MappingProxyType(dict(findings)))
 
     def many(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> list[Redaction]:
         """Exactly `[text(t) for t in texts]`, fast when most texts are clean: the batch is filtered as one."""
         results = [Redaction(text, _NOTHING) for text in texts]
-        for batch in _batches([encode(text) for text in texts]):
+        for batch in batches([encode(text) for text in texts]):
             starts, joined = batch.starts, batch.joined
             suspects: set[int] = set()
             for start, end, _ in known.find(joined):
                 suspects.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
             for index in self._filter.match(joined):
                 # No trigger matches across a line, and texts are joined by line ends.
-                for match in markers.compiled(self._triggers[index]).finditer(joined):
-                    suspects.add(bisect_right(starts, match.start()) - 1)
+                search, position = markers.compiled(self._triggers[index]).search, 0
+                while position < len(joined) and (match := search(joined, position)) is not None:
+                    at = bisect_right(starts, match.start())
+                    suspects.add(at - 1)
+                    position = starts[at] if at < len(starts) else len(joined)
             for i in suspects:
                 results[batch.first + i] = self.text(texts[batch.first + i], known)
         return results
@@ -229,64 +245,96 @@ class Redactor:
             return text
         line = encode(f'"{key}": "{text}"')
         start = len(line) - 1 - len(encode(text))
-        for span in self._scan(line, [(0, len(line))], KnownSecrets.EMPTY):
+        for span in self._scan(line, [(0, len(line))], KnownSecrets.EMPTY)[0]:
             if span.start >= start and span.end == len(line) - 1:
                 findings[span.kind] += 1
                 made = line[start : span.start] + known.marker(span.label)
                 return self.text(made.decode("utf-8", "surrogatepass"), known).text
         return text
 
-    def _scan(self, data: bytes, regions: Sequence[tuple[int, int]], known: KnownSecrets) -> list[_Span]:
-        """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`."""
-        spans: list[_Span] = []
+    def _scan(self, data: bytes, regions: Sequence[tuple[int, int]], known: KnownSecrets) -> tuple[list[Span], bool]:
+        """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`; and whether there
+        was more to judge than the text is worth."""
+        spans: list[Span] = []
+        dry = False
         if known:
             whole = len(regions) > 1 and regions[0][0] == 0 and regions[-1][1] == len(data)
             for start, end in [(0, len(data))] if whole else regions:
                 for s, e, label in known.find(data[start:end]):
-                    spans.append(_Span(start + s, start + e, _KNOWN, label, KNOWN))
+                    spans.append(Span(start + s, start + e, _KNOWN, label, KNOWN))
         located: set[int] = set()
         for start, end in regions:
             chunk = data if end - start == len(data) else data[start:end]
             hits = [hit for hit in self._filter.match(chunk) if hit not in located]
             if hits:
-                spans.extend(self._spans(data, chunk, start, hits, known))
+                meter = Meter(len(chunk))
+                spans.extend(self._spans(data, chunk, start, hits, known, meter, copy=False))
+                dry = dry or meter.dry
                 # Rules over several lines have seen the text from here to its end.
                 located.update(hit for hit in hits if hit < len(self._rules) and self._rules[hit].locate)
-        spans.extend(self._continued(data, known))
-        if not spans:
-            return spans
-        return self._settle(data, spans, known)
+        for start, end in widened(regions, len(data)):
+            spans.extend(self._continued(data if end - start == len(data) else data[start:end], start, known))
+        return (self._settle(data, spans, known) if spans else spans), dry
 
     def _spans(
-        self, data: bytes, chunk: bytes, offset: int, hits: Iterable[int], known: KnownSecrets
-    ) -> Iterator[_Span]:
+        self,
+        data: bytes,
+        chunk: bytes,
+        offset: int,
+        hits: Iterable[int],
+        known: KnownSecrets,
+        meter: Meter,
+        *,
+        copy: bool = True,
+    ) -> Iterator[Span]:
+        """What is found in `chunk`, which begins at `offset` of `data`. `copy`: the text itself is written differently,
+        so that a marker in the chunk is none in the text."""
         for index in hits:
             if index == self._leak:
-                for leak in markers.find_leaks(chunk):
+                for leak in markers.find_leaks(chunk, canonical=copy):
                     rank = _BYOK if leak.label == markers.BYOK else _VARIANT
-                    yield _Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
+                    yield Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
             elif index == self._disguise:
-                yield from self._disguised(chunk, offset, known)
+                yield from self._disguised(chunk, offset, known, meter)
             elif index == self._encoded:
-                for start, line in _lines(chunk, decode.ENCODED):
-                    yield from self._decoded(line, offset + start, known)
+                for start, line in lines_with(chunk, decode.ENCODED):
+                    yield from self._decoded(line, offset + start, known, meter)
             elif index == self._run:
-                for start, line in _lines(chunk, decode.RUN):
-                    yield from self._unpacked(line, offset + start, known)
+                for start, line in lines_with(chunk, decode.RUN):
+                    yield from self._unpacked(line, offset + start, known, meter)
             elif index == self._escape:
-                for start, line in _lines(chunk, ESCAPE):
-                    yield from self._escaped(line, offset + start, known, _DEPTH)
+                for start, line in lines_with(chunk, ESCAPE):
+                    yield from self._escaped(line, offset + start, known, meter, _DEPTH)
             else:
-                rule = self._rules[index]
-                rank = (_GENERIC if rule.generic else _RULE) + index
-                if rule.locate:
-                    found = rule.locate(data[offset:])
-                else:
-                    found = _matches(rule, markers.compiled(self._patterns[index]), chunk)
-                for s, e in found:
-                    yield _Span(offset + s, offset + e, rank, rule.kind, rule.kind)
+                yield from self._by_rule(index, data, chunk, offset, meter)
+        if meter.dry:
+            from reverie.redact.dense import suspects
 
-    def _disguised(self, chunk: bytes, offset: int, known: KnownSecrets) -> Iterator[_Span]:
+            for s, e in suspects(chunk):
+                yield Span(offset + s, offset + e, _DENSE, DENSE, DENSE)
+
+    def _by_rule(self, index: int, data: bytes, chunk: bytes, offset: int, meter: Meter) -> Iterator[Span]:
+        """What one rule finds. Verdicts of generic rules are counted: the words they go by are in any text."""
+        rule = self._rules[index]
+        rank = (_GENERIC if rule.generic else _RULE) + index
+        if rule.locate is None:
+            for pattern in self._patterns[index]:
+                found = _matches(rule, markers.spans(pattern), chunk, meter if rule.generic else None)
+                for s, e in found:
+                    yield Span(offset + s, offset + e, rank, rule.label, rule.label)
+            return
+        own = Meter((len(data) - offset) // 2)  # These look at whole lines, and at several words of each.
+        for span in rule.locate(data[offset:]):
+            if rule.generic and not own.take():
+                meter.dry = True
+                break
+            if span is not None:
+                end = offset + span[1]
+                if rule.generic and span[1] - span[0] >= _LONG_VALUE:
+                    end = _WORD.match(data, end).end()
+                yield Span(offset + span[0], end, rank, rule.label, rule.label)
+
+    def _disguised(self, chunk: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
         """What is found in the folded copy of `chunk`, as spans of the chunk itself."""
         text = chunk.decode("utf-8", "surrogatepass")
         folded = fold(text)
@@ -294,79 +342,83 @@ class Redactor:
             return
         plain = encode(folded)
         hits = [i for i in self._filter.match(plain) if i not in self._copies]
-        found = list(self._spans(plain, plain, 0, hits, known))
-        found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
+        found = list(self._spans(plain, plain, 0, hits, known, meter))
+        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
         if not found:
             return
         edges = sorted({edge for span in found for edge in span[:2]})
-        as_character = dict(zip(edges, _character_offsets(plain, edges), strict=True))
+        as_character = dict(zip(edges, character_offsets(plain, edges), strict=True))
         characters = [(as_character[span.start], as_character[span.end]) for span in found]
         original = unfold(text, characters)
         edges = sorted({edge for span in original for edge in span})
-        as_byte = dict(zip(edges, _byte_offsets(text, edges), strict=True))
+        as_byte = dict(zip(edges, byte_offsets(text, edges), strict=True))
         for span, (start, end) in zip(found, original, strict=True):
             yield span._replace(start=offset + as_byte[start], end=offset + as_byte[end])
 
-    def _escaped(self, line: bytes, offset: int, known: KnownSecrets, depth: int) -> Iterator[_Span]:
+    def _escaped(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
         """What is found in the copy of `line` with its escapes replaced, as spans of the line itself."""
         plain, at = unescape(line)
         hits = self._filter.match(plain)
-        found = list(self._spans(plain, plain, 0, [i for i in hits if i not in self._copies], known))
+        found = list(self._spans(plain, plain, 0, [i for i in hits if i not in self._copies], known, meter))
         if depth > 1 and self._escape in hits:
-            found += self._escaped(plain, 0, known, depth - 1)
+            found += self._escaped(plain, 0, known, meter, depth - 1)
         for span in found:
             yield span._replace(start=offset + escaped(at, span.start), end=offset + escaped(at, span.end))
 
-    def _decoded(self, line: bytes, offset: int, known: KnownSecrets) -> Iterator[_Span]:
+    def _decoded(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
         """What is found in the decoded copy of `line`, runs of base64 and hex in it included."""
         copy = decode.decode(line)
         if not copy.pieces:
             return
         hits = self._filter.match(copy.plain)
-        found = list(self._spans(copy.plain, copy.plain, 0, [i for i in hits if i not in self._copies], known))
-        found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(copy.plain)]
+        rules = [i for i in hits if i not in self._copies]
+        found = list(self._spans(copy.plain, copy.plain, 0, rules, known, meter))
+        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(copy.plain)]
         if self._run in hits:
-            found += self._unpacked(copy.plain, 0, known)
+            found += self._unpacked(copy.plain, 0, known, meter)
         for span in found:
             start, end = copy.original(span.start, span.end)
             yield span._replace(start=offset + start, end=offset + end)
 
-    def _unpacked(self, line: bytes, offset: int, known: KnownSecrets) -> Iterator[_Span]:
+    def _unpacked(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
         """Runs of base64 or hex with something in them: each is replaced whole."""
         for start, end, text in decode.runs(line):
-            found = [_Span(0, 0, _KNOWN, label, KNOWN) for _, _, label in known.find(text)[:1]]
+            found = [Span(0, 0, _KNOWN, label, KNOWN) for _, _, label in known.find(text)[:1]]
             if not found:
                 hits = [i for i in self._filter.match(text) if i not in self._copies]
-                found = [span for span in self._spans(text, text, 0, hits, known) if span.end > span.start]
+                found = [span for span in self._spans(text, text, 0, hits, known, meter) if span.end > span.start]
             if found:
                 yield min(found, key=lambda span: span.rank)._replace(start=offset + start, end=offset + end)
 
-    def _continued(self, data: bytes, known: KnownSecrets) -> Iterator[_Span]:
-        """Tokens and registered values that a line end and an indent part: looked for in the whole text."""
-        copies = list(decode.continued(data))
+    def _continued(self, part: bytes, at_byte: int, known: KnownSecrets) -> Iterator[Span]:
+        """Tokens and registered values that a line end and an indent part, in the part of the text from `at_byte`."""
+        copies = list(decode.continued(part))
         if not copies:
             return
         joined = b"\n".join(copy.plain for _, copy in copies) + b"\n"
         starts = list(accumulate((len(copy.plain) + 1 for _, copy in copies), initial=0))
         tokens = [i for i in self._filter.match(joined) if i < len(self._rules) and self._rules[i].is_token]
-        found = list(self._spans(joined, joined, 0, tokens, known))
-        found += [_Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.squeezed().find(joined)]
+        found = list(self._spans(joined, joined, 0, tokens, known, Meter(len(joined))))
+        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.squeezed().find(joined)]
         for span in found:
             at = bisect_right(starts, span.start) - 1
             offset, copy = copies[at]
             first, last = span.start - starts[at], min(span.end - starts[at], len(copy.plain))
             if any(first < gap[0] < last for gap in copy.pieces):
                 start, end = copy.original(first, last)
-                yield span._replace(start=offset + start, end=offset + end)
+                yield span._replace(start=at_byte + offset + start, end=at_byte + offset + end)
 
-    def _settle(self, data: bytes, spans: list[_Span], known: KnownSecrets) -> list[_Span]:
+    def _settle(self, data: bytes, spans: list[Span], known: KnownSecrets) -> list[Span]:
         """Disjoint spans in order: grown to whole characters and whole markers, merged where they overlap, and without
         those that would replace a marker by a marker for no reason."""
         canonical = [(m.start(), m.end(), m.group(1)) for m in _canonical(data)]
         starts = [marker[0] for marker in canonical]
-        grown: list[_Span] = []
+        grown: list[Span] = []
         for span in spans:
-            start, end = _whole_characters(data, span.start, span.end)
+            start, end = whole_characters(data, span.start, span.end)
+            if not canonical:
+                grown.append(span if (start, end) == span[:2] else span._replace(start=start, end=end))
+                continue
             first = max(bisect_right(starts, start) - 1, 0)
             covered = [m for m in canonical[first : bisect_right(starts, end - 1)] if m[1] > start]
             if covered:
@@ -377,8 +429,8 @@ class Redactor:
                     trusted = any(self._is_trusted(m[2].decode("ascii"), known) for m in covered)
                     if trusted or not inside:
                         continue
-            grown.append(span._replace(start=start, end=end))
-        return _merge(grown)
+            grown.append(span if (start, end) == span[:2] else span._replace(start=start, end=end))
+        return merge(grown)
 
     def _is_trusted(self, label: str, known: KnownSecrets) -> bool:
         return label in self._trusted or label in known.ids
@@ -388,150 +440,31 @@ def _canonical(data: bytes) -> Iterator[re.Match[bytes]]:
     return markers.CANONICAL.finditer(data) if markers.PREFIX in data else iter(())
 
 
-def _matches(rule: Rule, pattern: re2._Regexp, chunk: bytes) -> Iterator[tuple[int, int]]:
+def _matches(rule: Rule, pattern: markers.Spans, chunk: bytes, meter: Meter | None) -> Iterator[tuple[int, int]]:
     """The secrets one rule finds in `chunk`: its first group that took part, or the whole match without groups."""
     position = refused = 0
-    groups = range(1, pattern.groups + 1)
-    while (match := pattern.search(chunk, position)) is not None:
-        group = next((g for g in groups if match.start(g) >= 0), 0)
-        start, end = match.span(group)
+    while (found := pattern.after(chunk, position)) is not None:
+        if meter is not None and not meter.take():
+            return
+        begin = found[0][0]
+        start, end = next((span for span in found[1:] if span[0] >= 0), found[0])
+        if chunk.startswith(markers.PREFIX, start) and (marker := _ALONE.match(chunk, start)) is not None:
+            position = max(marker.end(), begin + 1)
+            continue
         if rule.extent is not None:
             end = rule.extent(chunk, start)
         if b"\\" in chunk[start:end]:
             end = before_escape(chunk, start, end)
-        span = rule.judge(chunk, match.start(), start, end)
+        span = rule.judge(chunk, begin, start, end)
         if span is None:
             # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
             # over and over.
             refused += 1
             again = refused <= _REFUSALS and end - start <= _LONG_VALUE + 56
-            position = max(start if again else end, match.start() + 1)
+            position = max(start if again else end, begin + 1)
             continue
         start, end = span
         if end - start >= _LONG_VALUE:
             end = _WORD.match(chunk, end).end()
         yield start, end
-        position = max(end, match.start() + 1)
-
-
-def _lines(chunk: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines in which `pattern` matches, and where each begins."""
-    search, end = markers.compiled(pattern).search, 0
-    while (match := search(chunk, end)) is not None:
-        start = chunk.rfind(b"\n", end, match.start()) + 1 or end
-        end = chunk.find(b"\n", match.end())
-        end = len(chunk) if end < 0 else end
-        yield start, chunk[start:end]
-
-
-def _merge(spans: list[_Span]) -> list[_Span]:
-    """Overlapping spans as one, named by the one of lowest rank."""
-    spans.sort(key=lambda span: (span.start, -span.end, span.rank))
-    merged: list[_Span] = []
-    for span in spans:
-        if merged and span.start < merged[-1].end:
-            last = merged[-1]
-            best = min(last, span, key=lambda s: s.rank)
-            merged[-1] = best._replace(start=last.start, end=max(last.end, span.end))
-        else:
-            merged.append(span)
-    return merged
-
-
-def _replace(data: bytes, spans: list[_Span], known: KnownSecrets) -> tuple[bytes, list[tuple[int, int]]]:
-    """`data` with a marker in place of each span, and where the markers stand in the result."""
-    pieces: list[bytes] = []
-    changed: list[tuple[int, int]] = []
-    done = length = 0
-    for span in spans:
-        marker = known.marker(span.label)
-        pieces += (data[done : span.start], marker)
-        length += span.start - done
-        changed.append((length, length + len(marker)))
-        length += len(marker)
-        done = span.end
-    pieces.append(data[done:])
-    return b"".join(pieces), changed
-
-
-def _blocks(data: bytes) -> list[tuple[int, int]]:
-    """`data` as blocks of whole lines, so that a rule that fires in one block is not run over all others."""
-    blocks: list[tuple[int, int]] = []
-    start = 0
-    while len(data) - start > _BLOCK:
-        end = data.find(b"\n", start + _BLOCK) + 1
-        if end == 0:
-            break
-        blocks.append((start, end))
-        start = end
-    if start < len(data) or not blocks:
-        blocks.append((start, len(data)))
-    return blocks
-
-
-def _around(data: bytes, changed: list[tuple[int, int]], reach: int) -> list[tuple[int, int]]:
-    """The lines in which a change can have brought something new about, `reach` bytes to either side included."""
-    regions: list[tuple[int, int]] = []
-    for start, end in changed:
-        if regions and end + reach <= regions[-1][1]:
-            continue
-        begin = data.rfind(b"\n", 0, max(start - reach, 0)) + 1
-        finish = data.find(b"\n", min(end + reach, len(data)))
-        finish = len(data) if finish < 0 else finish + 1
-        if regions and begin <= regions[-1][1]:
-            regions[-1] = (regions[-1][0], finish)
-        else:
-            regions.append((begin, finish))
-    return regions
-
-
-def _to_line_ends(data: bytes, spans: list[_Span]) -> list[_Span]:
-    widened = []
-    for span in spans:
-        end = data.find(b"\n", span.end)
-        widened.append(span._replace(end=len(data) if end < 0 else end))
-    return _merge(widened)
-
-
-def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The span grown so that it cuts no UTF-8 sequence."""
-    while start > 0 and data[start] & 0xC0 == 0x80:
-        start -= 1
-    while end < len(data) and data[end] & 0xC0 == 0x80:
-        end += 1
-    return start, end
-
-
-def _character_offsets(data: bytes, offsets: Sequence[int]) -> Iterator[int]:
-    """Ascending byte offsets of UTF-8 `data` as character offsets; an offset within a character is its start."""
-    done = count = 0
-    for offset in offsets:
-        count += sum(byte & 0xC0 != 0x80 for byte in data[done:offset])
-        done = offset
-        yield count
-
-
-def _byte_offsets(text: str, offsets: Sequence[int]) -> Iterator[int]:
-    """Ascending character offsets of `text` as byte offsets."""
-    done = length = 0
-    for offset in offsets:
-        length += len(encode(text[done:offset]))
-        done = offset
-        yield length
-
-
-class _Batch(NamedTuple):
-    first: int
-    starts: list[int]
-    joined: bytes
-
-
-def _batches(texts: list[bytes]) -> Iterator[_Batch]:
-    """Consecutive texts joined by line ends, about `_BLOCK` bytes at a time."""
-    first, starts, size = 0, [], 0
-    for i, text in enumerate(texts):
-        starts.append(size)
-        size += len(text) + 1
-        if size >= _BLOCK or i + 1 == len(texts):
-            yield _Batch(first, starts, b"\n".join(texts[first : i + 1]))
-            first, starts, size = i + 1, [], 0
+        position = max(end, begin + 1)

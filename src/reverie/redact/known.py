@@ -89,7 +89,7 @@ class KnownSecrets:
 
     Matching is plain substring search over all values at once, leftmost and longest first, in time linear in the
     text, whatever the case of its ASCII letters. Values under eight characters are ignored; when one value is
-    registered under two ids the first id stands.
+    registered under two ids the first id is used.
     Nothing shows a value: not `repr`, not an error.
     """
 
@@ -114,7 +114,7 @@ class KnownSecrets:
         self._squeezed: KnownSecrets | None = None
 
     def __add__(self, other: KnownSecrets) -> KnownSecrets:
-        """Both registries in one; on the same value, the left one's id stands."""
+        """Both registries in one; on the same value, the left one's id is used."""
         if not self._patterns or not other._patterns:
             return self if self._patterns else other
         joined = KnownSecrets()

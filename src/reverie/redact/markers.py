@@ -31,6 +31,36 @@ def compiled(pattern: bytes) -> re2._Regexp:
     return re2.compile(pattern, options)
 
 
+class Spans:
+    """The matches of such a pattern as plain spans, the whole match first, then its groups ((-1, -1): took no part).
+
+    The package's own match objects ask for the number of groups at every look, which costs more than matching does.
+    """
+
+    __slots__ = ("_match",)
+
+    def __init__(self, pattern: bytes) -> None:
+        self._match = compiled(pattern)._regexp.Match
+
+    def after(self, data: bytes, position: int) -> list[tuple[int, int]] | None:
+        """The first match at or behind `position`."""
+        if position > len(data):
+            return None
+        found: list[tuple[int, int]] = self._match(_ANYWHERE, data, position, len(data))
+        return None if found[0][0] < 0 else found
+
+    def each(self, data: bytes) -> Iterator[list[tuple[int, int]]]:
+        """All matches, none of which is empty, without overlap."""
+        position = 0
+        while (found := self.after(data, position)) is not None:
+            yield found
+            position = found[0][1]
+
+
+_ANYWHERE: Final = re2._Anchor.UNANCHORED
+spans = cache(Spans)
+
+
 class Lazy:
     """A pattern of that kind, compiled when it is first used: few texts need more than a few of them."""
 
@@ -80,7 +110,7 @@ LEAK: Final = (
 )  # fmt: skip
 """Where a look-alike may begin; also true of every canonical marker."""
 
-_LEAK: Final = Lazy(
+_LEAK: Final = (
     rb"(?i)(?:" + _OPENING + rb")" + _BLANK + rb"(?:(byok)" + _BLANK + _COLON + rb"|(redacted)" + _BLANK + rb"("
     + _COLON + rb")?)"
 )  # fmt: skip
@@ -114,22 +144,26 @@ def _pairs(line: bytes) -> dict[int, tuple[int, int, int]]:
     return pairs
 
 
-def find_leaks(data: bytes) -> Iterator[Leak]:
-    """The look-alikes in `data`, in order, never overlapping; canonical markers are reported as well.
+def _masked(marker: re.Match[bytes]) -> bytes:
+    return b"\0" * (marker.end() - marker.start())
+
+
+def find_leaks(data: bytes, *, canonical: bool = True) -> Iterator[Leak]:
+    """The look-alikes in `data`, in order, never overlapping; canonical markers as well, unless they are not wanted.
 
     Never crosses a line. Brackets inside a value must balance; a BYOK marker that is never closed reaches to the end
     of its line. Linear in the length of `data`: brackets are paired once per line, whatever stands on it.
     """
     line_start, line_end, done = 0, -1, 0
     pairs: dict[int, tuple[int, int, int]] = {}
-    for match in _LEAK.finditer(data):
-        start = match.start()
+    for match in spans(_LEAK).each(data if canonical else CANONICAL.sub(_masked, data)):
+        start = match[0][0]
         if start < done:
             continue
-        canonical = CANONICAL.match(data, start)
-        if canonical:  # By far the most frequent, and its brackets need no pairing.
-            done = canonical.end()
-            yield Leak(start, done, canonical.group(1).decode("ascii"))
+        marker = CANONICAL.match(data, start)
+        if marker:  # By far the most frequent, and its brackets need no pairing.
+            done = marker.end()
+            yield Leak(start, done, marker.group(1).decode("ascii"))
             continue
         if start >= line_end:
             line_start = data.rfind(b"\n", 0, start) + 1
@@ -137,13 +171,13 @@ def find_leaks(data: bytes) -> Iterator[Leak]:
             line_end = len(data) if line_end < 0 else line_end
             pairs = _pairs(data[line_start:line_end])
         pair = pairs.get(start - line_start)
-        if match.start(1) >= 0:
+        if match[1][0] >= 0:
             done = _byok_end(data, line_start, line_end, pair)
             yield Leak(start, done, BYOK)
         elif pair is not None:
             kind, close_start, close_end = pair
-            inner = data[match.end() : line_start + close_start].strip(b" \t")
-            has_colon = match.start(3) >= 0
+            inner = data[match[0][1] : line_start + close_start].strip(b" \t")
+            has_colon = match[3][0] >= 0
             if (has_colon and kind != _ROUND) or (not inner and kind in (_ANGLE, _CURLY)):
                 done = line_start + close_end
                 label = inner.decode("ascii") if _LABEL.fullmatch(inner) else SOURCE

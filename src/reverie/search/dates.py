@@ -2,6 +2,9 @@
 
 Pure. Days, weeks and months are those of the caller's time zone. A day reaches half a day beyond its ends where the
 writer's time zone is unknown. A month or day without a year means that month or day of any year.
+
+`periods` finds the times that a question names among its other words. `when` reads a text that is nothing but a time:
+it is the one parser of `since` and `until`.
 """
 
 from __future__ import annotations
@@ -12,133 +15,27 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from reverie.core.clock import LATEST, from_iso, parse_duration
 from reverie.core.errors import Invalid
 from reverie.search.languages import fold
 
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_OTHER_MONTHS = [
-    "januar",
-    "februar",
-    "marz",
-    "april",
-    "mai",
-    "juni",
-    "juli",
-    "august",
-    "september",
-    "oktober",
-    "november",
-    "dezember",
-    "janvier",
-    "fevrier",
-    "mars",
-    "avril",
-    "mai",
-    "juin",
-    "juillet",
-    "aout",
-    "septembre",
-    "octobre",
-    "novembre",
-    "decembre",
-    "enero",
-    "febrero",
-    "marzo",
-    "abril",
-    "mayo",
-    "junio",
-    "julio",
-    "agosto",
-    "septiembre",
-    "octubre",
-    "noviembre",
-    "diciembre",
-    "gennaio",
-    "febbraio",
-    "marzo",
-    "aprile",
-    "maggio",
-    "giugno",
-    "luglio",
-    "agosto",
-    "settembre",
-    "ottobre",
-    "novembre",
-    "dicembre",
-    "janeiro",
-    "fevereiro",
-    "marco",
-    "abril",
-    "maio",
-    "junho",
-    "julho",
-    "agosto",
-    "setembro",
-    "outubro",
-    "novembro",
-    "dezembro",
-    "januari",
-    "februari",
-    "maart",
-    "april",
-    "mei",
-    "juni",
-    "juli",
-    "augustus",
-    "september",
-    "oktober",
-    "november",
-    "december",
-    "stycznia",
-    "lutego",
-    "marca",
-    "kwietnia",
-    "maja",
-    "czerwca",
-    "lipca",
-    "sierpnia",
-    "wrzesnia",
-    "pazdziernika",
-    "listopada",
-    "grudnia",
-    "января",
-    "февраля",
-    "марта",
-    "апреля",
-    "мая",
-    "июня",
-    "июля",
-    "августа",
-    "сентября",
-    "октября",
-    "ноября",
-    "декабря",
-    "ocak",
-    "subat",
-    "mart",
-    "nisan",
-    "mayis",
-    "haziran",
-    "temmuz",
-    "agustos",
-    "eylul",
-    "ekim",
-    "kasim",
-    "aralik",
-]
+
+def _list(words: str) -> list[str]:
+    return words.split()
+
+
+_MONTHS = _list("january february march april may june july august september october november december")
+_OTHER_MONTHS = _list("""
+    januar februar marz april mai juni juli august september oktober november dezember
+    janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+    gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+    janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro
+    januari februari maart april mei juni juli augustus september oktober november december
+    stycznia lutego marca kwietnia maja czerwca lipca sierpnia wrzesnia pazdziernika listopada grudnia
+    января февраля марта апреля мая июня июля августа сентября октября ноября декабря
+    ocak subat mart nisan mayis haziran temmuz agustos eylul ekim kasim aralik
+""")
 _SHORT = [*(month[:3] for month in _MONTHS), "sept"]
 _MONTH_OF = {fold(name): at % 12 + 1 for at, name in enumerate(_OTHER_MONTHS)}
 _MONTH_OF |= {name: at + 1 for at, name in enumerate(_SHORT[:12])} | {"sept": 9}
@@ -164,6 +61,8 @@ _NAMED = re.compile(
 _CJK = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(?:(\d{1,2})\s?[日일号號])?")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _UNIT_WORDS = {
+    "minute": "minute minutes minuten minuto minutos minuti minuut",
+    "hour": "hour hours stunde stunden heure heures hora horas ora ore uur uren",
     "day": "day days tag tage tagen jour jours dia dias giorno giorni dag dagen",
     "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane weken",
     "month": "month months monat monate monaten mois mes meses mese mesi maand maanden",
@@ -175,7 +74,31 @@ _AGO = re.compile(
     rf"\b(\d{{1,3}}|{_NUMBER})(?:\s+of)?\s+({_UNIT})\s+(?:ago|geleden|fa|atras)\b"
     rf"|\b(?:vor|il y a|hace|ha)\s+(\d{{1,3}}|{_NUMBER})\s+({_UNIT})\b"
 )
+_PAST = re.compile(
+    rf"\b(?:last|past|letzten?|ultim[oaie]s?|laatste|afgelopen)\s+(\d{{1,3}}|{_NUMBER})\s+({_UNIT})\b"
+    rf"|\b(\d{{1,3}}|{_NUMBER})\s+dernier(?:e?s)?\s+({_UNIT})\b"
+)
+_WEEKDAY_WORDS = _list("""
+    monday tuesday wednesday thursday friday saturday sunday
+    montag dienstag mittwoch donnerstag freitag samstag sonntag
+    lundi mardi mercredi jeudi vendredi samedi dimanche
+    lunes martes miercoles jueves viernes sabado domingo
+    lunedi martedi mercoledi giovedi venerdi sabato domenica
+    maandag dinsdag woensdag donderdag vrijdag zaterdag zondag
+    понедельник вторник среда четверг пятница суббота воскресенье
+    月曜日 火曜日 水曜日 木曜日 金曜日 土曜日 日曜日
+    星期一 星期二 星期三 星期四 星期五 星期六 星期日
+""")
+_WEEKDAY_OF = {fold(name): at % 7 for at, name in enumerate(_WEEKDAY_WORDS)}
+_WEEKDAY = "|".join(sorted(_WEEKDAY_OF, key=len, reverse=True))
+_PAST_DAY = re.compile(
+    rf"(?:\b(?:last|past|letzten?|am letzten|vorige|afgelopen)\s+|上个?|先週の)(?P<day>{_WEEKDAY})"
+    rf"|\b(?P<first>{_WEEKDAY})\s+(?:dernier|pasado|passado|scors[oa]|passada)\b"
+)
+_BARE_DAY = re.compile(rf"(?P<day>{_WEEKDAY})(?P<first>)")
 _RELATIVE = {
+    ("day", -2): "day before yesterday|vorgestern|avant-hier|anteayer|antes de ayer|l'altro ieri|anteontem|eergisteren"
+    "|przedwczoraj|позавчера|evvelsi gun|一昨日|おととい|前天|그저께|أول أمس",
     (
         "day",
         0,
@@ -203,10 +126,31 @@ _AFTER_WHICH_IT_IS_A_MONTH = re.compile(
     r"\b(?:in|of|since|until|by|during|last|this|early|late|mid|on|through|to|from|before|after|im|en|de|au|le|el)\W+$"
 )
 _DAY = timedelta(days=1)
-_UNITS = {"day": _DAY, "week": 7 * _DAY, "month": timedelta(days=30.4), "year": timedelta(days=365.25)}
+_UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+_SHORT_UNITS = frozenset(_UNITS)
+_UNITS |= {"day": _DAY, "week": 7 * _DAY, "month": timedelta(days=30.4), "year": timedelta(days=365.25)}
 _HALF_DAY_MS = 12 * 3_600_000
-_AGE = re.compile(r"(\d{1,6})([smhdw])")
-_AGE_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_CLOCK_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*")
+_FILLERS = frozenset(
+    fold(
+        """
+        since from until till to up on in at the of during as before
+        seit ab vom von bis zu zum am im in dem den der die das
+        depuis jusqu jusque a au du de le la les l en ces
+        desde hasta el los las del este
+        dal dalla dall fino al alla il gli nel nella
+        ate o os as no na do da
+        sinds vanaf tot op het van
+        od do dnia w z с до от в на по
+        から まで より の に 부터 까지 从 從 自 到 起 以来 之前 以前
+        """
+    ).split()
+)
+"""Words around a time that do not change it."""
+_UNREADABLE = (
+    "This is no time that can be read. Write a day (2026-11-01), an instant (2026-11-01T09:00:00Z), an age (3d, 12h), "
+    "or words such as yesterday, last week, 8 May."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +161,11 @@ class Period:
     end: int = 0
     month: int = 0
     day: int = 0
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """Its first instant and the one after its last; None for a month or day of any year."""
+        return None if self.month else (self.start + _HALF_DAY_MS, self.end - _HALF_DAY_MS)
 
     def shown(self) -> str:
         """In words."""
@@ -236,59 +185,148 @@ class Period:
 
 def periods(query: str, now_ms: int, *, zone: str = "UTC") -> tuple[Period, ...]:
     """The times `query` names, absolute ones first; empty when it names none. Days are those of the time zone."""
-    here = time_zone(zone)
-    original, rest = query, fold(query)
-    found: list[Period] = []
-    for match in _ISO.finditer(rest):
-        found += _calendar(int(match[1]), int(match[2]), int(match[3] or 0), here)
-    rest = _ISO.sub(" ", rest)
-    for match in _DOTTED.finditer(rest):
-        found += _calendar(int(match[3] or 0), int(match[2]), int(match[1]), here)
-    rest = _DOTTED.sub(" ", rest)
-    for match in _CJK.finditer(rest):
-        found += _calendar(int(match[1] or 0), int(match[2]), int(match[3] or 0), here)
-    rest = _CJK.sub(" ", rest)
-    for match in _NAMED.finditer(rest):
-        if _is_month(rest, match, original):
-            found += _calendar(
-                int(match["year"] or 0), _MONTH_OF[match["month"]], int(match["before"] or match["after"] or 0), here
-            )
-            rest = rest[: match.start()] + " " * (match.end() - match.start()) + rest[match.end() :]
-    for match in _YEAR.finditer(rest):
-        found += _calendar(int(match[0]), 0, 0, here)
-    midnight = datetime.fromtimestamp(now_ms / 1000, here).replace(hour=0, minute=0, second=0, microsecond=0)
-    for match in _AGO.finditer(rest):
-        number, unit = (match[1], match[2]) if match[1] else (match[3], match[4])
-        count = int(number) if number.isdigit() else _NUMBERS[number]
-        step = _UNITS[_UNIT_OF[unit]]
-        centre = midnight - min(count, 200) * step
-        found.append(_between(centre - step / 2 + _DAY / 2, centre + step / 2 + _DAY / 2))
-    for unit, shift, words in _RELATIVES:
-        if any(_whole(rest, match) for match in words.finditer(rest)):
-            found.append(_relative(unit, shift, midnight))
-    return tuple(found)
+    return tuple(_read(query, now_ms, time_zone(zone))[0])
 
 
-def instant(text: str, now_ms: int, *, zone: str = "UTC", end: bool = False) -> int | None:
-    """The instant that words name: "yesterday", "8 May 2023", "last week", "7d" (an age); None when they name none.
+def named(query: str, now_ms: int, *, zone: str = "UTC") -> tuple[tuple[Period, ...], str]:
+    """The times `query` names, and the query without the words that name them."""
+    found, rest = _read(query, now_ms, time_zone(zone))
+    if found and len(rest) == len(query):  # the words as they were written
+        rest = "".join(" " if kept == " " else own for own, kept in zip(query, rest, strict=True))
+    return tuple(found), rest if found else query
 
-    The beginning of a period, or its `end`. A month or day without a year is the last one that has begun.
+
+def when(text: str, now_ms: int, *, zone: str = "UTC", end: bool = False, pointer: str | None = None) -> int:
+    """Milliseconds of the instant that a text names: the one parser of `since` and `until`.
+
+    It reads an RFC 3339 instant (in the time zone `zone` when it names none), a day, month or year, an age ("3d",
+    "12h", "P1W") and words ("yesterday", "last week", "vor zwei Wochen", "8 May"). A day or longer period gives its
+    beginning, or with `end` its end, so that "until yesterday" includes yesterday. A month or day without a year is the
+    last one that has begun. Raises Invalid for anything else.
     """
-    if age := _AGE.fullmatch(text.strip()):
-        return now_ms - int(age[1]) * _AGE_MS[age[2]]
-    named = periods(text, now_ms, zone=zone)
-    if not named:
+    here, text = time_zone(zone), text.strip()
+    at = _clock_time(text, here, pointer) if _CLOCK_TIME.fullmatch(text) else None
+    if at is None:
+        at = _from_words(text, now_ms, here, end=end)
+    if at is None:
+        try:
+            at = now_ms - parse_duration(text)
+        except Invalid:
+            raise Invalid(_UNREADABLE, pointer=pointer) from None
+    if not 0 <= at <= LATEST:
+        raise Invalid("The time is out of range.", pointer=pointer)
+    return at
+
+
+def _clock_time(text: str, here: tzinfo, pointer: str | None) -> int:
+    try:
+        stamp = datetime.fromisoformat(text)
+    except ValueError:
+        raise Invalid(_UNREADABLE, pointer=pointer) from None
+    return from_iso((stamp if stamp.tzinfo else stamp.replace(tzinfo=here)).isoformat(), pointer=pointer)
+
+
+def _from_words(text: str, now_ms: int, here: tzinfo, *, end: bool) -> int | None:
+    """The instant that words name; None when they name none, or more than one, or say something else."""
+    folded = fold(text)
+    if folded in ("now", "jetzt", "maintenant", "ahora", "adesso", "agora", "nu", "сейчас", "今", "现在", "지금"):
+        return now_ms
+    now = datetime.fromtimestamp(now_ms / 1000, here)
+    ago, past = _AGO.fullmatch(folded), _PAST.search(folded)
+    if ago is not None:
+        count, unit = _counted(ago)
+        if unit not in _SHORT_UNITS:
+            day = _back(now.replace(hour=0, minute=0, second=0, microsecond=0), unit, count)
+            return _ms(day + _DAY if end else day)
+        return now_ms - int(count * _UNITS[unit].total_seconds() * 1000)
+    if past is not None and _only_fillers(_without(folded, past)):
+        count, unit = _counted(past)
+        return now_ms if end else _ms(now - count * _UNITS[unit] if unit in _SHORT_UNITS else _back(now, unit, count))
+    found, rest = _read(text, now_ms, here, alone=True)
+    if len(found) != 1 or not _only_fillers(rest):
         return None
-    period = named[0]
+    (period,) = found
     if period.month:
-        here = time_zone(zone)
-        year = datetime.fromtimestamp(now_ms / 1000, here).year
-        dated = [one for back in range(5) for one in _calendar(year - back, period.month, period.day, here)]
+        dated = [one for back in range(5) for one in _calendar(now.year - back, period.month, period.day, here)]
         begun = [one for one in dated if one.start + _HALF_DAY_MS <= now_ms]
         if not begun:
             return None
         period = begun[0]
     return period.end - _HALF_DAY_MS if end else period.start + _HALF_DAY_MS
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _only_fillers(rest: str) -> bool:
+    return all(word in _FILLERS for word in re.findall(r"\w+", rest))
+
+
+def _without(text: str, match: re.Match[str]) -> str:
+    """The text with spaces where the match was."""
+    return text[: match.start()] + " " * (match.end() - match.start()) + text[match.end() :]
+
+
+def _counted(match: re.Match[str]) -> tuple[int, str]:
+    """How many of which unit, of a match of _AGO or _PAST."""
+    number, unit = (match[1], match[2]) if match[1] else (match[3], match[4])
+    return int(number) if number.isdigit() else _NUMBERS[number], _UNIT_OF[unit]
+
+
+def _back(moment: datetime, unit: str, count: int) -> datetime:
+    """So many days, weeks, months or years before; the last day of a shorter month."""
+    if unit in ("day", "week"):
+        return moment - count * _UNITS[unit]
+    months = moment.year * 12 + moment.month - 1 - count * (12 if unit == "year" else 1)
+    first = moment.replace(year=max(1, months // 12), month=months % 12 + 1, day=1)
+    length = ((first + 31 * _DAY).replace(day=1) - first).days
+    return first.replace(day=min(moment.day, length))
+
+
+def _read(query: str, now_ms: int, here: tzinfo, *, alone: bool = False) -> tuple[list[Period], str]:
+    """The times a text names, and the text without them. `alone`: the text is a time, so "march" is a month."""
+    rest = fold(query)
+    original = query if len(query) == len(rest) else ""
+    found: list[Period] = []
+    for pattern, year, month, day in ((_ISO, 1, 2, 3), (_DOTTED, 3, 2, 1), (_CJK, 1, 2, 3)):
+        for match in pattern.finditer(rest):
+            found += _calendar(int(match[year] or 0), int(match[month]), int(match[day] or 0), here)
+            rest = _without(rest, match)
+    for match in _NAMED.finditer(rest):
+        if alone or _is_month(rest, match, original):
+            day_of = int(match["before"] or match["after"] or 0)
+            found += _calendar(int(match["year"] or 0), _MONTH_OF[match["month"]], day_of, here)
+            rest = _without(rest, match)
+    for match in _YEAR.finditer(rest):
+        found += _calendar(int(match[0]), 0, 0, here)
+        rest = _without(rest, match)
+    now = datetime.fromtimestamp(now_ms / 1000, here)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    for match in _AGO.finditer(rest):
+        count, unit = _counted(match)
+        step, half_day = _UNITS[unit], timedelta() if unit in _SHORT_UNITS else _DAY / 2
+        centre = (now if unit in _SHORT_UNITS else midnight) - min(count, 200) * step + half_day
+        found.append(_between(centre - step / 2, centre + step / 2))
+        rest = _without(rest, match)
+    for match in _PAST.finditer(rest):
+        count, unit = _counted(match)
+        found.append(_between(now - min(count, 200) * _UNITS[unit], now))
+        rest = _without(rest, match)
+    days = _PAST_DAY if not alone or _PAST_DAY.search(rest) else _BARE_DAY
+    for match in days.finditer(rest):
+        if _whole(rest, match):
+            weekday = _WEEKDAY_OF[match["day"] or match["first"]]
+            start = midnight - ((midnight.weekday() - weekday - 1) % 7 + 1) * _DAY
+            found.append(_between(start, start + _DAY))
+            rest = _without(rest, match)
+    for unit, shift, words in _RELATIVES:
+        for match in words.finditer(rest):
+            if _whole(rest, match):
+                found.append(_relative(unit, shift, midnight))
+                rest = _without(rest, match)
+                break
+    return found, rest
 
 
 def time_zone(name: str) -> tzinfo:
@@ -334,7 +372,7 @@ def _is_month(text: str, match: re.Match[str], original: str) -> bool:
     if match["before"] or match["after"] or match["year"] or name not in _AMBIGUOUS:
         return True
     at = match.start("month")
-    capital = len(original) == len(text) and original[at].isupper() and at > 0
+    capital = bool(original) and original[at].isupper() and at > 0
     return capital or _AFTER_WHICH_IT_IS_A_MONTH.search(text[:at]) is not None
 
 
@@ -372,7 +410,7 @@ def _relative(unit: str, shift: int, midnight: datetime) -> Period:
 
 
 def _between(start: datetime, end: datetime) -> Period:
-    return Period(int(start.timestamp() * 1000) - _HALF_DAY_MS, int(end.timestamp() * 1000) + _HALF_DAY_MS)
+    return Period(_ms(start) - _HALF_DAY_MS, _ms(end) + _HALF_DAY_MS)
 
 
 @lru_cache(maxsize=4096)

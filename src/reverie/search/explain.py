@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from reverie.search.analysis import terms
+from reverie.search.analysis import Word, terms
 from reverie.search.confidence import WEAK
 from reverie.search.rank import Candidate, Key, Question, Ranked
 
@@ -101,6 +101,7 @@ def _read(question: Question) -> list[str]:
 def _scored(place: int, ranked: Ranked, candidate: Candidate, question: Question) -> ScoredHit:
     own = set(terms(candidate.content)) | set(terms(candidate.speaker or ""))
     matched = tuple(word.text for word in question.words if any(term in own for term, _ in word.terms))
+    shown = tuple(found for word in question.words if (found := _matched(word, own)))
     found_by = tuple(
         name for name, score in (("words", candidate.lexical), ("meaning", candidate.dense)) if score is not None
     )
@@ -112,16 +113,32 @@ def _scored(place: int, ranked: Ranked, candidate: Candidate, question: Question
         matched_terms=matched,
         found_by=found_by or ("context",),
         confidence=ranked.confidence,
-        why=tuple(_why(ranked, candidate, question, matched)),
+        why=tuple(_why(ranked, candidate, question, shown)),
     )
+
+
+def _matched(word: Word, own: Collection[str]) -> str:
+    """A word of the question as a passage has it: `couch (as sofa)` where it has another; empty where it has none."""
+    terms = [term for term, _ in word.terms if term in own]
+    if not terms:
+        return ""
+    same = any(weight >= 1 or "^" in term for term, weight in word.terms if term in own)
+    return word.text if same else f"{word.text} (as {terms[0]})"
+
+
+_NOUN = ("words", "word")
+_CLOSE = 0.25
+"""The cosine from which two texts are called close."""
 
 
 def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequence[str]) -> list[str]:
     """The signals in sentences, the strongest first."""
     signals, asked = ranked.signals, len(question.words)
     said = {
-        "words": f"has {len(matched)} of {asked} words of the question: {', '.join(matched)}" if matched else "",
-        "meaning": f"close in meaning ({candidate.dense:.2f})" if candidate.dense is not None else "",
+        "words": f"has {len(matched)} of {asked} {_NOUN[asked == 1]} of the question: {', '.join(matched)}"
+        if matched
+        else "",
+        "meaning": f"close in meaning ({candidate.dense:.2f})" if (candidate.dense or 0.0) >= _CLOSE else "",
         "context": "next to turns that match",
         "speaker": f"said by {candidate.speaker}, whom the question names",
         "time": "from or about the time that the question names",
@@ -132,5 +149,5 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
     if ranked.older is not None:
         found.append(f"older: {ranked.older} says something newer about the same matter")
     if ranked.confidence < WEAK:
-        found.append("weak: hits with so little evidence are mostly wrong")
+        found.append("weak: little speaks for it, and such hits are mostly wrong")
     return found

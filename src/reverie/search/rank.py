@@ -58,6 +58,8 @@ class Weights:
     """What counts in place of a neighbour that is missing or too long, as a share of the passage's own score."""
     speaker: float = 0.15
     time: float = 0.35
+    dated: float = 0.7
+    """In addition to `time`, for a question that names nothing but a time; in proportion for others."""
     length: float = 0.2
     currency: bool = True
 
@@ -102,6 +104,8 @@ class Ranked(Struct, frozen=True):
     """The measured share of right answers among hits with this much evidence."""
     older: str | None = None
     """The id of a newer candidate that says something else about the same matter."""
+    evidence: float = 0.0
+    """How much speaks for it; `confidence` is made from it."""
 
 
 class Question(Struct, frozen=True):
@@ -112,6 +116,10 @@ class Question(Struct, frozen=True):
     periods: Sequence[Period] = ()
     trust: float = 1.0
     """How well the vectors know its language, 0 to 1; meaning counts as much less."""
+    counts: float = 1.0
+    """How much the embedder's cosines count; 1 for the built-in table."""
+    dated: float = 0.0
+    """The share of its words that name its times; 1: it asks for nothing but what happened then."""
 
 
 def rank(
@@ -149,10 +157,13 @@ def rank(
     for at in order[:limit]:
         candidate, gain = chosen[at], gains.get(at, 0.0)
         values = (*(column[at] for column in columns), gain)
-        sure = confidence(evidence(candidate.cover, candidate.dense or 0.0, question.trust, context[at]))
+        cover = candidate.cover + (1 - candidate.cover) * question.dated if time[at] else candidate.cover
+        speaks = evidence(cover, candidate.dense or 0.0, question.trust, context[at])
         signals = dict(zip(SIGNALS, values, strict=True))
         score = round(scores[at] + gain, 6)
-        found.append(Ranked(candidate.id, candidate.key, score, signals, sure, older.get(at)))
+        found.append(
+            Ranked(candidate.id, candidate.key, score, signals, confidence(speaks), older.get(at), round(speaks, 4))
+        )
     return found
 
 
@@ -172,7 +183,7 @@ def _own_signals(
     """Words and meaning of each candidate, by its place in the list."""
     best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
-    factor = weights.meaning * max(question.trust, _FOREIGN)
+    factor = weights.meaning * question.counts * max(question.trust, _FOREIGN)
     meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
     return words, meaning
 
@@ -242,8 +253,9 @@ def _timely(question: Question, candidates: Sequence[Candidate], weights: Weight
     """Which candidates were made at a time the question names, or mention it."""
     if not question.periods:
         return [0.0] * len(candidates)
+    gain = weights.time + weights.dated * question.dated
     return [
-        weights.time
+        gain
         if any(
             period.covers(candidate.created_at) or mentions(candidate.content, candidate.created_at, period)
             for period in question.periods
@@ -264,6 +276,10 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 """Words that say that something is no longer as it was."""
+_CHANGE_TERMS = frozenset(
+    terms("now new longer anymore more instead moved switched changed stopped dropped left replaced gone used")
+)
+"""Terms that two passages about different matters may share."""
 _EQUAL = 0.65
 """A newer passage with this share of an older one's score is near enough to be put first."""
 _CHANGED = 0.3
@@ -278,8 +294,8 @@ def _overtake(
 ) -> tuple[dict[int, float], dict[int, str]]:
     """What newer candidates gain over older ones about the same matter, and which are older than which.
 
-    About the same matter: both have the same words of the question, by the same author, and share words beside them. A
-    clearly better old answer is not overtaken.
+    About the same matter: by the same author, and with two words of the question in common, or one that is all they
+    have of it, or one and other words besides. A clearly better old answer is not overtaken.
     """
     best = list(order[:COMPARED])
     words = {at: frozenset(terms(candidates[at].content)) for at in best}
@@ -287,10 +303,17 @@ def _overtake(
         at: frozenset(n for n, word in enumerate(question.words) if any(term in words[at] for term, _ in word.terms))
         for at in best
     }
+    asking = _CHANGE_TERMS.union(term for word in question.words for term, _ in word.terms)
     now = dict(zip(best, (scores[at] for at in best), strict=True))
     older: dict[int, str] = {}
     for old in best:
-        newer = [at for at in best if _later(candidates[at], candidates[old]) and asked[at] & asked[old]]
+        newer = [
+            at
+            for at in best
+            if _later(candidates[at], candidates[old])
+            and (both := asked[at] & asked[old])
+            and (len(both) > 1 or asked[at] == asked[old] or not (words[at] & words[old]) <= asking)
+        ]
         for new in sorted(newer, key=lambda at: (candidates[at].created_at, candidates[at].position)):
             if _same_matter(
                 candidates[new], words[old], words[new], asked[old] <= asked[new], scores[new], scores[old]
@@ -301,9 +324,15 @@ def _overtake(
 
 
 def _later(new: Candidate, old: Candidate) -> bool:
-    """Whether one was said after the other, by the same author, in another entry."""
-    if new.position == old.position or new.speaker != old.speaker:
+    """Whether one was said after the other, by the same author.
+
+    The lines of a dream are in the order of time; a later one of the same entry counts when it says that something
+    changed.
+    """
+    if new.speaker != old.speaker:
         return False
+    if new.position == old.position:
+        return new.number > old.number and _CHANGE.search(new.content) is not None
     return (new.created_at, new.position) > (old.created_at, old.position)
 
 

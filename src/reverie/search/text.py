@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from reverie.search.languages import FUNCTION_WORDS, detect, fold
 
+_MARKS = ("~", "compacted-from:", "archive:")
+"""How the tags begin that programs and dreams put on entries: names and checksums that say nothing by meaning."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -20,9 +22,11 @@ def searchable(
 ) -> str:
     """The text whose words are indexed and whose vector is stored: who said it, what, and under which labels.
 
-    The time is not written into it: a time in a question is matched against `created_at` itself (`when.py`).
+    The time is not written into it: a time in a question is matched against `created_at` itself (`when.py`). Tags of
+    programs (`~`) and of dreams are marks: entries are filtered by them, and not found by their words.
     """
-    labels = [label for label in (subject, *tags) if label and label not in content]
+    marks = (tag for tag in tags if not tag.startswith(_MARKS))
+    labels = [label for label in (subject, *marks) if label and label not in content]
     said = f"{speaker}: {content}" if speaker else content
     return f"{said} ({', '.join(labels)})" if labels else said
 

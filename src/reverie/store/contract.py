@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Anchored, Asked, Brief, Filter, Head, Key, Match, Page
+from reverie.core.query import Anchored, Asked, Brief, Filter, Flow, Head, Key, Match, Page
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -61,8 +61,14 @@ class ReadTx(Protocol):
     def count(self, where: Filter) -> int:
         """How many entries match."""
 
-    def cold(self, *, before: int, limit: int) -> list[Entry]:
-        """Deleted and dreamt entries, not on hold, that left readable memory before an instant and still have text."""
+    def cold(self, state: EntryState, *, before: int, limit: int, files: bool = False) -> list[Entry]:
+        """Deleted or dreamt entries, not on hold, that left readable memory before an instant and still have text.
+
+        `files`: entries of kind `file`, which have a retention of their own, instead of all others.
+        """
+
+    def dreamt(self, *, after: tuple[int, int], limit: int) -> list[Entry]:
+        """Sources of dreams of this memory, the first to leave first, beyond (gone_seq, position)."""
 
     def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         """Entries with text about the subject of this hash (`subject_hash`), readable or not, in order of insertion.
@@ -71,8 +77,19 @@ class ReadTx(Protocol):
         destroyed for this subject. Indexed: no scan.
         """
 
-    def refs(self) -> list[tuple[str, int]]:
-        """Every ref of the tenant that has readable entries, with their number, by name."""
+    def refs(self, prefix: str = "") -> list[tuple[str, int]]:
+        """Every ref of the tenant that has readable entries, with their number, by name.
+
+        With `prefix`: those whose names begin with it. Indexed: others cost nothing.
+        """
+
+    def facets(self, *, most: int) -> Mapping[str, list[tuple[str, int]]]:
+        """Values of readable entries of this memory by `kind`, `subject`, `source` (actor) and `tag`, the most frequent
+        first, each with the number of entries. Tags that the host sets are left out. No entry is read for it.
+        """
+
+    def ids(self, prefix: str, *, limit: int) -> list[str]:
+        """Ids of the bound ref that begin with a prefix, in order; drafts and erased entries left out. Indexed."""
 
     def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
         """The best passages by BM25 over any of `terms`, under the statistics of this memory alone."""
@@ -81,7 +98,7 @@ class ReadTx(Protocol):
         """Those of `terms` that some readable entry of this memory has."""
 
     def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
-        """The best passages by cosine with an int8 vector; exact. Only vectors of `vector`'s length take part."""
+        """The best passages by cosine with an int8 vector of the same length; exact up to 200,000 vectors."""
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         """For each position the position of the readable entry of its ref before it and after it.
@@ -98,6 +115,12 @@ class ReadTx(Protocol):
     def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
         """The cosines of the passages of entries at these positions that have vectors of `vector`'s length."""
 
+    def tend(self) -> None:
+        """Bring the search index of this memory up to date where it is kept, and put it in order.
+
+        Searches do so by themselves as far as they must; this does what they leave for later. Changes no memory.
+        """
+
     def index_state(self, model: str) -> tuple[int, int]:
         """(readable entries, those with a vector of `model`)."""
 
@@ -107,8 +130,19 @@ class ReadTx(Protocol):
     def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
         """Arrows from the entry (or to it), in the order they were made."""
 
-    def read_log(self, *, after: int = 0, limit: int = 1000, types: Sequence[str] | None = None) -> list[Event]:
-        """Events after a position, in order."""
+    def read_log(
+        self, *, after: int = 0, before: int | None = None, limit: int = 1000, types: Sequence[str] | None = None
+    ) -> list[Event]:
+        """Events after a position, in order. With `before`: those between the two, newest first.
+
+        Of a few types: indexed, so that events of other types cost nothing.
+        """
+
+    def flow(self, instants: Sequence[int]) -> list[Flow]:
+        """The tenant's log at each of some ascending instants: position, entries stored by then, entries that left.
+
+        Costs a few rows for each instant, and index rows of the entries that left in between.
+        """
 
     def read_run(self, run: str, *, skip: int = 0, limit: int = 1000) -> list[Event]:
         """Events whose data names this run (`data["run"]`), in order, without the first `skip`. Indexed: no scan."""
@@ -194,13 +228,16 @@ class WriteTx(ReadTx, Protocol):
         """Write the next version of a document and keep the last `keep`. `expected` (0: absent) else Conflict."""
 
     def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
-        """Drop a document; its version count goes on. False when there was none."""
+        """Drop a document; its version count goes on. False when there was none.
+
+        `keep=0` leaves no tombstone: nothing of it is left, not even its key, and the count begins again.
+        """
 
     def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
         """Keep the answer to an idempotent request."""
 
     def trim(self) -> None:
-        """Let go of answers nobody may ask for any more."""
+        """Drop answers that no caller may ask for any more."""
 
     def claim(self, name: str, holder: str, *, until: int) -> bool:
         """Take a lease that is free, expired or already ours. False when someone else holds it."""
@@ -216,7 +253,7 @@ class WriteTx(ReadTx, Protocol):
 
 
 class ControlTx(Protocol):
-    """What stands above tenants: who they are and which keys open them."""
+    """What belongs to no tenant: the list of tenants and their keys."""
 
     now: int
 
@@ -254,9 +291,14 @@ class Store(Protocol):
     """Copies of destroyed text that the store itself keeps for a while, out of reach of every query."""
     durable: bool
     """Whether what is stored survives the process."""
+    quick: bool
+    """Whether reading one row waits for nothing but a local disk: then an event loop may do it."""
 
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
-        """Run `body` in one durable transaction."""
+        """Run `body` in one durable transaction.
+
+        A body may have an attribute `weight`, the number of entries it stores: heavy ones do not delay light ones.
+        """
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
         """Run `body` on one snapshot."""

@@ -10,13 +10,15 @@ import orjson
 
 from reverie.core.entry import Document, Entry, EntryState, Source
 from reverie.core.errors import Invalid
-from reverie.core.event import Event
+from reverie.core.event import Event, encode_data
 from reverie.core.query import Filter, Key
 from reverie.core.subject import named_subjects, subject_hash
 
 _STATES = {state.value: state for state in EntryState}
 FIRST = -(2**62)
 LAST = 2**62
+FEW_TYPES = 8
+"""Up to so many types of events are each looked up in the index; of more, the log is walked."""
 LAST_CHARACTER = "\U0010ffff"
 """Sorts after every text that begins as it does up to there."""
 _RANGE = 2**40
@@ -51,6 +53,16 @@ def to_entry(row: Sequence[Any]) -> Entry:
         epoch=row[23],
         gone_seq=row[24],
     )
+
+
+def after_refs(prefix: str) -> str:
+    """A text behind every ref that begins with a prefix: the next above the characters that a ref may have."""
+    return f"{prefix}{{"
+
+
+def after_ids(prefix: str) -> str:
+    """A text behind every id that begins with a prefix: ids may have any characters."""
+    return f"{prefix}\U0010ffff"
 
 
 def to_row(entry: Entry, tenant: int) -> tuple[Any, ...]:
@@ -129,6 +141,40 @@ def to_key(row: Sequence[Any]) -> Key:
         created_at=row[7],
         expires_at=row[8],
         revoked_at=row[9],
+    )
+
+
+def key_row(key: Key) -> tuple[Any, ...]:
+    """The same, back."""
+    return (
+        key.id,
+        key.tenant,
+        key.digest,
+        key.name,
+        encode(list(key.rights)),
+        key.authority,
+        encode(list(key.scopes)),
+        key.created_at,
+        key.expires_at,
+        key.revoked_at,
+    )
+
+
+def event_row(event: Event) -> tuple[Any, ...]:
+    """The columns of an event behind its position."""
+    return (
+        event.epoch,
+        event.at,
+        event.type,
+        event.operation,
+        event.actor,
+        event.session,
+        event.entry_id,
+        event.conflict_id,
+        event.task_id,
+        encode_data(event.data),
+        bytes.fromhex(event.prev_hash),
+        bytes.fromhex(event.hash),
     )
 
 

@@ -1,6 +1,6 @@
 """Moving memory from one store to another, row by row, as it is.
 
-Ids, positions, sequence numbers, hashes, versions and times stay what they were: nothing is written anew. Rows have the
+Ids, positions, sequence numbers, hashes, versions and times stay what they were: nothing is rewritten. Rows have the
 same columns in the same order on every store.
 """
 
@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 class Table(Struct, frozen=True):
-    """A table of a tenant's rows. Rows are told apart by `key`, and changed when `stamp` did."""
+    """A table of a tenant's rows. `key` identifies a row; it has changed when `stamp` has."""
 
     name: str
     key: tuple[str, ...]
@@ -93,7 +93,7 @@ class Transfer(Protocol):
         """Every tenant, by number."""
 
     def above(self) -> tuple[list[Row], list[Row]]:
-        """Settings (name, value) and API keys: what stands above tenants."""
+        """Settings (name, value) and API keys: what belongs to no tenant."""
 
     def put_above(self, settings: Iterable[Row], keys: Iterable[Row]) -> None:
         """Make settings and API keys these, and no others."""
@@ -123,7 +123,7 @@ class Transfer(Protocol):
         """Move the head of the tenant's log: the last step of a copy."""
 
     def stopped(self) -> AbstractContextManager[Callable[[], None]]:
-        """Nobody writes while the block runs. Calling what it yields closes the store for good: it was moved."""
+        """There are no writes while the block runs. Calling what it yields closes the store for good: it was moved."""
 
     def reopen(self) -> None:
         """Let a store that was moved away be written again."""

@@ -23,6 +23,8 @@ from reverie.memory.policy import RuleBook
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 from reverie.window.attempts import Attempts
+from reverie.window.blocks import readable
+from reverie.window.compaction import trigger_tokens
 from reverie.window.items import Item, payload_hash
 from reverie.window.policy import NegativeCache, WindowPolicy
 from reverie.window.record import CorruptWindow, load
@@ -84,7 +86,7 @@ class WindowAdmin:
         )
 
     def key(self, actor: Actor, scope: str) -> str:
-        """A scope as it is stored: without secrets, and told apart when that made two alike."""
+        """A scope as it is stored: without secrets, and numbered when that made two alike."""
         if not isinstance(scope, str) or not 0 < len(scope) <= MAX_SCOPE or "\x00" in scope:
             raise Invalid(f"A scope is 1 to {MAX_SCOPE} characters.", pointer="/scope")
         try:
@@ -140,7 +142,8 @@ class WindowAdmin:
         if state is None:
             raise NotFound("There is no window of that scope and version.")
         known = self._rules.current(actor.tenant).known
-        texts = [f"{item.type}: {words_of(item.value, item.type) or ''}" for item in state.items]
+        parts = [part for item in state.items for part in readable(item)]
+        texts = [f"{part.type}: {words_of(part.value, part.type) or ''}" for part in parts]
         return [found.text for found in self._parts.redactor.many(texts, known)]
 
     def passes(self, actor: Actor, scope: str) -> list[dict[str, Any]]:
@@ -249,7 +252,7 @@ def _figures(state: WindowState) -> dict[str, Any]:
         "request_shape_hash": state.request_shape_hash,
         "reported_input_tokens": state.reported_input_tokens,
         "estimated_input_tokens": state.pressure()[0],
-        "trigger_input_tokens": state.policy.trigger(),
+        "trigger_input_tokens": trigger_tokens(state),
         "cooldown_until_tokens": state.cooldown_until_tokens,
         "replay_loss_reason": state.replay_loss_reason,
     }

@@ -95,7 +95,7 @@ class Attempts:
         self._parts.store.write(self._scope, body)
 
     def abandon(self, ticket: Ticket) -> None:
-        """The one who waited for a pass went away; nobody knows how it ended."""
+        """The caller that waited for a pass went away; its outcome is unknown."""
 
         def body(tx: WriteTx) -> None:
             self._give_up(tx, ticket.id)
@@ -162,7 +162,7 @@ class Attempts:
             text = payloads([item])
             report = {
                 "trigger_reason": "server_threshold",
-                "endpoint_kind": "responses_context_management",
+                "endpoint_kind": state.dialect.server_kind,
                 "compaction_items": 1,
                 "usage": turn.usage if number == 0 else None,
                 "encrypted_content_hashes": [payload_hash(part) for part in text],

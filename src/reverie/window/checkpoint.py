@@ -1,4 +1,4 @@
-"""The shadow checkpoint: a readable record of where the work stands, made without a model.
+"""The shadow checkpoint: a readable record of the state of the work, made without a model.
 
 Same ledger, same words. What is not known is empty, never invented.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from reverie.window.blocks import lost_in
 from reverie.window.items import Item, item_type
 
 _QUOTE = 600
@@ -21,7 +22,7 @@ _LISTS = ("plan", "risks", "files", "artifacts", "verification", "decisions", "c
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where the work stands."""
+    """The state of the work."""
 
     objective: str = ""
     acceptance_boundary: str = ""
@@ -117,6 +118,9 @@ def build_checkpoint(
             fields[name] = _short(value, _QUOTE)
         elif isinstance(value, Mapping):
             fields[name] = dict(value)
+    lost = tuple(_short(name) for name in lost_in(values)[-_MOST:])
+    if lost:  # no summary holds them
+        fields["artifacts"] = (*fields.get("artifacts", ()), *lost)
     return Checkpoint(**fields | {"covered_range": covered, "reason": reason, "created_at": created_at})
 
 

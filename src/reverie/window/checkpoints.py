@@ -1,12 +1,12 @@
-"""The readable layer beside one window: the words of its turns, and checkpoints of what it stood for.
+"""The readable layer of one window: the words of its turns, and checkpoints of what it stood for.
 
-What a person or a memory read may see of a conversation; a window can be made anew from it.
+What a person or a memory read may see of a conversation; a window can be rebuilt from it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reverie.core.clock import to_iso
@@ -73,7 +73,7 @@ class Checkpoints:
         items: Sequence[Item] | None = None,
         covered: tuple[int, int] | None = None,
     ) -> Checkpoint:
-        """A checkpoint of the window: from its items, what the runtime says of the work, and the memory beside it."""
+        """A checkpoint of the window: from its items, what the runtime says of the work, and its memory."""
 
         def body(tx: ReadTx) -> tuple[dict[str, list[str]], list[str], str]:
             found: dict[str, list[str]] = {}
@@ -122,10 +122,19 @@ class Checkpoints:
             source=Source(session=self.key[:256]),
         )
 
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = (), retained_tokens: int = 64_000) -> Rebuild:
-        """A window from the readable layer alone: the newest checkpoint, the user's messages and the newest turns that
-        fit, with every call that `following` answers. What was said before the conversation was cleared is no part
-        of it."""
+    def readable(
+        self,
+        *,
+        most_tokens: int,
+        following: Sequence[Item] = (),
+        retained_tokens: int = 64_000,
+        checkpoint: str | None = None,
+        gist: str = "",
+        clean: Callable[[str], str] = str,
+    ) -> Rebuild:
+        """A window from the readable layer alone: the newest checkpoint (or `checkpoint`), the user's messages and the
+        newest turns that fit, with every call that `following` answers. What was said before the conversation was
+        cleared is no part of it. `gist`: what an earlier rebuild left out, in short."""
         few = most_tokens * 8
         users = min(retained_tokens, most_tokens) * 8
 
@@ -159,14 +168,16 @@ class Checkpoints:
                     break
             return turns[::-1], left_out, mark
 
-        turns, left_out, checkpoint = self._parts.store.read(self._scope, body)
+        turns, left_out, newest = self._parts.store.read(self._scope, body)
         if not turns:
             return Rebuild([], "ledger")
-        if checkpoint is not None and _is_of_the_past(checkpoint):
-            checkpoint = None
+        if checkpoint is None and newest is not None and not _is_of_the_past(newest):
+            checkpoint = newest.content
         return rebuilt(
             turns,
-            checkpoint,
+            checkpoint or "",
+            gist=gist,
+            clean=clean,
             most_tokens=most_tokens,
             following=following,
             retained_tokens=retained_tokens,

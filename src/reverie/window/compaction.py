@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from reverie.window.errors import Refusal, classify_error, refuses_trigger
-from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, encode, output_items, payload_hash, payloads, prefix_hash
-from reverie.window.pairing import boundaries, pair
-from reverie.window.prune import adjusted_cut
-from reverie.window.replacement import is_ignored_trigger, replacement_items, retained_messages, validate_replacement
-from reverie.window.strip import strip_for_compact, unresolved, without_message_ids
+from reverie.window import cost
+from reverie.window.errors import Refusal
+from reverie.window.estimate import PAYLOAD_TOKENS, estimate
+from reverie.window.items import Item, Json, encode, payload_hash, payloads, prefix_hash
 
 if TYPE_CHECKING:
     from reverie.window.state import WindowState
 
+HOSTED_IDS = "hosted_ids"
 COOLDOWN_MS = 60_000
 COOLDOWN_GROWTH = 0.25
 OVERDUE = 1.25
 MOST_HALVINGS = 3
-KINDS = {"standalone": "responses_compact", "trigger": "responses_trigger"}
-_COMPACT_FIELDS = ("model", "instructions", "prompt_cache_key", "service_tier")
-_TRIGGER_FIELDS = (*_COMPACT_FIELDS, "tools", "parallel_tool_calls", "reasoning", "prompt_cache_retention", "text")
+RETAINED_TOKENS = 64_000
+LEAST_MESSAGES_THRESHOLD = 50_000
+_PAYLOAD_PART = 10
+"""A payload takes at most this part of the trigger, until a pass tells its size."""
+KINDS = {"standalone": "responses_compact", "trigger": "responses_trigger", "on_demand": "messages_compaction"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,12 @@ class Attempt:
 def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, bool]:
     """(input tokens the next request takes, whether a part of it is estimated)."""
     more = extra if extra is not None else (state.pending.increment if state.pending else [])
-    if state.reported_input_tokens is not None:
-        since = [*state.items[state.reported_at_items :], *more]
-        guess = estimate(since, payload_tokens=state.payload_tokens)
-        return state.reported_input_tokens + guess, guess > 0
+    figure, covered = state.counted_input_tokens, state.counted_at_items
+    if figure is None:
+        figure, covered = state.reported_input_tokens, state.reported_at_items
+    if figure is not None:
+        guess = estimate([*state.items, *more][covered:], payload_tokens=state.payload_tokens)
+        return figure + guess, guess > 0
     form = state.pending.shape if state.pending else state.shape
     first = state.prune_from or 0
     if not first and state.last is not None and state.last.server_item:  # the chain begins there by now
@@ -65,8 +67,63 @@ def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, 
 
 
 def trigger_tokens(state: WindowState) -> int:
-    """Input tokens from which on a pass is due."""
-    return state.policy.trigger(max_output(state.pending.shape if state.pending else state.shape))
+    """Input tokens from which on a pass is due. A default that instructions and tools alone would reach is raised above
+    them; what the provider refused for length before is stayed below."""
+    form = state.pending.shape if state.pending else state.shape
+    window = context_window(state)
+    limit = state.policy.trigger(max_output(form), model=_model(state), window=window)
+    if state.policy.trigger_input_tokens is None and window is not None:
+        fixed = estimate(form)
+        if fixed >= limit:
+            limit = fixed + window // 4
+    return limit if state.refused_at_tokens is None else max(1, min(limit, state.refused_at_tokens * 8 // 10))
+
+
+def sends_hosted_ids(state: WindowState) -> bool:
+    """Whether this provider has refused calls of hosted tools without their `id`."""
+    return state.negative.status(state.base, HOSTED_IDS) is not None
+
+
+def context_window(state: WindowState) -> int | None:
+    """The tokens the model of the next request takes; None when that is not known."""
+    model = _model(state)
+    learned = None if state.policy.context_window else state.negative.context_window(state.base, model)
+    return learned or state.policy.window_of(model, state.base.kind)
+
+
+def exceeds_window(state: WindowState) -> bool:
+    """Whether a new item alone is longer than the model's window: no pass can help."""
+    window = context_window(state)
+    new = state.pending.increment if state.pending is not None else []
+    counted = state.counted_input_tokens
+    if window is None or (counted is not None and counted <= window and state.counted_at_items > len(state.items)):
+        return False
+    return any(estimate([item]) > window for item in new)
+
+
+def trigger_below_shape(state: WindowState) -> bool:
+    """Whether instructions and tools alone would reach the default trigger, so that it was raised."""
+    form = state.pending.shape if state.pending else state.shape
+    limit = state.policy.trigger(max_output(form), model=_model(state), window=context_window(state))
+    return state.policy.trigger_input_tokens is None and context_window(state) is not None and estimate(form) >= limit
+
+
+def server_threshold(state: WindowState) -> int:
+    """Where the provider compacts by itself; no API takes less than its own floor."""
+    floor = LEAST_MESSAGES_THRESHOLD if state.base.kind == "messages" else 1000
+    return max(floor, state.policy.server_compact_threshold or trigger_tokens(state))
+
+
+def threshold_raised(state: WindowState) -> bool:
+    """Whether the policy wants the provider to compact earlier than the API allows."""
+    wanted = state.policy.server_compact_threshold or trigger_tokens(state)
+    return state.mode == "server_side" and state.base.kind == "messages" and wanted < server_threshold(state)
+
+
+def _model(state: WindowState) -> str | None:
+    form = state.pending.shape if state.pending else state.shape
+    named = form.get("model")
+    return named if isinstance(named, str) else state.model
 
 
 def due(state: WindowState) -> str | None:
@@ -74,15 +131,20 @@ def due(state: WindowState) -> str | None:
     limit = trigger_tokens(state)
     if state.reported_input_tokens is not None and state.reported_input_tokens >= limit:
         return "token_budget_pressure"
-    return "estimated_window_pressure" if pressure(state)[0] >= limit else None
+    tokens = pressure(state)[0]
+    if tokens >= limit:
+        return "estimated_window_pressure"
+    if state.policy.rule == "cost" and state.carried > 0:
+        price = cost.of_pass(state, tokens, _method(state)[0] or "standalone")
+        return "token_budget_pressure" if state.carried >= price else None
+    return None
 
 
 def overdue(state: WindowState) -> bool:
     """Whether server-side compaction should have come and did not."""
     if state.mode != "server_side":
         return False
-    form = state.pending.shape if state.pending else state.shape
-    return pressure(state)[0] > OVERDUE * state.policy.server_threshold(max_output(form))
+    return pressure(state)[0] > OVERDUE * server_threshold(state)
 
 
 def begin_round(state: WindowState) -> int:
@@ -112,12 +174,13 @@ def compaction_request(
     limit: int | None = None,
     overdue: bool = False,
     halvings: int = 0,
+    without: Collection[str] = (),
 ) -> Json | None:
     """The body of a pass, with `attempt` saying where it goes; None when there is none, and then
     `remote_compaction` says why (None as well: no pass was considered).
 
     `reason`: why, when the caller knows; else the trigger policy decides. `limit`: only items before it may be
-    compacted. `overdue`: a server-side window may be compacted from here after all.
+    compacted. `overdue`: a server-side window may be compacted from here after all. `without`: methods not to be used.
     """
     state.attempt = None
     state.remote_compaction = None
@@ -129,65 +192,62 @@ def compaction_request(
         "trigger_reason": reason,
         "estimated_input_tokens": tokens,
         "reported_input_tokens": state.reported_input_tokens,
+        "counted_input_tokens": state.counted_input_tokens,
         "trigger_input_tokens": trigger_tokens(state),
+        "refused_at_tokens": state.refused_at_tokens,
         "continuation_generation": state.generation,
         "latest_compaction_index": state.latest_compaction_index,
         "request_shape_hash": state.request_shape_hash,
         "input_items": len(state.items),
     }
-    if state.mode == "server_side" and not overdue:
-        return _skip(state, known, "skipped_server_side_mode")
     overflowed = reason == "context_window_error"
+    if exceeds_window(state):
+        return _skip(state, known, "skipped_item_exceeds_window")
+    if state.mode == "server_side" and not (state.dialect.mixes and (overdue or overflowed)):
+        return _skip(state, known, "skipped_server_side_mode")
     if state.round and state.passed_round == state.round and not overflowed:
         return None
-    if not halvings and (_cooling(state, tokens, now) or (state.awaiting_usage and not overflowed)):
-        return _skip(state, known, "skipped_cooldown")
     usable = state.items if limit is None else state.items[:limit]
-    if pair(state.items).orphans:
+    if state.dialect.broken(state.items):
         return _skip(state, known, "skipped_unpaired_tool_call")
-    cuts = [k for k in boundaries(state.items) if k <= len(usable)]
+    cuts = [k for k in state.dialect.boundaries(state.items) if k <= len(usable)]
     if halvings and cuts:
         goal = len(usable) // (2**halvings)
         cuts = [k for k in cuts if k <= max(goal, cuts[0])]
     end = cuts[-1] if cuts else 0
+    prefix_tokens = estimate(state.items[:end], payload_tokens=state.payload_tokens)
+    asked = reason in ("context_window_error", "manual")
+    same_model = state.model is None or _model(state) == state.model
+    if not asked and same_model and (_cooling(state, prefix_tokens, now) or not _grown(state, tokens)):
+        return _skip(state, known, "skipped_cooldown")
+    if state.awaiting_usage and not overflowed:
+        return _skip(state, known, "skipped_cooldown")
     if end <= state.replaced:
         return _skip(state, known, "skipped_no_safe_boundary")
+    if not asked and state.pending is not None and tokens - _gain(state, end, prefix_tokens) >= trigger_tokens(state):
+        return _skip(state, known, "skipped_no_gain")
     if any(first < end for first, _ in state.local_ranges):
         return _skip(state, known, "skipped_local_compaction_same_round")
     known |= {"input_items": end, "retained_tail_items": len(state.items) - end}
-    method, missing = _method(state)
+    method, missing = _method(state, without)
     if method is None:
         status = "skipped_unsupported_endpoint"
         return _skip(state, known | {"http_status": missing[1], "endpoint_kind": KINDS[missing[0]]}, status)
     known["endpoint_kind"] = KINDS[method]
-    prefix = state.items[:end]
-    store = bool(state.shape.get("store", state.policy.store)) and state.base.kind != "codex"
-    lookup = {item.value["id"]: item for item in state.items if isinstance(item.value.get("id"), str)}
-    first = adjusted_cut(state.items, state.prune_from) if state.prune_from is not None else 0
-    sent = strip_for_compact(prefix[first:], store, known=lookup)
-    if store and state.replaced and not first:
-        sent = [*without_message_ids(sent[: state.replaced]), *sent[state.replaced :]]
-    if not store and unresolved(sent):
-        return _skip(state, known, "invalid_non_persisted_item_id")
-    if any(item.type == "configuration_update" for item in prefix):
-        return _skip(state, known, "invalid_input")
-    names = _COMPACT_FIELDS if method == "standalone" else _TRIGGER_FIELDS
-    body: Json = {name: state.shape[name] for name in names if state.shape.get(name) is not None}
-    if method == "trigger":
-        body["store"] = store
-        sent = [*sent, {"type": "compaction_trigger"}]
-    body["input"] = sent
+    body = state.dialect.pass_body(state, method, end)
+    if isinstance(body, str):
+        return _skip(state, known, body)
     state.attempt = Attempt(
         reason=reason,
         method=method,
         epoch=state.epoch,
         generation=state.generation,
         end=end,
-        prefix_hash=prefix_hash(prefix),
-        prefix_tokens=estimate(prefix, payload_tokens=state.payload_tokens),
+        prefix_hash=prefix_hash(state.items[:end]),
+        prefix_tokens=prefix_tokens,
         pressure=tokens,
         body=body,
-        path="/responses/compact" if method == "standalone" else "/responses",
+        path="/responses/compact" if method == "standalone" else state.dialect.create,
         stream=method == "trigger" and state.base.kind == "codex",
         covered_first=state.epoch_position,
         covered_last=state.next_position - (len(state.items) - end) - 1,
@@ -196,6 +256,31 @@ def compaction_request(
     )
     state.passed_round = state.round
     return body
+
+
+def count_request(state: WindowState) -> Json:
+    """The body of a question for the exact tokens of the next request, as far as it is known: after an answer, of the
+    prefix that a pass would take, since calls behind it wait for their outputs."""
+    return state.dialect.count_body(state, state.items[: _counted_end(state)])
+
+
+def accept_count(state: WindowState, tokens: int) -> bool:
+    """Take the provider's count. True: it calls for a pass as the estimate did; else the pass under way is given up."""
+    state.counted_input_tokens, state.counted_at_items = tokens, _counted_end(state)
+    attempt, state.attempt = state.attempt, None
+    known = {**attempt.base, "counted_input_tokens": tokens} if attempt is not None else {}
+    if pressure(state)[0] < trigger_tokens(state):
+        state.passed_round = None
+        _skip(state, known, "skipped_below_counted")
+        return False
+    state.attempt = replace(attempt, base=known) if attempt is not None else None
+    return True
+
+
+def _counted_end(state: WindowState) -> int:
+    if state.pending is not None:
+        return len(state.items) + len(state.pending.increment)
+    return state.attempt.end if state.attempt is not None else len(state.items)
 
 
 def accept_compaction(
@@ -217,30 +302,17 @@ def accept_compaction(
     if http_status >= 300:
         return fail_compaction(state, http_status, answer, now=now, duration_ms=duration_ms)
     report = _report(attempt, http_status, duration_ms)
-    if attempt.method == "trigger" and is_ignored_trigger(answer):
-        state.negative.add(state.base, "trigger", http_status)
+    judged = state.dialect.judge(state, attempt, answer)
+    if judged.unsupported:
+        state.negative.add(state.base, cached_as(state, attempt.method), http_status)
         return _fail(state, report, "unsupported_endpoint", None, now)
-    items = replacement_items(answer)
-    usage = _usage(answer)
-    made = [item for item in items or [] if isinstance(item.value, dict) and item.is_compaction]
-    spoken = usage.get("output_tokens") if usage else None
+    made, tokens, replacement = judged.made, judged.tokens, judged.replacement
     hashes = [payload_hash(text) for text in payloads(made)]
-    tokens = {digest: spoken // len(hashes) for digest in hashes} if isinstance(spoken, int) and hashes else {}
-    report |= {"output_items": len(items or []), "compaction_items": len(made)}
-    if usage is not None:
-        report["usage"] = usage
-    rejected = validate_replacement(
-        answer, attempt.method, min_reduction=state.policy.min_reduction, payload_tokens=tokens
-    )
-    if rejected is None and items is not None:
-        replacement = items
-        if attempt.method == "trigger":
-            kept = retained_messages(state.items[: attempt.end], state.policy.retained_message_tokens)
-            replacement = [*kept, *made]
-        if estimate(replacement, payload_tokens=tokens) > attempt.prefix_tokens * (1 - state.policy.min_reduction):
-            rejected = "rejected_no_reduction"
-    if rejected is not None:
-        return _fail(state, report, rejected, None, now)
+    report |= {"output_items": judged.items, "compaction_items": len(made)}
+    if judged.usage is not None:
+        report["usage"] = judged.usage
+    if judged.status is not None:
+        return _fail(state, report | _known({"provider_code": judged.code}), judged.status, None, now)
     if state.epoch != attempt.epoch or prefix_hash(state.items[: attempt.end]) != attempt.prefix_hash:
         state.attempt = None
         state.remote_compaction = report | {"status": "stale_generation"}
@@ -267,9 +339,11 @@ def splice(state: WindowState, made: list[Item], end: int, tokens: Mapping[str, 
     state.generation += 1
     state.payload_tokens = dict(tokens)
     state.response_id = state.reported_input_tokens = state.prune_from = state.replay_loss_reason = None
+    state.counted_input_tokens, state.counted_at_items, state.carried = None, 0, 0.0
     state.cooldown_until_tokens = state.cooldown_until_ms = None
     state.reported_at_items = state.failures = 0
     state.awaiting_usage = state.compacted_since = True
+    state.tokens_after_pass = pressure(state, [])[0]
 
 
 def fail_compaction(
@@ -284,11 +358,11 @@ def fail_compaction(
     attempt = state.attempt
     if attempt is None:
         raise ValueError("There is no pass under way. Call compaction_request first.")
-    refusal = classify_error(http_status, body)
+    refusal = state.dialect.refusal(http_status, body)
     report = _report(attempt, http_status, duration_ms)
     status = refusal.pass_status
-    if refusal.negative_cache or (attempt.method == "trigger" and refuses_trigger(refusal, body)):
-        state.negative.add(state.base, attempt.method, http_status or 0)
+    if state.dialect.unsupported(attempt.method, refusal, body):
+        state.negative.add(state.base, cached_as(state, attempt.method), http_status or 0)
         status = "unsupported_endpoint"
     return _fail(state, report, status, refusal, now)
 
@@ -302,30 +376,52 @@ def abandon(state: WindowState) -> dict[str, Any] | None:
     return state.remote_compaction
 
 
-def methods_left(state: WindowState) -> bool:
+def methods_left(state: WindowState, without: Collection[str] = ()) -> bool:
     """Whether any method is still worth trying here."""
-    return _method(state)[0] is not None
+    return _method(state, without)[0] is not None
 
 
-def _method(state: WindowState) -> tuple[str | None, tuple[str, int]]:
-    mode = "standalone" if state.mode == "server_side" else state.mode
-    missing: tuple[str, int] = (mode if mode in KINDS else "standalone", 0)
+def _method(state: WindowState, without: Collection[str] = ()) -> tuple[str | None, tuple[str, int]]:
+    if state.mode == "server_side" and not state.dialect.mixes:
+        return None, (state.dialect.pass_mode, 0)
+    mode = state.dialect.pass_mode if state.mode == "server_side" else state.mode
+    missing: tuple[str, int] = (mode if mode in KINDS else state.dialect.pass_mode, 0)
     for number, method in enumerate(state.policy.methods_for(state.base.kind, mode)):
-        status = state.negative.status(state.base, method)
-        if status is None:
+        status = state.negative.status(state.base, cached_as(state, method))
+        if status is None and method not in without:
             return method, missing
-        if number == 0:
+        if number == 0 and status is not None:
             missing = (method, status)
     return None, missing
 
 
-def _cooling(state: WindowState, pressure: int, now: int) -> bool:
+def cached_as(state: WindowState, method: str) -> str:
+    """The name under which it is remembered that a method does not exist: some have it for some models only."""
+    return f"{method} {_model(state)}" if method == "on_demand" else method
+
+
+def _gain(state: WindowState, end: int, tokens: int) -> int:
+    """Estimated tokens that a pass over `items[:end]` frees: the user's messages stay, and a payload comes."""
+    kept = state.items[:end] if state.dialect.retains else []
+    users = estimate(i for i in kept if i.type == "message" and i.value.get("role") == "user")
+    made = max(state.payload_tokens.values(), default=min(PAYLOAD_TOKENS, trigger_tokens(state) // _PAYLOAD_PART))
+    return tokens - min(users, RETAINED_TOKENS) - made
+
+
+def _grown(state: WindowState, tokens: int) -> bool:
+    """Whether the window has grown since the last pass, for a provider that reports no usage."""
+    if state.tokens_after_pass is None or state.reported_input_tokens is not None or state.awaiting_usage:
+        return True
+    return tokens >= state.tokens_after_pass + int(trigger_tokens(state) * COOLDOWN_GROWTH)
+
+
+def _cooling(state: WindowState, prefix_tokens: int, now: int) -> bool:
     if state.cooldown_until_ms is not None:
         if now and now < state.cooldown_until_ms:
             return True
         state.cooldown_until_ms = None
     if state.cooldown_until_tokens is not None:
-        if pressure < state.cooldown_until_tokens:
+        if prefix_tokens < state.cooldown_until_tokens:
             return True
         state.cooldown_until_tokens = None
     return False
@@ -354,25 +450,16 @@ def _fail(state: WindowState, report: dict[str, Any], status: str, refusal: Refu
                 state.cooldown_until_ms = now + COOLDOWN_MS
         elif status in ("rejected_no_reduction", "failed_context_window") or state.failures >= 2:
             growth = int(trigger_tokens(state) * COOLDOWN_GROWTH)
-            state.cooldown_until_tokens = attempt.pressure + growth
+            state.cooldown_until_tokens = attempt.prefix_tokens + growth
     state.remote_compaction = report
     return report
 
 
 def max_output(form: Mapping[str, Any]) -> int | None:
     """The `max_output_tokens` of a request."""
-    value = form.get("max_output_tokens")
+    value = form.get("max_output_tokens", form.get("max_tokens"))
     return value if isinstance(value, int) else None
 
 
 def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
-
-
-def _usage(answer: str | bytes) -> Mapping[str, Any] | None:
-    try:
-        body, _ = output_items(answer)
-    except (ValueError, RecursionError):
-        return None
-    usage = body.get("usage") if isinstance(body, dict) else None
-    return usage if isinstance(usage, dict) else None

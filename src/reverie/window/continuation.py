@@ -118,10 +118,10 @@ class Aligned:
     """Whether everything expected was repeated."""
 
 
-def align(expected: Sequence[Match], given: Sequence[Item]) -> Aligned:
-    """Follow `given` along `expected`. Callers may repeat reasoning and hosted calls, or leave them out."""
-    forms = match_form(given)
-    hashes = [digest(form) for form in forms]
+def align(expected: Sequence[Match], given: Sequence[Item], forms: Sequence[Any] | None = None) -> Aligned:
+    """Follow `given` along `expected`. Callers may repeat reasoning and hosted calls, or leave them out. `forms`: the
+    match forms of `given`, when they are at hand."""
+    hashes = [digest(form) for form in (match_form(given) if forms is None else forms)]
     found: list[int] = []
     for index, match in enumerate(expected):
         at = len(found)
@@ -199,7 +199,7 @@ _SEMANTIC = "semantic_mismatch"
 
 
 def at_end() -> Any:
-    """What stands for an item past the end of a list."""
+    """The placeholder for an item past the end of a list."""
     return _NOTHING
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_LIMIT = re.compile(r"(?:maximum|context length|context window)\D{0,60}?(\d{1,3}(?:,\d{3})+|\d{4,9})\s+tokens", re.I)
 _MALFORMED = frozenset(
     {
         "unknown_parameter",
@@ -30,11 +31,15 @@ class Refusal:
 
     kind: str
     """`endpoint_missing`, `item_not_persisted`, `invalid_model`, `chain_lost`, `context_window`, `encrypted_content`,
-    `unpaired_call`, `malformed`, `credentials`, `quota`, `transient` or `other`."""
+    `unpaired_call`, `incomplete_turn`, `malformed`, `credentials`, `quota`, `transient` or `other`."""
     status: int | None
     code: str | None
     """The provider's code when it is a plain word; never any of its text."""
     param: str | None = None
+    field: str | None = None
+    """The field that a refusal names, without its place: `id` of `input[3].id`."""
+    limit: int | None = None
+    """The most tokens that are taken, where a refusal for length names them."""
 
     @property
     def negative_cache(self) -> bool:
@@ -63,6 +68,7 @@ _PASS_STATUS = {
     "unpaired_call": "invalid_input",
     "malformed": "invalid_input",
     "context_window": "failed_context_window",
+    "incomplete_turn": "skipped_unpaired_tool_call",
 }
 
 
@@ -71,13 +77,19 @@ def classify_error(status: int | None, body: Any) -> Refusal:
 
     A `response.failed` event, or the response in it, is read the same way.
     """
-    parsed, is_json = _parse(body)
-    error = _error(parsed)
-    code = _word(error.get("code"))
+    parsed, is_json = parse_error(body)
+    error = error_of(parsed)
+    code = word_of(error.get("code"))
     param = error.get("param") if isinstance(error.get("param"), str) else None
     message = error.get("message") if isinstance(error.get("message"), str) else ""
     kind = _kind(status, code, param, str(message), parsed, is_json)
-    return Refusal(kind, status, code, _word(param) if param else None)
+    named = word_of(param) if param else None
+    return Refusal(kind, status, code, named, word_of((param or "").rpartition(".")[2]), _limit(kind, str(message)))
+
+
+def _limit(kind: str, message: str) -> int | None:
+    found = _LIMIT.search(message) if kind == "context_window" else None
+    return int(found[1].replace(",", "")) if found else None
 
 
 def _kind(status: int | None, code: str | None, param: str | None, message: str, parsed: Any, is_json: bool) -> str:
@@ -124,8 +136,8 @@ def refuses_trigger(refusal: Refusal, body: Any) -> bool:
     """Whether a 400 says that the server does not know the trigger item."""
     if refusal.status != 400 or refusal.kind != "malformed":
         return False
-    parsed, _ = _parse(body)
-    message = str(_error(parsed).get("message") or "")
+    parsed, _ = parse_error(body)
+    message = str(error_of(parsed).get("message") or "")
     if "must be the final input item" in message:
         return False
     return "compaction_trigger" in message or (
@@ -133,7 +145,8 @@ def refuses_trigger(refusal: Refusal, body: Any) -> bool:
     )
 
 
-def _parse(body: Any) -> tuple[Any, bool]:
+def parse_error(body: Any) -> tuple[Any, bool]:
+    """(an error body parsed, whether it is JSON)."""
     if isinstance(body, bytes | str):
         try:
             return json.loads(body), True
@@ -142,7 +155,8 @@ def _parse(body: Any) -> tuple[Any, bool]:
     return body, body is not None
 
 
-def _error(parsed: Any) -> Mapping[str, Any]:
+def error_of(parsed: Any) -> Mapping[str, Any]:
+    """The error in a body, a response or an event."""
     if not isinstance(parsed, Mapping):
         return {}
     if isinstance(parsed.get("response"), Mapping):
@@ -153,5 +167,6 @@ def _error(parsed: Any) -> Mapping[str, Any]:
     return parsed if "message" in parsed or "code" in parsed else {}
 
 
-def _word(value: Any) -> str | None:
+def word_of(value: Any) -> str | None:
+    """A code of the provider, when it is a plain word."""
     return value if isinstance(value, str) and _CODE.fullmatch(value) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reverie.window.items import COMPACTIONS, Item, compact, encode, item_type, payload_hash, plain
+from reverie.window.media import without_media
 
 PAYLOAD_TOKENS = 2_000
 """What a compaction payload counts when nobody told."""
@@ -28,7 +29,8 @@ def item_tokens(given: Any, payload_tokens: Mapping[str, int]) -> int:
     item = given.value if isinstance(given, Item) else plain(given)
     if not isinstance(item, dict):
         return _quarter(compact(item))
-    total = _quarter(compact({key: value for key, value in item.items() if key not in _NOT_COUNTED}))
+    bare, media = without_media({key: value for key, value in item.items() if key not in _NOT_COUNTED})
+    total = _quarter(compact(bare)) + media
     payload = item.get("encrypted_content")
     if item_type(item) in COMPACTIONS:
         known = payload_tokens.get(payload_hash(payload)) if isinstance(payload, str) else None
@@ -41,8 +43,8 @@ def _quarter(text: str) -> int:
 
 
 def default_trigger(context_window: int | None, max_output_tokens: int | None = None) -> int:
-    """Where to compact when nobody said: 70 % of the window, or what leaves room for the answer."""
+    """Where to compact by default: 70 % of the window, less when an answer needs the room, and at least half of it."""
     if context_window is None:
         return UNKNOWN_WINDOW_TRIGGER
     room = context_window - (max_output_tokens or DEFAULT_OUTPUT_TOKENS) - _RESERVE
-    return max(1, min(context_window * 7 // 10, room))
+    return max(1, context_window // 2, min(context_window * 7 // 10, room))

@@ -56,7 +56,7 @@ _ROLES = frozenset({"user", "assistant", "system", "developer"})
 
 
 class Item:
-    """One item: its JSON text, and a parsed copy made when first asked for. Nobody changes `value`."""
+    """One item: its JSON text, and a parsed copy made when first asked for. `value` is never changed."""
 
     __slots__ = ("_hash", "_value", "text")
 
@@ -86,8 +86,8 @@ class Item:
 
     @property
     def is_compaction(self) -> bool:
-        """Whether it stands for what was compacted away."""
-        return self.type in COMPACTIONS
+        """Whether it replaces what was compacted away: an item of its own, or a block in a message."""
+        return self.type in COMPACTIONS or bool(compaction_blocks(self.value))
 
     @property
     def hash(self) -> str:
@@ -105,7 +105,7 @@ class _Envelope(msgspec.Struct):
 
 
 class _Event(msgspec.Struct):
-    item: msgspec.Raw | None = None
+    item: msgspec.Raw = msgspec.Raw(b"null")
 
 
 def plain(given: Any) -> Any:
@@ -151,8 +151,8 @@ def output_items(text: str | bytes) -> tuple[Any, list[Item] | None]:
 def event_item(data: str | bytes) -> Item | None:
     """The item of a `response.output_item.done` event, with its text as received."""
     try:
-        raw = msgspec.json.decode(data, type=_Event).item
-        return None if raw is None else Item(bytes(raw).decode())
+        text = bytes(msgspec.json.decode(data, type=_Event).item).decode()
+        return None if text == "null" else Item(text)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         value = json.loads(data).get("item")
         return None if value is None else Item(compact(value), value)
@@ -215,9 +215,24 @@ def prefix_hash(items: Sequence[Item]) -> str:
 
 
 def payloads(items: Iterable[Item]) -> list[str]:
-    """The encrypted strings of compaction items, in order."""
-    found = (item.value.get("encrypted_content") for item in items if item.is_compaction)
+    """What compaction items and blocks hold of the provider's, in order."""
+    made = (part for item in items if item.is_compaction for part in compaction_blocks(item.value) or [item.value])
+    found = (part.get("encrypted_content") or part.get("content") for part in made)
     return [text for text in found if isinstance(text, str)]
+
+
+def compaction_blocks(value: Any) -> list[Json]:
+    """The compaction blocks of a message of the Messages API; one without content is a failed compaction, and none."""
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, list):
+        return []
+    return [
+        part
+        for part in content
+        if isinstance(part, dict)
+        and part.get("type") == "compaction"
+        and (part.get("content") or part.get("encrypted_content"))
+    ]
 
 
 def payload_hash(text: str) -> str:

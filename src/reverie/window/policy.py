@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from reverie.core.errors import Invalid
+from reverie.window import models
 from reverie.window.estimate import default_trigger
 
-Mode = Literal["standalone", "trigger", "server_side", "off"]
-BaseKind = Literal["api", "codex"]
-_MODES = ("standalone", "trigger", "server_side", "off")
+Mode = Literal["standalone", "trigger", "on_demand", "server_side", "off"]
+BaseKind = Literal["api", "codex", "messages"]
+_MODES = ("standalone", "trigger", "on_demand", "server_side", "off")
 _METHODS = ("standalone", "trigger")
+_PASSES = (*_METHODS, "on_demand")
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
     """The defaults are safe; `mode` and `fallback_methods` follow the kind of base when left out."""
 
+    rule: Literal["size", "cost"] = "size"
+    """`cost`: compact as soon as carrying the history along has cost as much as a pass would (`cost.py`), at the latest
+    at 80 % of a known context window; passes then go by the trigger item first, which reads from the cache."""
     mode: Mode | None = None
-    """`standalone` on `api`, `trigger` on `codex`; `server_side` is opt-in; `off` never compacts."""
+    """`standalone` on `api`, `trigger` on `codex`, `on_demand` on `messages`; `server_side` is opt-in; `off` never
+    compacts."""
     store: bool = False
     """Whether the provider keeps responses. With it, requests are chained and send only what is new."""
     trigger_input_tokens: int | None = None
-    """Compact from here on. By default 70 % of the context window, less when answers need the room; 80,000 when the
-    window is unknown."""
+    """Compact from here on. By default 70 % of the context window, less when answers need the room and at least half of
+    it; 80,000 when the window is unknown."""
     context_window: int | None = None
+    """Tokens the model takes; by default those of known models (`models.py`)."""
+    context_windows: Mapping[str, int] | None = None
+    """More models: the beginning of a name, with its context window."""
     max_output_tokens: int | None = None
     min_reduction: float = 0.20
     retained_message_tokens: int = 64_000
@@ -37,32 +46,51 @@ class WindowPolicy:
     watchdog_seconds: float = 120.0
     """Server-side mode: how long a stream may be silent."""
     fallback_methods: Sequence[str] | None = None
+    count_tokens: Literal["auto", "off"] = "auto"
+    """`auto`: before a pass is bought on an estimate, the provider is asked for the exact count where it can tell."""
+    edits: Sequence[Mapping[str, Any]] | None = None
+    """Messages API: edits of context editing (`clear_tool_uses_20250919`, `clear_thinking_20251015`) for every request
+    but a pass."""
     previews: bool = False
     ledger: bool = True
     """Whether every item also becomes a readable, redacted entry of the memory."""
 
     def __post_init__(self) -> None:
+        if self.rule not in ("size", "cost"):
+            raise Invalid("rule is size or cost.", pointer="/rule")
         if self.mode is not None and self.mode not in _MODES:
             raise Invalid(f"mode is one of {', '.join(_MODES)}.", pointer="/mode")
         if any(method not in _METHODS for method in self.fallback_methods or ()):
             raise Invalid(f"fallback_methods are among {', '.join(_METHODS)}.", pointer="/fallback_methods")
         if self.inject_checkpoint not in ("off", "brief"):
             raise Invalid("inject_checkpoint is off or brief.", pointer="/inject_checkpoint")
+        if self.count_tokens not in ("auto", "off"):
+            raise Invalid("count_tokens is auto or off.", pointer="/count_tokens")
+        if any(not isinstance(value, int) or value < 1 for value in (self.context_windows or {}).values()):
+            raise Invalid("context_windows are at least 1.", pointer="/context_windows")
         for name in ("trigger_input_tokens", "context_window", "max_output_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise Invalid(f"{name} is at least 1.", pointer=f"/{name}")
         if self.server_compact_threshold is not None and self.server_compact_threshold < 1000:
             raise Invalid("server_compact_threshold is at least 1000.", pointer="/server_compact_threshold")
+        if any(not str(edit.get("type", "")).startswith("clear_") for edit in self.edits or ()):
+            raise Invalid("edits are of context editing: their type begins with clear_.", pointer="/edits")
         if not 0 <= self.min_reduction < 1:
             raise Invalid("min_reduction is at least 0 and below 1.", pointer="/min_reduction")
 
     def mode_for(self, base_kind: str) -> str:
-        """The mode on a kind of base."""
-        return self.mode or ("trigger" if base_kind == "codex" else "standalone")
+        """The mode on a kind of base. Raises Invalid when the policy names one of another kind."""
+        if self.mode is not None and (base_kind == "messages") != (self.mode == "on_demand") and self.mode in _PASSES:
+            raise Invalid(f"mode {self.mode} is not one of this provider's.", pointer="/mode")
+        if base_kind == "messages":
+            return self.mode or "on_demand"
+        return self.mode or ("trigger" if base_kind == "codex" or self.rule == "cost" else "standalone")
 
     def methods_for(self, base_kind: str, mode: str) -> list[str]:
         """The methods of a pass in the order they are tried."""
+        if base_kind == "messages":
+            return ["on_demand"]
         allowed = ["trigger"] if base_kind == "codex" else list(_METHODS)
         wanted = allowed if self.fallback_methods is None else [m for m in self.fallback_methods if m in allowed]
         if mode in wanted:
@@ -71,15 +99,21 @@ class WindowPolicy:
             return [mode, *wanted]
         return wanted
 
-    def trigger(self, max_output_tokens: int | None = None) -> int:
-        """Input tokens from which on the window is compacted."""
+    def window_of(self, model: str | None, base_kind: str = "api") -> int | None:
+        """The context window of a model; None when it is not known."""
+        return self.context_window or models.context_window(model, base_kind, self.context_windows)
+
+    def trigger(
+        self, max_output_tokens: int | None = None, *, model: str | None = None, window: int | None = None
+    ) -> int:
+        """Input tokens from which on the window is compacted. `window`: the model's, when it is known."""
         if self.trigger_input_tokens is not None:
             return self.trigger_input_tokens
-        return default_trigger(self.context_window, self.max_output_tokens or max_output_tokens)
-
-    def server_threshold(self, max_output_tokens: int | None = None) -> int:
-        """The `compact_threshold` of server-side mode; the API takes none below 1000."""
-        return self.server_compact_threshold or max(1000, self.trigger(max_output_tokens))
+        size = window or self.window_of(model)
+        found = default_trigger(size, self.max_output_tokens or max_output_tokens)
+        if self.rule == "cost" and size is not None:
+            found = max(found, size * 8 // 10)
+        return min(found, models.LONG_CONTEXT_TRIGGER) if models.bills_long_context(model) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +125,15 @@ class Base:
 
     @classmethod
     def of(cls, url: str, kind: BaseKind | None = None) -> Base:
-        """Strip the trailing slash; a ChatGPT backend ends in `/codex`, exactly once."""
+        """Strip the trailing slash; a ChatGPT backend ends in `/codex` and a Messages API in `/v1`, exactly once."""
         clean = str(url).rstrip("/")
         parts = urlsplit(clean)
         path = parts.path.rstrip("/")
         if kind is None:
             backend = path.endswith("/backend-api") or path.endswith("/backend-api/codex")
-            kind = "codex" if backend else "api"
+            kind = "codex" if backend else "messages" if parts.hostname == "api.anthropic.com" else "api"
+        if kind == "messages" and not path.endswith("/v1"):
+            clean += "/v1"
         if kind == "codex" and not path.endswith("/codex"):
             clean += "/codex"
         return cls(clean, kind)
@@ -105,12 +141,12 @@ class Base:
     @property
     def create_url(self) -> str:
         """Where responses are created."""
-        return f"{self.url}/responses"
+        return f"{self.url}/{'messages' if self.kind == 'messages' else 'responses'}"
 
     @property
     def compact_url(self) -> str:
         """Where a window is compacted; with the method, the key of the negative cache."""
-        return f"{self.url}/responses/compact"
+        return self.create_url if self.kind == "messages" else f"{self.url}/responses/compact"
 
 
 class NegativeCache:
@@ -121,6 +157,7 @@ class NegativeCache:
 
     def __init__(self) -> None:
         self._missing: dict[tuple[str, str], int] = {}
+        self._windows: dict[tuple[str, str | None], int] = {}
         self._told: set[str] = set()
 
     def add(self, base: Base, method: str, http_status: int) -> None:
@@ -128,11 +165,19 @@ class NegativeCache:
         self._missing[(base.compact_url, method)] = http_status
 
     def status(self, base: Base, method: str) -> int | None:
-        """The HTTP status that told so, or None."""
+        """The HTTP status that said so, or None."""
         return self._missing.get((base.compact_url, method))
 
+    def learn_window(self, base: Base, model: str | None, tokens: int) -> None:
+        """The provider's own words: this is the most that a model takes here."""
+        self._windows[(base.url, model)] = tokens
+
+    def context_window(self, base: Base, model: str | None) -> int | None:
+        """The context window that the provider named, or None."""
+        return self._windows.get((base.url, model))
+
     def first(self, base: Base, scope: str) -> bool:
-        """Whether nobody was told yet that nothing is left to try here."""
+        """Whether it is still to be reported that nothing is left to try here."""
         key = f"{base.compact_url} {scope}"
         if key in self._told:
             return False

@@ -43,6 +43,20 @@ _PLAIN = (
     "server_faults",
 )
 
+_LATER: dict[str, Any] = {
+    "refused_at_tokens": None,
+    "tokens_after_pass": None,
+    "server_overflows": 0,
+    "server_disabled": False,
+    "compare_with": None,
+    "carried": 0.0,
+    "all_stored": False,
+    "background": None,
+    "counted_input_tokens": None,
+    "counted_at_items": 0,
+}
+"""Fields that windows of earlier releases do not have, and what they mean there."""
+
 
 class CorruptWindow(ValueError):
     """The stored window fails its own checks."""
@@ -51,7 +65,7 @@ class CorruptWindow(ValueError):
 def dump(state: WindowState) -> bytes:
     """The window as bytes. The texts of its items are kept as they were received."""
     last = state.last
-    document = {name: getattr(state, name) for name in _PLAIN} | {
+    document = {name: getattr(state, name) for name in (*_PLAIN, *_LATER)} | {
         "format": FORMAT,
         "scope_id": state.scope_id,
         "base_url": state.base.url,
@@ -84,6 +98,7 @@ def load(data: bytes, *, policy: WindowPolicy | None = None, negative: NegativeC
             match=[Match(*row) for row in document["match"]],
             last=None if last is None else LastTurn(*last),
             **{name: document[name] for name in _PLAIN},
+            **{name: document.get(name, default) for name, default in _LATER.items()},
         )
     except CorruptWindow:
         raise

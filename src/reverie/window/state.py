@@ -10,22 +10,27 @@ if request is not None:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reverie.window import compaction as passes
-from reverie.window.cache import LastTurn, attribute, provider_word, supports_comparison
-from reverie.window.compaction import Attempt, max_output
-from reverie.window.continuation import Match, align, at_end, matches, mismatch
+from reverie.window.cache import LastTurn, attribute
+from reverie.window.compaction import Attempt
+from reverie.window.continuation import Match, align, at_end, mismatch
+from reverie.window.cost import carry_response
+from reverie.window.dialect import Dialect
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, compact, developer_note, input_items, output_items
-from reverie.window.pairing import boundaries
+from reverie.window.items import Item, Json, compact, output_items
+from reverie.window.messages import Messages
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.prune import adjusted_cut
+from reverie.window.responses import Responses
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
 from reverie.window.strip import strip_for_compact, unresolved, without_message_ids
 from reverie.window.turn import InputIs, Pending, Reset, Turn
+
+_RESPONSES, _MESSAGES = Responses(), Messages()
 
 
 @dataclass(slots=True)
@@ -51,11 +56,22 @@ class WindowState:
     prune_from: int | None = None
     response_id: str | None = None
     last_response_id: str | None = None
+    all_stored: bool = True
+    """Whether the provider keeps every answer in the window; else none of their ids is sent."""
     shape: Json = field(default_factory=dict)
     request_shape_hash: str | None = None
     reported_input_tokens: int | None = None
     reported_at_items: int = 0
+    counted_input_tokens: int | None = None
+    """What the provider counted since the last report; `reported_input_tokens` stays what it reported."""
+    counted_at_items: int = 0
+    carried: float = 0.0
+    """What repeating the history has cost since the last pass (`cost.py`)."""
     replay_loss_reason: str | None = None
+    refused_at_tokens: int | None = None
+    """The smallest request that this model refused for its length."""
+    tokens_after_pass: int | None = None
+    """The estimate of the window that the last pass made, until a response reports usage."""
     cooldown_until_tokens: int | None = None
     cooldown_until_ms: int | None = None
     failures: int = 0
@@ -69,9 +85,17 @@ class WindowState:
     compacted_since: bool = False
     reset_since: bool = False
     suspected_loss: bool = False
+    compare_with: str | None = None
+    """The response before a loss that was seen afterwards; the next turn asks about it."""
+    server_disabled: bool = False
+    """Whether server-side compaction was switched off after faults."""
     server_faults: int = 0
+    server_overflows: int = 0
+    """Turns on this model that were refused for length although server-side compaction is on."""
     version: int = 0
     """The stored version this is a copy of; 0 before the first."""
+    background: Json | None = None
+    """`response_id`, `since` and the request, while an answer is still to be fetched."""
     pending: Pending | None = None
     attempt: Attempt | None = None
     resets: list[Reset] = field(default_factory=list)
@@ -86,6 +110,11 @@ class WindowState:
 
     def __post_init__(self) -> None:
         self.mode = self.mode or self.policy.mode_for(self.base.kind)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The API that the window talks to."""
+        return _MESSAGES if self.base.kind == "messages" else _RESPONSES
 
     @property
     def match_items(self) -> list[Any]:
@@ -118,9 +147,10 @@ class WindowState:
         new. `params` is the rest of the request. `note` stands for what is left out when a history that must be sent
         in full is larger than the window may be.
         """
-        given = self._expanded(input_items(input))
+        given = self._expanded(self.dialect.items(input))
         form = shape(params)
-        store = bool(params.get("store", self.policy.store)) and self.base.kind != "codex"
+        background = params.get("background") is True
+        store = bool(params.get("store", self.policy.store or background)) and self.base.kind == "api"
         digest = shape_hash(form)
         changed = self.request_shape_hash is not None and digest != self.request_shape_hash
         diagnostics: dict[str, Any] = {"status": "hit", "request_shape_hash": digest}
@@ -140,7 +170,7 @@ class WindowState:
             whole = False
         else:
             diagnostics |= {"expected_prefix_items": expected, "full_input_items": len(given)}
-            found = align(self.match, given)
+            found = align(self.match, given, self.dialect.forms(given))
             if found.whole and len(given) > found.used:
                 increment = given[found.used :]
                 diagnostics["incremental_input_items"] = len(increment)
@@ -150,7 +180,7 @@ class WindowState:
                 diagnostics |= {"status": "reset", "fallback_reason": "conversation_not_strict_append_only"}
                 known = [self.positions[at] for at in found.at]
                 self.reset("not_append_only")
-        repeats = matches(increment, returned=False)
+        repeats = self.dialect.matches(increment, returned=False)
         if whole and note is not None and input_is == "history":
             increment = self._shortened(increment, note)
         shortened = len(given) - len(increment) + 1 if whole and increment is not given else 0
@@ -188,13 +218,14 @@ class WindowState:
             known=known,
             begins=whole,
             shortened=shortened,
+            background=background,
         )
-        self.pending.body = self._body(params)
+        self.pending.body = self.dialect.body(self, params)
         return self.pending.body, diagnostics
 
     def replan_unchained(self) -> tuple[Json, dict[str, Any]] | None:
         """After a refused chain: the same request with the whole window in it. None when that would lose context."""
-        pending = self._answerable()
+        pending = self.answerable()
         if not pending.chained or self.replay_loss_reason is not None:
             return None
         pending.chained = False
@@ -208,8 +239,8 @@ class WindowState:
         return self.rebuild_body(), pending.diagnostics
 
     def rebuild_body(self) -> Json:
-        """The body of the pending request made anew, after a pass changed the window under it."""
-        pending = self._answerable()
+        """The body of the pending request, rebuilt after a pass changed the window under it."""
+        pending = self.answerable()
         if pending.chained and self.response_id is None:
             pending.chained = False
             pending.diagnostics["request_lowering_mode"] = "provider_window_compacted"
@@ -217,33 +248,14 @@ class WindowState:
             self.latest_compaction_index is not None
         ):
             pending.diagnostics["request_lowering_mode"] = "provider_window_compacted"
-        pending.body = self._body(pending.body)
+        pending.body = self.dialect.body(self, pending.body)
         return pending.body
-
-    def _body(self, params: Mapping[str, Any]) -> Json:
-        pending = self._answerable()
-        added = {"input", "previous_response_id", "context_management", "prompt_cache_options"} - pending.shape.keys()
-        body = {key: value for key, value in params.items() if key not in added}
-        body["store"] = pending.store
-        if pending.chained:
-            body["previous_response_id"] = self.response_id
-            body["input"] = self.sendable(pending.increment, pending.store)
-        else:
-            body["input"] = self.sendable([*self.items, *pending.increment], pending.store, cut=True)
-        plain = all(item.type != "configuration_update" for item in [*self.items, *pending.increment])
-        if self.mode == "server_side" and "context_management" not in pending.shape and plain:
-            threshold = self.policy.server_threshold(max_output(pending.shape))
-            body["context_management"] = [{"type": "compaction", "compact_threshold": threshold}]
-        if self.suspected_loss and self.last_response_id and supports_comparison(body.get("model")):
-            options = pending.shape.get("prompt_cache_options") or {}
-            body["prompt_cache_options"] = {**options, "comparison_response_id": self.last_response_id}
-        return body
 
     def sendable(self, items: Sequence[Item], store: bool, *, cut: bool = False) -> list[Any]:
         """Items as they go over the wire; with `cut`, `items` is the whole window and what the server compacted away
         itself is left out."""
         first = adjusted_cut(items, self.prune_from) if cut and self.prune_from is not None else 0
-        sent = strip_for_compact(items[first:], store)
+        sent = strip_for_compact(items[first:], store, hosted_ids=passes.sends_hosted_ids(self))
         if store and first == 0 and cut and self.replaced:
             sent = [*without_message_ids(sent[: self.replaced]), *sent[self.replaced :]]
         return sent
@@ -251,18 +263,13 @@ class WindowState:
     def accept(self, response: str | bytes | Mapping[str, Any], *, items: Sequence[Item] | None = None) -> Turn:
         """Take the answer to the pending request: the response as JSON text. `items`: its output, when a stream
         brought it item by item. A failed answer changes nothing; an incomplete one is kept but is no boundary."""
-        pending = self._answerable()
+        pending = self.answerable()
         text = response if isinstance(response, str | bytes) else compact(dict(response))
-        body, output = output_items(text)
-        output = list(items) if items else (output or [])
-        status = body.get("status", "completed") if isinstance(body, dict) else "failed"
-        if not isinstance(body, dict) or status not in ("completed", "incomplete") or body.get("error"):
+        read = self.dialect.read(text, items)
+        if read is None:
             return Turn(completed=False, stored=False)
-        completed = status == "completed"
-        if not completed:
-            output = _presentable(output)
+        output, completed, usage = read.output, read.completed, read.usage
         sent = [item.hash for item in [*self.items, *pending.increment]]
-        usage = body.get("usage") if isinstance(body.get("usage"), dict) else None
         cache = attribute(
             usage,
             self.last,
@@ -271,42 +278,62 @@ class WindowState:
             reset=self.reset_since,
             changed_keys=pending.changed_keys,
         )
-        word = provider_word(body)
-        if word is not None:
-            cache["prompt_cache_diagnostics"] = word
+        if read.word is not None:
+            cache["prompt_cache_diagnostics"] = read.word
         turn = Turn(completed, True, [*pending.increment, *output], self.next_position, usage=usage, cache=cache)
-        if pending.begins:
-            turn.follows = pending.known[-1] if pending.known else -1
-            # behind a note that stands for what is left out, fewer of them are among what is appended
-            noted = 1 if pending.shortened else 0
-            turn.known = noted + max(0, len(pending.known) - pending.shortened)
+        if self.background is not None:  # the question is in the ledger
+            self.background, turn.known = None, len(pending.increment)
+        elif pending.begins:
+            _begin(turn, pending)
         covered = len(self.items) + len(pending.increment)
+        carry_response(self, usage, estimate(pending.increment))
         first = self.next_position
         left_out = pending.shortened - 1 if pending.shortened else 0
         new = range(len(pending.known), len(pending.repeats))
         repeated = [*pending.known, *(first + max(0, at - left_out) for at in new)]
         spoken = [first + len(pending.increment) + at for at in range(len(output))]
-        self.append(turn.appended, [*pending.repeats, *matches(output, returned=True)], [*repeated, *spoken])
+        self.append(
+            turn.appended, [*pending.repeats, *self.dialect.matches(output, returned=True)], [*repeated, *spoken]
+        )
         turn.server_items = sum(item.is_compaction for item in output)
         if turn.server_items and not pending.store:
             self.prune_from = self.latest_compaction_index
-        identity = body.get("id") if isinstance(body.get("id"), str) else None
-        self.last_response_id = identity
-        self.response_id = identity if pending.store and completed else None
+        evicted = cache["cache_loss"] == "expired_or_evicted" and self.compare_with is None
+        self.compare_with = self.last_response_id if evicted else None
+        self.last_response_id = read.id
+        self.response_id = read.id if pending.store and completed else None
+        self.all_stored = self.all_stored and pending.store
         self._note_loss(pending, output)
-        self._note_usage(usage, covered)
-        if turn.server_items:  # the figure is of the window as it was before
+        self._note_usage(read.reported, covered + (len(output) if read.reports_output else 0))
+        if turn.server_items and not read.after_compaction:  # the figure is of the window as it was before
             self.reported_input_tokens, self.reported_at_items, self.awaiting_usage = None, 0, True
         self.shape = pending.shape
         self.request_shape_hash = pending.shape_hash
         model = pending.shape.get("model")
-        self.model = model if isinstance(model, str) else self.model
+        if isinstance(model, str) and model != self.model:
+            self.model, self.refused_at_tokens, self.server_overflows = model, None, 0
         self.last = LastTurn([*sent, *(item.hash for item in output)], _tokens(usage), bool(turn.server_items))
-        self.suspected_loss = cache["cache_loss"] not in ("none", "unknown")
+        self.suspected_loss = self.compare_with is not None
         self.compacted_since = self.reset_since = False
         self.server_faults = 0
         self.pending = None
         return turn
+
+    def defer(self, response: str, *, since: int) -> Turn:
+        """The answer to the pending request is fetched later: keep the request until then."""
+        pending = self.answerable()
+        identity = output_items(response)[0].get("id")
+        self.background = {"response_id": str(identity), "since": since, "pending": pending.document()}
+        turn = Turn(False, True, list(pending.increment), self.next_position)
+        if pending.begins:
+            _begin(turn, pending)
+        self.pending = None
+        return turn
+
+    def resume(self) -> None:
+        """Take up the request whose answer was fetched."""
+        if self.background is not None:
+            self.pending = Pending.from_document(self.background["pending"])
 
     def append(self, items: Sequence[Item], repeats: Sequence[Match], positions: Sequence[int] | None = None) -> None:
         """Grow the window."""
@@ -336,9 +363,10 @@ class WindowState:
         self.prune_from = self.response_id = self.reported_input_tokens = self.replay_loss_reason = None
         self.cooldown_until_tokens = self.cooldown_until_ms = None
         self.reported_at_items = self.replaced = self.failures = 0
+        self.counted_input_tokens, self.counted_at_items, self.carried = None, 0, 0.0
         self.awaiting_usage = False
         self.payload_tokens = {}
-        self.reset_since = True
+        self.reset_since = self.all_stored = True
         self.attempt = None
         self.resets.append(made)
         return made
@@ -362,7 +390,7 @@ class WindowState:
         self.match, self.positions = self.match[:-1], self.positions[:-1]
         self.next_position -= 1
         self.generation += 1
-        self.response_id = None
+        self.response_id = self.counted_input_tokens = None
         self.reported_at_items = min(self.reported_at_items, len(self.items))
         if self.prune_from is not None and self.prune_from >= len(self.items):
             self.prune_from = self.latest_compaction_index
@@ -399,15 +427,19 @@ class WindowState:
         limit: int | None = None,
         overdue: bool = False,
         halvings: int = 0,
+        without: Collection[str] = (),
     ) -> Json | None:
         """The body of a pass, with `attempt` saying where it goes; None when there is none, and then
         `remote_compaction` says why (None as well: no pass was considered).
 
         `reason`: why, when the caller knows (`manual`, `context_window_error`); else the trigger policy decides.
         `limit`: only items before it may be compacted. `overdue`: a server-side window may be compacted after all.
-        `halvings`: how often the prefix was halved because it did not fit. `now`: milliseconds, for cooldowns.
+        `halvings`: how often the prefix was halved because it did not fit. `without`: methods not to be used. `now`:
+        milliseconds, for cooldowns.
         """
-        return passes.compaction_request(self, reason, now=now, limit=limit, overdue=overdue, halvings=halvings)
+        return passes.compaction_request(
+            self, reason, now=now, limit=limit, overdue=overdue, halvings=halvings, without=without
+        )
 
     def accept_compaction(
         self,
@@ -432,13 +464,14 @@ class WindowState:
         """Take the refusal of a pass, or (status None) that no answer came. The window stays as it was."""
         return passes.fail_compaction(self, http_status, body, now=now, duration_ms=duration_ms)
 
-    def methods_left(self) -> bool:
+    def methods_left(self, without: Collection[str] = ()) -> bool:
         """Whether any method of compaction is still worth trying here."""
-        return passes.methods_left(self)
+        return passes.methods_left(self, without)
 
     # inside
 
-    def _answerable(self) -> Pending:
+    def answerable(self) -> Pending:
+        """The pending request. Raises ValueError when there is none."""
         if self.pending is None:
             raise ValueError("There is no planned request. Call plan first.")
         return self.pending
@@ -452,17 +485,17 @@ class WindowState:
     def _mismatch(self, given: Sequence[Item], at: int, expected: Match | None) -> dict[str, Any]:
         if expected is None:
             return {"first_mismatch_index": None, "mismatch_kind": "length_mismatch"}
-        now = matches(given[at : at + 1], returned=False)
+        now = self.dialect.matches(given[at : at + 1], returned=False)
         preview = self.redact if self.policy.previews else None
         return mismatch(at, expected.form, now[0].form if now else at_end(), preview=preview, known=expected)
 
     def _shortened(self, given: list[Item], note: str) -> list[Item]:
         """The newest part of a history that fits half the trigger, at a safe boundary, behind a note for the rest."""
-        room = self.policy.trigger(None) // 2
-        cuts = [k for k in boundaries(given) if k < len(given)]
+        room = passes.trigger_tokens(self) // 2
+        cuts = [k for k in self.dialect.boundaries(given) if k < len(given)]
         fitting = [k for k in cuts if estimate(given[k:]) <= room]
         cut = fitting[0] if fitting else (cuts[-1] if cuts else 0)
-        return [developer_note(note), *given[cut:]] if cut else given
+        return [self.dialect.note(note), *given[cut:]] if cut else given
 
     def _note_loss(self, pending: Pending, output: Sequence[Item]) -> None:
         if unresolved(item.value for item in pending.increment):
@@ -470,13 +503,22 @@ class WindowState:
         elif any(item.type == "reasoning" and not item.value.get("encrypted_content") for item in output):
             self.replay_loss_reason = "reasoning_without_payload"
 
-    def _note_usage(self, usage: Mapping[str, Any] | None, covered: int) -> None:
-        reported = usage.get("input_tokens") if usage else None
-        usable = isinstance(reported, int) and reported > 0
+    def _note_usage(self, reported: int | None, covered: int) -> None:
+        usable = reported is not None and reported > 0
         self.reported_input_tokens = reported if usable else None
         self.reported_at_items = covered if usable else 0
+        self.counted_input_tokens, self.counted_at_items = None, 0
+        self.awaiting_usage = False  # some providers never report: then the estimate decides
         if usable:
-            self.awaiting_usage = False
+            self.tokens_after_pass = None
+
+
+def _begin(turn: Turn, pending: Pending) -> None:
+    """Say where a conversation that begins is taken up, and what of it is kept already."""
+    turn.follows = pending.known[-1] if pending.known else -1
+    # behind a note that stands for what is left out, fewer of them are among what is appended
+    noted = 1 if pending.shortened else 0
+    turn.known = noted + max(0, len(pending.known) - pending.shortened)
 
 
 def _tokens(usage: Mapping[str, Any] | None) -> int | None:
@@ -484,15 +526,3 @@ def _tokens(usage: Mapping[str, Any] | None) -> int | None:
         return None
     spoken = usage.get("output_tokens")
     return int(usage["input_tokens"]) + (spoken if isinstance(spoken, int) else 0)
-
-
-def _presentable(output: Sequence[Item]) -> list[Item]:
-    """What of an incomplete answer may be sent back: no half-written call, no reasoning at its end."""
-    kept = [
-        item
-        for item in output
-        if not (item.type.endswith("_call") and item.value.get("status") in ("incomplete", "in_progress"))
-    ]
-    while kept and kept[-1].type == "reasoning":
-        kept.pop()
-    return kept

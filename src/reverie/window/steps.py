@@ -1,4 +1,4 @@
-"""The steps of a round: what an engine asks to be done, and what it is told of how that went."""
+"""The steps of a round: what an engine asks for, and the outcomes it receives."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Send:
 
     path: str
     body: Json
+    method: str = "POST"
     stream: bool = False
     """The caller gets the stream."""
     collect: bool = False
@@ -27,6 +28,8 @@ class Send:
     is_pass: bool = False
     """A compaction: no retries, and `timeout` seconds at most."""
     timeout: float | None = None
+    betas: tuple[str, ...] = ()
+    """Names of betas to be added to those of the caller."""
     silence: float | None = None
     """Seconds without an event after which a stream has stalled."""
 
@@ -68,6 +71,14 @@ class Ticket:
     brief: str
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A window that is about to be dropped, and why."""
+
+    state: WindowState
+    reason: str
+
+
 class Keeper(Protocol):
     """The durable side of a window."""
 
@@ -79,6 +90,12 @@ class Keeper(Protocol):
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
         """Keep an answered turn, with the drops that it began with."""
 
+    def save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
+        """Keep a window whose answer is fetched later, with the words of the question (`turn`)."""
+
+    def note(self, state: WindowState, items: Sequence[Item]) -> None:
+        """Put items into the ledger that are no part of the window."""
+
     def begin_pass(self, state: WindowState) -> Ticket | None:
         """Record a pass before it begins."""
 
@@ -86,15 +103,15 @@ class Keeper(Protocol):
         """Record a pass that changed nothing."""
 
     def abandon(self, ticket: Ticket) -> None:
-        """Record a pass nobody waited for."""
+        """Record a pass that no caller waited for."""
 
     def commit_pass(
         self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
     ) -> tuple[WindowState, dict[str, Any]]:
         """Keep what a pass made."""
 
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> Rebuild:
-        """A window from the readable layer."""
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = (), before: Before | None = None) -> Rebuild:
+        """A window from the readable layer; `before` is the one whose place it takes, when that is at hand."""
 
     def tell(self, type_: str, data: Mapping[str, Any]) -> None:
         """Record an event."""

@@ -1,7 +1,7 @@
 """Keeps the window of one scope: loads it, grows it, compacts it, drops it; each in one transaction.
 
 A window is transport state, and sealed (`sealed.py`); what a person or a memory read may see of a conversation are the
-entries written beside it, redacted like any other (`checkpoints.py`). Its passes are on record (`attempts.py`).
+entries written with it, redacted like any other (`checkpoints.py`). Its passes are on record (`attempts.py`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from reverie.store.leases import holder
 from reverie.window.attempts import Attempts
 from reverie.window.checkpoint import Checkpoint
 from reverie.window.checkpoints import Checkpoints
-from reverie.window.continuation import matches
-from reverie.window.items import Item, developer_note
+from reverie.window.items import Item
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.record import CorruptWindow, carry, load
 from reverie.window.sealed import WINDOW_SPACE, Sealed
 from reverie.window.state import WindowState
-from reverie.window.steps import Ticket
-from reverie.window.transcript import Rebuild
+from reverie.window.steps import Before, Ticket
+from reverie.window.transcript import Rebuild, gist_of
 from reverie.window.turn import Turn
 
 T = TypeVar("T")
@@ -129,8 +128,8 @@ class WindowStore:
             state.next_position = state.epoch_position = int(meta.get("position", 0))
             state.reset("corrupt_state")
         wanted = self.policy.mode_for(state.base.kind)
-        if state.mode != wanted and not (wanted == "server_side" and state.mode == "standalone"):
-            state.mode = wanted
+        if wanted != "server_side" or not state.server_disabled:
+            state.mode, state.server_disabled = wanted, False
         state.redact = self._redact
         state.version = document.version
         return state
@@ -138,7 +137,7 @@ class WindowStore:
     # turns
 
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
-        """Keep an answered turn: the window and, beside it, the words. What others appended meanwhile stays; a drop
+        """Keep an answered turn: the window and, with it, the words. What others appended meanwhile stays; a drop
         meanwhile wins. Drops that the turn began with are kept in the same transaction."""
         repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
         try:
@@ -174,6 +173,8 @@ class WindowStore:
                     fresh.provider, fresh.account_fingerprint = state.provider, state.account_fingerprint
                     return fresh, 0, None
                 data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
+                if kept.reported_input_tokens is not None:
+                    data["input_tokens"] = kept.reported_input_tokens
                 seq = tx.append(self._event("provider_window_updated", "TURN", data))
                 saved = self._sealed.save(tx, kept, seq, current)
                 if turn.server_items:
@@ -187,6 +188,69 @@ class WindowStore:
         state.resets.clear()
         kept.version = version
         return kept if kept is state else carry(kept, state)
+
+    def save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
+        """Keep a window whose answer is fetched later: with the words of the question, or (None) that there will be no
+        answer. The drops that the turn began with are kept in the same transaction."""
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
+            drafts = self._checkpoints.turn_drafts(turn, rules) if turn is not None and self.policy.ledger else []
+            prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+            dropped = self._dropped(state, rules)
+
+            def body(tx: WriteTx) -> tuple[WindowState, int]:
+                document = tx.load(WINDOW_SPACE, self.key)
+                current = document.version if document is not None else 0
+                kept = state
+                if document is not None and current != state.version:
+                    kept = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
+                    kept.background = state.background
+                if prepared:
+                    self._check_quota(tx, rules, prepared)
+                self._record_drops(tx, state, document, dropped if kept is state else None)
+                for item in prepared:
+                    insert(tx, self._actor, item, operation="TURN")
+                data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
+                seq = tx.append(self._event("provider_window_updated", "TURN", data))
+                return kept, self._sealed.save(tx, kept, seq, current).version
+
+            return body
+
+        kept, version = self._commit(prepare)
+        state.resets.clear()
+        kept.version = version
+        return kept if kept is state else carry(kept, state)
+
+    def note(self, state: WindowState, items: Sequence[Item]) -> None:
+        """Put the words of items into the ledger that are no part of the window: the caller keeps that conversation
+        at the provider."""
+        if not self.policy.ledger or not items:
+            return
+        turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
+        state.next_position += len(items)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], int]:
+            drafts = self._checkpoints.turn_drafts(turn, rules)
+            prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+
+            def body(tx: WriteTx) -> int:
+                if prepared:
+                    self._check_quota(tx, rules, prepared)
+                for item in prepared:
+                    insert(tx, self._actor, item, operation="TURN")
+                document = tx.load(WINDOW_SPACE, self.key)
+                if document is None or document.version != state.version or state.resets:
+                    return state.version
+                data = {"window": self.key, "generation": state.generation, "items": len(state.items)}
+                seq = tx.append(self._event("provider_window_updated", "TURN", data))
+                return self._sealed.save(tx, state, seq, document.version).version
+
+            return body
+
+        try:
+            state.version = self._commit(prepare)
+        except QuotaExceeded:  # the answer goes on; the quota says no to words
+            return
 
     def _merged(
         self, document: Document | None, state: WindowState, turn: Turn, repeats: Sequence[Any]
@@ -245,7 +309,7 @@ class WindowStore:
         self.attempts.end(ticket, report)
 
     def abandon(self, ticket: Ticket) -> None:
-        """The one who waited for a pass went away; nobody knows how it ended."""
+        """The caller that waited for a pass went away; its outcome is unknown."""
         self.attempts.abandon(ticket)
 
     def commit_pass(
@@ -256,7 +320,7 @@ class WindowStore:
         attempt = state.attempt
         assert attempt is not None
         now = self._parts.clock.now()
-        note = developer_note(ticket.brief) if self.policy.inject_checkpoint == "brief" else None
+        note = state.dialect.note(ticket.brief) if self.policy.inject_checkpoint == "brief" else None
 
         def prepare(_: Rules) -> Callable[[WriteTx], tuple[WindowState, dict[str, Any], int, bool]]:
             def body(tx: WriteTx) -> tuple[WindowState, dict[str, Any], int, bool]:
@@ -291,7 +355,7 @@ class WindowStore:
 
         fresh, report, version, committed = self._commit(prepare)
         if not committed:
-            # the window stays; cooldowns and failures are told to the one in hand
+            # the window stays; cooldowns and failures are recorded in the one in hand
             state.attempt = attempt
             if report["status"] != "stale_generation":
                 report = state.accept_compaction(answer, http_status=http_status, now=now, duration_ms=duration_ms)
@@ -397,17 +461,28 @@ class WindowStore:
 
     def append(self, state: WindowState, items: Sequence[Item]) -> WindowState:
         """Grow the window by items that no response brought: what a session was given to keep."""
-        repeats = matches(items, returned=False)
+        repeats = state.dialect.matches(items, returned=False)
         turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
         turn.follows = -1 if state.empty and not state.resets else None
         state.append(items, repeats)
         return self.save_turn(state, turn)
 
-    def readable(self, *, most_tokens: int, following: Sequence[Item] = ()) -> Rebuild:
-        """A window from the readable layer alone: the newest checkpoint, the user's messages and the newest turns that
-        fit, with every call that `following` answers."""
-        retained = self.policy.retained_message_tokens
-        return self._checkpoints.readable(most_tokens=most_tokens, following=following, retained_tokens=retained)
+    def readable(self, *, most_tokens: int, following: Sequence[Item] = (), before: Before | None = None) -> Rebuild:
+        """A window from the readable layer alone: the newest checkpoint (of `before`, when it is given) with the gist
+        of what is left out, the user's messages and the newest turns that fit, with every call that `following`
+        answers."""
+        record, gist = None, ""
+        if before is not None:
+            record = self._redact(self._checkpoint(before.state, before.reason).text())
+            gist = gist_of(before.state.items)
+        return self._checkpoints.readable(
+            most_tokens=most_tokens,
+            following=following,
+            retained_tokens=self.policy.retained_message_tokens,
+            checkpoint=record,
+            gist=gist,
+            clean=self._redact,
+        )
 
     # inside
 

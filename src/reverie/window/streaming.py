@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from reverie.window.errors import Refusal, classify_error
 from reverie.window.items import Item, compact, event_item
 
 _OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
 _CLOSING = frozenset({"response.completed", "response.incomplete"})
+_HELD = _OPENING | {"message_start", "ping"}
+
+
+class Reading(Protocol):
+    """A stream being read, whichever API it is of."""
+
+    items: dict[int, Item]
+    response: str | None
+    """The answer as JSON text, once it is whole."""
+    failure: Refusal | None
+    opening: str | None
+    paused: bool
+
+    def feed(self, data: str) -> str:
+        """Take one event as JSON text; returns its type."""
+
+    @property
+    def output(self) -> Sequence[Item]:
+        """The finished items, when they came one by one."""
+
+    def body(self) -> str:
+        """The answer as one JSON text."""
 
 
 @dataclass(slots=True)
 class Streaming:
-    """A stream being read: what it has told so far."""
+    """A stream being read, and what it has sent so far."""
 
     items: dict[int, Item] = field(default_factory=dict)
     response: str | None = None
     status: str | None = None
     failure: Refusal | None = None
+    opening: str | None = None
+    """The response as the first event tells it."""
+    paused: bool = False
 
     def feed(self, data: str) -> str:
         """Take one event as JSON text; returns its type."""
@@ -35,6 +62,9 @@ class Streaming:
             index = event.get("output_index")
             if item is not None:
                 self.items[index if isinstance(index, int) else len(self.items)] = item
+        elif kind in _OPENING:
+            given = event.get("response")
+            self.opening = compact(given) if isinstance(given, dict) else None
         elif kind in _CLOSING:
             self.status = kind.removeprefix("response.")
             given = event.get("response")
@@ -60,9 +90,9 @@ class Streaming:
 
 def holds_back(kind: str) -> bool:
     """Whether an event says nothing yet, so that a refused request can still be repeated unseen."""
-    return kind in _OPENING
+    return kind in _HELD
 
 
 def is_closing(kind: str) -> bool:
     """Whether an event ends a response that counts."""
-    return kind in _CLOSING
+    return kind in _CLOSING or kind == "message_stop"

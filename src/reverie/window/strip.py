@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reverie.window.items import COMPACTIONS, KNOWN_TYPES, OUTPUTS, Item, Json, item_type, plain
+from reverie.window.items import COMPACTIONS, HOSTED, KNOWN_TYPES, OUTPUTS, Item, Json, item_type, plain
 
 _ID_JOINS = frozenset({"mcp_approval_request", "local_shell_call_output", "program", "program_output"})
 _CALL_ID = frozenset({"function_call", "custom_tool_call"})
@@ -25,14 +25,16 @@ _STATUS_REQUIRED = frozenset(
 """Types that the API refuses without a `status`."""
 
 
-def strip_for_compact(items: Iterable[Any], store: bool, *, known: Mapping[str, Item] | None = None) -> list[Any]:
+def strip_for_compact(
+    items: Iterable[Any], store: bool, *, known: Mapping[str, Item] | None = None, hosted_ids: bool = False
+) -> list[Any]:
     """Copies of items fit to be sent. With `store` true they go as they are.
 
     Else a top-level `id` goes, except where it joins a pair. A `status` goes where the type does not require it; an
     output keeps one that is not `completed`, because it tells the model that the call failed, and an item of an
     unknown type keeps any. A reference becomes the item it means (from `known`, or nothing when the item itself is
     among `items`); reasoning without its payload is left out. A compaction item is never touched, but for the older
-    name of its type.
+    name of its type. `hosted_ids`: calls of hosted tools keep their `id`, for a provider that requires it.
     """
     values = [item.value if isinstance(item, Item) else plain(item) for item in items]
     if store:
@@ -55,7 +57,7 @@ def strip_for_compact(items: Iterable[Any], store: bool, *, known: Mapping[str, 
             value, kind = meant.value, meant.type
         if kind == "reasoning" and not value.get("encrypted_content"):
             continue
-        sent.append(_stripped(value, kind))
+        sent.append(value if hosted_ids and kind in HOSTED else _stripped(value, kind))
     return sent
 
 

@@ -7,11 +7,14 @@ searchable, distillable. A conversation can be built again from them for any mod
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reverie.core.entry import Draft, Entry, Source
+from reverie.distil.compaction import compacted
+from reverie.distil.source import Source as Distillable
+from reverie.window.blocks import readable
 from reverie.window.checkpoint import message_text
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, developer_note
@@ -25,6 +28,10 @@ CLEARED_ATTRIBUTE = "window_cleared"
 _EMPTY = "(empty)"
 _NOTE_CHARACTERS = 8000
 _OMISSION_TOKENS = 40
+_GIST_TOKENS = 2_000
+_LEAST_GIST = 40
+_GIST = "Before that, in short:"
+_OMITTED = "earlier turns are left out here."
 _REPLAYED = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
 _TEXT_FIELD = {
     "function_call": "arguments",
@@ -51,33 +58,42 @@ def turn_drafts(
     """
     drafts: list[Draft] = []
     for offset, item in enumerate(items):
-        value = item.value if isinstance(item.value, dict) else {}
-        kind = item.type
-        if item.is_compaction or not isinstance(item.value, dict):
-            continue
-        text = words_of(value, kind)
-        if text is None:
-            continue
-        role = value.get("role") if kind == "message" else ("tool" if kind.endswith("output") else "assistant")
-        about: dict[str, Any] = {SCOPE_ATTRIBUTE: scope, "position": first_position + offset, "item": kind[:64]}
-        about["turn"] = turn
-        if follows is not None:
-            about["follows"] = follows
-        for name in ("call_id", "name"):
-            if isinstance(value.get(name), str) and value[name]:
-                about[name] = value[name][:128]
-        pieces = _pieces(text, max_bytes)
-        for number, piece in enumerate(pieces):
-            part = {"part": number, "parts": len(pieces)} if len(pieces) > 1 else {}
-            drafts.append(
-                Draft(
-                    content=piece if piece.strip() else _EMPTY,
-                    kind=TURN_KIND,
-                    subject=subject,
-                    attributes={**about, **part} | ({} if piece.strip() else {"empty": True}),
-                    source=Source(role=str(role)[:64], session=scope[:256]),
-                )
+        for block, part in enumerate(readable(item)):
+            drafts += _drafts(
+                part,
+                {SCOPE_ATTRIBUTE: scope, "position": first_position + offset, "turn": turn}
+                | ({"block": block} if block else {})
+                | ({"follows": follows} if follows is not None else {}),
+                subject=subject,
+                max_bytes=max_bytes,
             )
+    return drafts
+
+
+def _drafts(item: Item, about: Mapping[str, Any], *, subject: str | None, max_bytes: int) -> list[Draft]:
+    """The drafts of one item; none when it says nothing."""
+    value, kind = item.value, item.type
+    text = words_of(value, kind) if isinstance(value, dict) and not item.is_compaction else None
+    if text is None:
+        return []
+    scope = str(about[SCOPE_ATTRIBUTE])
+    role = value.get("role") if kind == "message" else ("tool" if kind.endswith("output") else "assistant")
+    named = {
+        name: value[name][:128] for name in ("call_id", "name") if isinstance(value.get(name), str) and value[name]
+    }
+    pieces = _pieces(text, max_bytes)
+    drafts: list[Draft] = []
+    for number, piece in enumerate(pieces):
+        part = {"part": number, "parts": len(pieces)} if len(pieces) > 1 else {}
+        drafts.append(
+            Draft(
+                content=piece if piece.strip() else _EMPTY,
+                kind=TURN_KIND,
+                subject=subject,
+                attributes={**about, "item": kind[:64], **named, **part} | ({} if piece.strip() else {"empty": True}),
+                source=Source(role=str(role)[:64], session=scope[:256]),
+            )
+        )
     return drafts
 
 
@@ -132,7 +148,7 @@ def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list
 
 def _told(entries: Sequence[Entry], following: Sequence[Item]) -> list[tuple[str, Item]]:
     """The items of entries, each with the turn it belongs to."""
-    whole: dict[tuple[int, str], dict[str, Any]] = {}
+    whole: dict[tuple[int, str, int], dict[str, Any]] = {}
     taken_up: set[str] = set()
     for entry in entries:
         about = entry.attributes
@@ -143,7 +159,8 @@ def _told(entries: Sequence[Entry], following: Sequence[Item]) -> list[tuple[str
             taken_up.add(turn)
             whole = {key: known for key, known in whole.items() if key[0] <= follows}
         text = "" if about.get("empty") else entry.content
-        known = whole.setdefault((position, turn), {"about": about, "role": entry.source.role, "parts": {}})
+        key = (position, turn, int(about.get("block", 0)))
+        known = whole.setdefault(key, {"about": about, "role": entry.source.role, "parts": {}})
         known["parts"][about.get("part", 0)] = text
     made = [(key[1], item) for key, item in ((key, _item(whole[key])) for key in sorted(whole)) if item is not None]
     found = pair([*(item for _, item in made), *following])
@@ -183,42 +200,71 @@ class Rebuild:
         return message_text(first) if first.get("role") == "developer" else ""
 
 
+def gist_of(items: Sequence[Item]) -> str:
+    """The gist that a rebuild wrote in front of a window, when there is one."""
+    first = items[0].value if items and isinstance(items[0].value, dict) else {}
+    text = message_text(first) if first.get("role") in ("developer", "user") else ""
+    return text.partition(_GIST)[2].rpartition("\n\n")[0].strip()
+
+
 def rebuilt(
     entries: Sequence[Entry],
-    checkpoint: Entry | None,
+    checkpoint: str,
     *,
     most_tokens: int,
     following: Sequence[Item] = (),
     retained_tokens: int = 64_000,
     left_out: int = 0,
+    gist: str = "",
+    clean: Callable[[str], str] = str,
 ) -> Rebuild:
-    """A window from the readable layer: the checkpoint, the user's messages that fit two thirds of the room and
-    `retained_tokens`, and the newest whole turns in the rest. No call that `following` answers is left out.
-    `left_out`: turns of the conversation that are not among `entries`."""
+    """A window from the readable layer: the checkpoint with the gist of what does not fit, the user's messages that fit
+    two thirds of the room and `retained_tokens`, and the newest whole turns in the rest. No call that `following`
+    answers is left out. `left_out`: turns of the conversation that are not among `entries`."""
     told = _told(entries, following)
     items = [item for _, item in told]
-    text = checkpoint.content[:_NOTE_CHARACTERS] if checkpoint is not None else ""
+    text = checkpoint[: max(0, min(_NOTE_CHARACTERS, most_tokens))]
     source = "checkpoint+ledger" if text else "ledger"
     room = most_tokens - (estimate([developer_note(text)]) if text else 0)
     sizes = [estimate([item]) for item in items]
     users: dict[int, tuple[Item, int]] = {}
-    cut = 0
+    cut = short = 0
     if sum(sizes) > room or left_out:
-        room -= _OMISSION_TOKENS
+        short = min(_GIST_TOKENS, room // 4)
+        room -= _OMISSION_TOKENS + short
         users = _users(items, sizes, max(0, min(retained_tokens, room * 2 // 3)))
         cut = _cut(items, following, sizes, users, room)
     kept = {at for at, (item, _) in users.items() if at < cut and item is items[at]}
     omitted = {turn for at, (turn, _) in enumerate(told[:cut]) if at not in kept}
     missing = len(omitted) + left_out
     if missing:
-        text = f"{text}\n\n{_omission(missing)}".strip()
+        said = _gist(entries, omitted, gist, clean, most=max(0, short) * 4)
+        text = "\n\n".join(part for part in (text, said, _omission(missing)) if part)
     front = [developer_note(text)] if text else []
     older = [users[at][0] for at in sorted(users) if at < cut]
     return Rebuild([*front, *older, *items[cut:]], source, missing)
 
 
 def _omission(turns: int) -> str:
-    return f"{turns} earlier turns are left out here. Search the memory for them."
+    return f"{turns} {_OMITTED} Search the memory for them."
+
+
+def _gist(
+    entries: Sequence[Entry], omitted: Collection[str], earlier: str, clean: Callable[[str], str], *, most: int
+) -> str:
+    """What the omitted turns say, distilled to `most` bytes, with the gist of those before them; the user's own words
+    are not among it."""
+    left = [e for e in entries if str(e.attributes.get("turn", "")) in omitted and e.source.role != "user"]
+    sources = [
+        Distillable(e.id, e.content, e.created_at, speaker=e.source.role) for e in left if not e.attributes.get("empty")
+    ]
+    if earlier:
+        first = min((source.created_at for source in sources), default=0)
+        sources.insert(0, Distillable("", earlier, first))
+    most -= len(_GIST) + 1
+    if not sources or most < _LEAST_GIST:
+        return ""
+    return f"{_GIST}\n{compacted(sources, clean, most=most)[0]}"
 
 
 def _users(items: Sequence[Item], sizes: Sequence[int], room: int) -> dict[int, tuple[Item, int]]:

@@ -34,6 +34,40 @@ class Pending:
     """Whether this is all there is of the conversation, not a continuation."""
     shortened: int = 0
     """How many items of the caller's are not sent."""
+    background: bool = False
+    """Whether the answer is fetched later."""
+
+    def document(self) -> Json:
+        """As plain JSON, to be kept until the answer is fetched."""
+        plain = {name: getattr(self, name) for name in _KEPT}
+        plain["increment"] = [item.text for item in self.increment]
+        plain["repeats"] = [[match.hash, match.type, match.id, match.need] for match in self.repeats]
+        return plain
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Pending:
+        """The request back; its body was sent and is not needed any more."""
+        return cls(
+            increment=[Item(text) for text in document["increment"]],
+            repeats=[Match(*row) for row in document["repeats"]],
+            body={},
+            diagnostics={},
+            **{name: document[name] for name in _KEPT},
+        )
+
+
+_KEPT = (
+    "shape",
+    "shape_hash",
+    "store",
+    "chained",
+    "history",
+    "changed_keys",
+    "known",
+    "begins",
+    "shortened",
+    "background",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +94,7 @@ class Turn:
     known: int = 0
     """How many of the appended items were kept before, in a window that was dropped."""
     follows: int | None = None
-    """The position after which this goes on; -1: it begins anew. None: right after what was there."""
+    """The position after which this continues; -1: it starts over. None: right after what was there."""
     server_items: int = 0
     checkpoint_ref: str | None = None
     """The checkpoint of the window that was dropped for this turn, once it is kept."""

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from reverie.app import build_app, build_host
 from reverie.host import Host
@@ -26,7 +26,7 @@ _NUMBERS = count(1)
 class Caller:
     """Someone with a key (or without one)."""
 
-    app: FastAPI
+    app: Starlette
     key: str | None = None
     tenant: str = ""
     headers: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Server:
     """A host and its application."""
 
     host: Host
-    app: FastAPI
+    app: Starlette
 
     def caller(self, tenant: str | None = None, **key: Any) -> Caller:
         """A caller with a new key; of a new tenant unless one is named."""
@@ -80,37 +80,57 @@ class Server:
         return Caller(self.app)
 
 
+class Servers:
+    """Servers on new databases, or on the one that belongs to the folder `data`."""
+
+    def __init__(self, folders: pytest.TempPathFactory, make_database: Callable[[], str] | None) -> None:
+        self._folders = folders
+        self._make_database = make_database
+        self._databases: dict[Path, str] = {}
+        self._made: list[Host] = []
+
+    def __call__(self, data: Path | None = None, **settings: Any) -> Server:
+        folder = data or self._folders.mktemp("data")
+        if self._make_database is not None and "database_url" not in settings:
+            if folder not in self._databases:
+                self._databases[folder] = self._make_database()
+            settings |= {"database_url": self._databases[folder], "database_pool": 8}
+        chosen = Settings.load({}, data=str(folder), **settings)
+        host = build_host(chosen)
+        self._made.append(host)
+        return Server(host, build_app(chosen, host))
+
+    def close(self) -> None:
+        for host in self._made:
+            host.close()
+
+
 @pytest.fixture(scope="session")
+def lasting_server(
+    engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Server]]:
+    """`lasting_server(**settings)`: a server that runs until the end, for many tests. Its database goes with PostgreSQL."""
+    databases = request.getfixturevalue("postgres").make_database if engine == "postgres" else None
+    servers = Servers(tmp_path_factory, databases)
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
 def make_server(
     engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Server]]:
-    """`make_server(**settings)`: a server on a new database, or on the one that belongs to the folder `data`."""
-    made: list[Host] = []
-    databases: dict[Path, str] = {}
-    postgres = request.getfixturevalue("postgres") if engine == "postgres" else None
-
-    def make(data: Path | None = None, **settings: Any) -> Server:
-        folder = data or tmp_path_factory.mktemp("data")
-        if postgres is not None and "database_url" not in settings:
-            if folder not in databases:
-                databases[folder] = postgres.make_database()
-            settings |= {"database_url": databases[folder], "database_pool": 8}
-        chosen = Settings.load({}, data=str(folder), **settings)
-        host = build_host(chosen)
-        made.append(host)
-        return Server(host, build_app(chosen, host))
-
-    yield make
-    for host in made:
-        host.close()
-    for url in databases.values():
-        postgres.drop_database(url)
+    """`make_server(**settings)`: a server for one test."""
+    databases = request.getfixturevalue("make_database") if engine == "postgres" else None
+    servers = Servers(tmp_path_factory, databases)
+    yield servers
+    servers.close()
 
 
 @pytest.fixture(scope="session")
-def server(make_server: Callable[..., Server]) -> Server:
+def server(lasting_server: Callable[..., Server]) -> Server:
     """One server for tests that bring their own tenant."""
-    return make_server()
+    return lasting_server()
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
+
 EVENTS = {"Accept": "text/event-stream"}
 
 
@@ -65,7 +67,7 @@ def test_a_dream_its_report_and_the_way_back(acme: Any) -> None:
     assert acme.get(path).json() == report
     assert acme.get(f"{path}/verify").json()["recomputed"] == report["checksum"]
     diff = acme.get(f"{path}/diff").json()
-    taken = [entry for fate in ("kept", "shortened", "merged", "retired") for entry in diff[fate]]
+    taken = [entry for fate in FATES for entry in diff[fate]]
     assert sorted(taken) == sorted(source["id"] for source in report["sources"])
     tree = acme.get(f"memory/notes/entries/{report['output_id']}/why").json()
     assert len(tree["sources"]) == 30
@@ -235,3 +237,26 @@ def test_schedules_from_the_first_to_the_last_word(acme: Any) -> None:
 def test_a_new_schedule_is_meant_in_the_zone_of_the_tenant(acme: Any) -> None:
     acme.patch("policy", {"zone": "Asia/Tokyo"})
     assert acme.post("schedules", {"cron": "0 3 * * *"}).json()["zone"] == "Asia/Tokyo"
+
+
+def test_dreams_are_found_by_their_id_alone(acme: Any) -> None:
+    for number in range(12):
+        acme.put(f"The club with number {number} pays {number + 3} euros for its moorings at pier {number}.")
+    made = acme.post("memory/notes/dreams", {"budget": 4000}).json()
+    assert [dream["id"] for dream in acme.get("dreams").json()["dreams"]] == [made["id"]]
+    assert acme.get("dreams?ref=other").json()["dreams"] == []
+    assert acme.get(f"dreams/{made['id']}").json()["checksum"] == made["checksum"]
+    assert acme.get(f"dreams/{made['id']}/diff").json()["dream"] == made["id"]
+    assert acme.get(f"dreams/{made['id']}/verify").json()["ok"]
+    assert [one["outputId"] for one in acme.get("index").json()["archives"]] == [made["output_id"]]
+    assert acme.post(f"dreams/{made['id']}/undo").json()["state"] == "undone"
+    assert acme.get("dreams/nothing").status_code == 404
+
+
+def test_extractive_means_extractive_whatever_the_policy_says(acme: Any) -> None:
+    for number in range(12):
+        acme.put(f"The club with number {number} pays {number + 3} euros for its moorings at pier {number}.")
+    acme.patch("policy", {"dream_distiller": "llm"})
+    refused = acme.post("memory/notes/dreams", {"plan": True})
+    assert refused.status_code == 400, "the policy names a model that this host does not have"
+    assert acme.post("memory/notes/dreams", {"plan": True, "distiller": "extractive"}).json()["feasible"]

@@ -32,6 +32,14 @@ def test_many_entries_are_stored_together_or_not_at_all(acme: Any) -> None:
     assert len(acme.get("memory/notes/entries").json()["entries"]) == 2
 
 
+def test_refs_are_listed_by_prefix(acme: Any) -> None:
+    for ref in ("team/a", "team/b", "teams"):
+        acme.put("A note.", ref=ref)
+    listed = acme.get("memory?prefix=team%2F").json()["refs"]
+    assert [row["ref"] for row in listed] == ["team/a", "team/b"]
+    assert acme.get("memory?prefix=%00").json() == {"refs": []}
+
+
 def test_a_ref_with_slashes_travels_percent_encoded(acme: Any) -> None:
     acme.put("in a team", ref="mem://team/notes")
     listed = acme.get("memory/mem%3A%2F%2Fteam%2Fnotes/entries").json()["entries"]
@@ -298,3 +306,63 @@ class TestTenant:
         acme.put("x")
         assert acme.post("scan", {"dry_run": True}).json()["affected"] == 0
         assert acme.get("stats").json()["entries"] == 1
+
+
+def test_an_entry_replaces_the_one_with_the_same_mark(acme: Any) -> None:
+    first = acme.put("Tea.", tags=["~key:1"], replaces="~key:1")
+    second = acme.put("Coffee.", tags=["~key:1"], replaces="~key:1")
+    assert [entry["id"] for entry in acme.get("memory/notes/entries?tag=~key:1").json()["entries"]] == [second]
+    assert acme.get(f"memory/notes/entries/{first}").status_code == 404
+    refused = acme.post("memory/notes/entries", {"content": "Tea.", "replaces": "~key:2"})
+    assert (refused.status_code, refused.json()["details"]["pointer"]) == (400, "/replaces")
+
+
+def test_an_expiry_is_moved(acme: Any) -> None:
+    entry = acme.put("Tea.", expires_at="2099-01-01T00:00:00Z")
+    changed = acme.patch(f"memory/notes/entries/{entry}", {"expires_at": "2099-06-01T00:00:00Z"})
+    assert (changed.status_code, changed.json()["expires_at"]) == (200, "2099-06-01T00:00:00.000Z")
+    assert acme.patch(f"memory/notes/entries/{entry}", {"expires_at": "2001-01-01T00:00:00Z"}).status_code == 400
+    assert acme.patch(f"memory/notes/entries/{entry}", {"expires_at": "soon"}).status_code == 400
+
+
+def test_an_entry_is_superseded_in_one_step(acme: Any) -> None:
+    old = acme.put("The office is in Lyon.")
+    answer = acme.post(
+        f"memory/notes/entries/{old}/supersede",
+        {"content": "The office is in Nantes."},
+        headers={"Idempotency-Key": "move"},
+    )
+    assert answer.status_code == 201
+    new = answer.json()["id"]
+    assert [entry["id"] for entry in acme.get("memory/notes/entries").json()["entries"]] == [new]
+    links = acme.get(f"memory/notes/entries/{new}/links").json()["links"]
+    assert [(link["to_id"], link["type"]) for link in links] == [(old, "supersedes")]
+    assert acme.get(f"memory/notes/entries/{old}?cold=true").json()["state"] == "superseded"
+    again = acme.post(
+        f"memory/notes/entries/{old}/supersede",
+        {"content": "The office is in Nantes."},
+        headers={"Idempotency-Key": "move"},
+    )
+    assert (again.status_code, again.json()["id"], again.json()["replayed"]) == (201, new, True)
+    assert acme.get("audit/verify").json()["ok"]
+
+
+def test_superseding_what_is_not_there_stores_nothing(acme: Any) -> None:
+    kept = acme.put("Stays.")
+    missing = acme.post("memory/notes/entries/nothing/supersede", {"content": "New."})
+    assert missing.status_code == 404
+    stale = acme.post(f"memory/notes/entries/{kept}/supersede", {"content": "New."}, headers={"If-Match": '"7"'})
+    assert stale.status_code == 409
+    assert [entry["id"] for entry in acme.get("memory/notes/entries").json()["entries"]] == [kept]
+
+
+def test_a_key_says_whose_it_is(acme: Any) -> None:
+    shown = acme.get("me").json()
+    assert shown["tenant"] == acme.tenant
+    assert shown["rights"] == ["admin", "dream", "read", "write"]
+    assert shown["version"]
+
+
+def test_a_sweep_destroys_what_has_expired(acme: Any) -> None:
+    acme.put("Stays.")
+    assert acme.post("sweep").json() == {"destroyed": 0}

@@ -28,6 +28,7 @@ BODIES: dict[str, Any] = {
     "entries": {"content": "x"},
     "consolidate": {},
     "restore": {},
+    "supersede": {"content": "x"},
 }
 
 
@@ -53,6 +54,7 @@ def test_every_rest_route_of_a_memory_refuses_the_namespace(server: Server) -> N
             path = route.path.replace("{ref}", REF).replace("{id}", "x")  # type: ignore[attr-defined]
             body = BODIES.get(path.rsplit("/", 1)[-1], {"pinned": True} if method == "PATCH" else None)
             options = {"json": body} if method in ("POST", "PATCH") else {}
+            options |= {"params": {"prefix": "01M7"}} if path.endswith("/ids") else {}
             answer = caller.send(method, path, **options)
             assert answer.status_code == 400, (method, path, answer.text)
             assert "unsupported_ref_namespace" in answer.text, (method, path, answer.text)

@@ -42,8 +42,9 @@ def test_what_is_too_large_is_distilled_before_it_is_cut() -> None:
     texts = [f"We decided on day {n} that service {n} listens on port {7000 + n}. Well, anyway." for n in range(60)]
     sources = [Source(f"s{n:02}", text, 1_700_000_000_000 + n) for n, text in enumerate(texts)]
     redactor = Redactor()
-    text = compacted(sources, lambda t: redactor.text(t).text, most=2000)
+    text, missing = compacted(sources, lambda t: redactor.text(t).text, most=2000)
     assert size(text) <= 2000
+    assert missing <= {source.id for source in sources if source.content.split(".")[0] not in text}
     assert text.count("listens") > 2000 // size(texts[0]), "more is told than a cut would tell"
     assert "anyway" not in text
 
@@ -51,4 +52,4 @@ def test_what_is_too_large_is_distilled_before_it_is_cut() -> None:
 def test_a_marker_in_the_sources_leaves_a_marker_in_what_is_cut() -> None:
     sources = [Source("a", "[BYOK:k] " + "word " * 400, 1), Source("b", "plain talk " * 400, 2)]
     redactor = Redactor()
-    assert "[REDACTED:byok]" in compacted(sources, lambda t: redactor.text(t).text, most=500)
+    assert "[REDACTED:byok]" in compacted(sources, lambda t: redactor.text(t).text, most=500)[0]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from reverie.distil.sentences import LONGEST, Form, split
 
 
@@ -45,3 +47,20 @@ def test_a_marker_is_no_aside() -> None:
 
 def test_blank_text_has_no_pieces() -> None:
     assert split(" \n\t\n ") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Schornsteinfeger kommt am 3. Dezember.",
+        "Wir wohnen im 3. Stock links.",
+        "Vi ses den 4. juni.",
+        "Konferencja jest 12. marca w Krakowie.",
+    ],
+)
+def test_an_ordinal_ends_no_sentence(text: str) -> None:
+    assert [piece.text for piece in split(text)] == [text]
+
+
+def test_a_number_may_end_an_english_sentence() -> None:
+    assert len(split("The gate is number 5. Then we left.")) == 2

@@ -217,9 +217,22 @@ def test_reads_as_of_a_position_are_not_changed_by_dream_or_undo(host: Host, ada
     assert [e.id for e in host.reading.page(ada, "bot", as_of=dreamt).items] == [report.output_id]
 
 
-def test_after_the_undo_window_the_sources_are_destroyed_and_undo_says_so(
+def test_sources_rest_until_the_tenant_says_otherwise_and_undo_works_as_long(
     host: Host, ada: Actor, clock: HandClock
 ) -> None:
+    ids = put(host, ada, notes(5))
+    report = host.dreaming.run(ada, DreamPlan("bot"))
+    assert report is not None
+    clock.advance(400 * DAY)
+    assert host.lifecycle.retain(ada) == 0
+    host.lineage.undo(ada, report.id)
+    assert {e.id for e in host.reading.page(ada, "bot").items} == set(ids)
+
+
+def test_after_the_retention_the_sources_are_destroyed_and_undo_says_so(
+    host: Host, ada: Actor, clock: HandClock
+) -> None:
+    host.rules.set_policy(ada, {"cold_retention_ms": 7 * DAY})
     ids = put(host, ada, notes(5))
     report = host.dreaming.run(ada, DreamPlan("bot"))
     assert report is not None
@@ -352,10 +365,10 @@ def test_the_same_sources_give_the_same_bytes_whatever_the_insertion_order(make_
 
 
 def test_fit_takes_the_oldest_part_and_goes_on_the_next_night(host: Host, ada: Actor) -> None:
-    host.rules.set_policy(ada, {"dream_budget": 1500})
+    host.rules.set_policy(ada, {"dream_budget": 1500, "hot_target": "800"})
     put(host, ada, notes(200))
     with pytest.raises(TokenBudgetExceeded):
-        host.dreaming.run(ada, DreamPlan("bot"))
+        host.dreaming.run(ada, DreamPlan("bot", budget=1500))
     nights, left = 0, 200
     while left > 1 and nights < 50:
         report = host.dreaming.run(ada, DreamPlan("bot", fit=True))

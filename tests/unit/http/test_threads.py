@@ -42,8 +42,8 @@ def run(script: Any) -> Any:
     return asyncio.run(asyncio.wait_for(script, 60))
 
 
-def lanes(slots: int, each: int) -> Threads:
-    return Threads(dict.fromkeys(Lane, (slots, each)))
+def lanes(slots: int, each: int, *, patience: float = 0.02) -> Threads:
+    return Threads(dict.fromkeys(Lane, (slots, each)), patience=patience)
 
 
 def test_a_result_an_error_and_the_context_come_through() -> None:
@@ -148,13 +148,61 @@ def test_every_item_of_an_iterator_is_a_turn_of_its_own() -> None:
 
         async def items(tenant: str) -> list[int]:
             found = []
-            async for item in threads.each(Lane.HEAVY, tenant, iter(range(5))):
+            async for item in threads.each(tenant, iter(range(5))):
                 order.append(tenant)
                 found.append(item)
             return found
 
         assert await asyncio.gather(items("a"), items("b")) == [list(range(5))] * 2
         assert order[:4] != ["a"] * 4
+
+    run(go())
+
+
+def test_a_piece_of_long_work_waits_while_another_tenant_asks() -> None:
+    async def go() -> None:
+        threads, gate = lanes(4, 4, patience=60), Gate()
+        asking = asyncio.ensure_future(threads.run(Lane.READ, "b", gate.work("b")))
+        await gate.wait(1)
+        pieces = threads.each("a", iter([1, 2]))
+        piece = asyncio.ensure_future(anext(pieces))
+        done, _ = await asyncio.wait([piece], timeout=0.1)
+        assert not done
+        gate.let()
+        await asking
+        assert await piece == 1  # nothing is asked any more
+
+    run(go())
+
+
+def test_long_work_waits_neither_for_its_own_tenant_nor_for_ever() -> None:
+    async def go() -> None:
+        gate = Gate()
+        patient, hasty = lanes(4, 4, patience=60), lanes(4, 4, patience=0.01)
+        own = asyncio.ensure_future(patient.run(Lane.WRITE, "a", gate.work("own")))
+        other = asyncio.ensure_future(hasty.run(Lane.WRITE, "b", gate.work("other")))
+        await gate.wait(2)
+        assert [item async for item in patient.each("a", iter([1, 2]))] == [1, 2]
+        assert [item async for item in hasty.each("a", iter([1, 2]))] == [1, 2]
+        assert not own.done()
+        assert not other.done()
+        gate.let(2)
+        await asyncio.gather(own, other)
+
+    run(go())
+
+
+def test_a_caller_that_left_is_not_waited_for() -> None:
+    async def go() -> None:
+        threads, gate = lanes(1, 1, patience=60), Gate()
+        first = asyncio.ensure_future(threads.run(Lane.READ, "b", gate.work("b")))
+        await gate.wait(1)
+        left = asyncio.ensure_future(threads.run(Lane.READ, "b", gate.work("left")))
+        await asyncio.sleep(0)
+        left.cancel()
+        gate.let()
+        await first
+        assert [item async for item in threads.each("a", iter([1]))] == [1]
 
     run(go())
 
@@ -174,3 +222,23 @@ def test_work_of_several_event_loops_shares_the_lanes() -> None:
     for thread in started:
         thread.join(60)
     assert sorted(answers) == list(range(8))
+
+
+def test_a_lane_as_an_executor_takes_turns_like_everything_else() -> None:
+    threads = Threads(dict.fromkeys(Lane, (1, 1)))
+    pool = threads.executor(Lane.WRITE, "a")
+    held, began = threading.Event(), threading.Event()
+
+    def hold() -> str:
+        began.set()
+        held.wait(30)
+        return "first"
+
+    first = pool.submit(hold)
+    assert began.wait(30)
+    second, third = pool.submit(lambda: "second"), pool.submit(lambda: 1 / 0)
+    assert not second.done()
+    held.set()
+    assert (first.result(30), second.result(30)) == ("first", "second")
+    with pytest.raises(ZeroDivisionError):
+        third.result(30)

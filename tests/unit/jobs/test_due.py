@@ -14,7 +14,7 @@ from reverie.core.entry import Draft, Scope
 from reverie.core.errors import StoreBusy
 from reverie.host import Host
 from reverie.jobs.due import Agenda, Look
-from reverie.jobs.schedule import TAKEN_MS, Outcome, Schedule, due_tick, ticks_around
+from reverie.jobs.timetable import TAKEN_MS, Outcome, Schedule, due_tick, ticks_around
 from reverie.jobs.worker import Worker
 from reverie.protocols.openwop.runs import LEASE_MS
 from reverie.providers.tokenizer import TokenCounter

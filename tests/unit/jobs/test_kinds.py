@@ -107,7 +107,9 @@ def test_each_kind_of_job_does_its_work(
     for name in ("dream", "consolidate", "reindex", "retain", "scan", "forget"):
         arguments = {"dream": {"ref": "long"}, "consolidate": {"ref": "twice"}}.get(name, {})
         assert host.jobs.add(ada, name, arguments) is not None
-    assert sorted(job.name for job in host.jobs.all(ada)) == sorted(set(JOBS) - {"recover", "commitments"})
+    assert sorted(job.name for job in host.jobs.all(ada)) == sorted(
+        set(JOBS) - {"recover", "commitments", "memory_dreams"}
+    )
     start(host)
     wait_for(lambda: not host.jobs.all(ada))
     assert len(host.lineage.reports(ada)) == 1
@@ -116,6 +118,17 @@ def test_each_kind_of_job_does_its_work(
     assert len(host.reading.events(ada, types=("memory.expired",))) == 1
     assert [entry.content for entry in host.reading.page(ada, "brief").items] == ["the word is [REDACTED:door]"]
     assert host.audit.verify(ada).ok
+
+
+def test_a_dream_with_nothing_to_take_out_is_done(
+    make: Callable[..., Host], ada: Actor, start: Callable[[Host], None]
+) -> None:
+    host = make()
+    host.writing.put(ada, "rules", [Draft("Never touch files under vendor/."), Draft("Nina is allergic to cashews.")])
+    host.jobs.add(ada, "dream", {"ref": "rules"})
+    start(host)
+    wait_for(lambda: not host.jobs.all(ada))
+    assert len(host.reading.page(ada, "rules").items) == 2
 
 
 def test_a_forget_that_was_cut_off_is_finished_after_its_process_died(

@@ -14,7 +14,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.core.errors import Invalid, ReadOnly
 from reverie.host import Host
-from reverie.jobs.schedule import TAKEN_MS, Schedule, due_tick, next_tick
+from reverie.jobs.timetable import TAKEN_MS, Schedule, due_tick, next_tick
 from reverie.jobs.worker import Worker
 from reverie.providers.tokenizer import TokenCounter
 

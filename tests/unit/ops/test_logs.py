@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reverie.ops.logs import Action, Guard, JsonLines, TextLines, log, where
+from reverie.ops.logs import Action, Guard, JsonLines, Lines, TextLines, log, where
 from reverie.redact import Redactor
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
@@ -23,7 +24,7 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Capture]:
 
     def make(formatter: logging.Formatter) -> io.StringIO:
         written = io.StringIO()
-        handler = logging.StreamHandler(written)
+        handler = Lines(written)
         handler.addFilter(Guard(Redactor()))
         handler.setFormatter(formatter)
         logger = logging.getLogger("reverie")
@@ -51,6 +52,21 @@ def test_text_lines_stay_lines(capture: Capture) -> None:
     assert " info request.done request=a b" in written.getvalue()
 
 
+def test_a_closed_stream_disturbs_nothing(capture: Capture, capsys: pytest.CaptureFixture[str]) -> None:
+    capture(TextLines()).close()
+    faults: list[object] = []
+
+    async def speak() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+        log(Action.REQUEST, request="r1")
+        await asyncio.sleep(0)
+
+    asyncio.run(speak())
+    log(Action.REQUEST, request="r2")
+    assert faults == []
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("formatter", [JsonLines(), TextLines()])
 def test_a_secret_that_gets_this_far_goes_no_further(capture: Capture, formatter: logging.Formatter) -> None:
     written = capture(formatter)
@@ -67,3 +83,22 @@ def test_a_fault_is_named_and_not_quoted(capture: Capture) -> None:
     assert where(caught.value).startswith("ValueError at ")
     assert "the text of a memory" not in written.getvalue()
     assert "ValueError" in written.getvalue()
+
+
+def test_lines_of_one_turn_of_an_event_loop_are_written_together_and_warnings_at_once(capture: Capture) -> None:
+    written = capture(TextLines())
+
+    async def turns() -> list[int]:
+        seen = []
+        log(Action.REQUEST, request="r1")
+        log(Action.REQUEST, request="r2")
+        seen.append(written.getvalue().count("\n"))
+        await asyncio.sleep(0)
+        seen.append(written.getvalue().count("\n"))
+        log(Action.REQUEST, request="r3")
+        log(Action.REQUEST_FAILED, level=logging.ERROR, request="r4")
+        seen.append(written.getvalue().count("\n"))
+        return seen
+
+    assert asyncio.run(turns()) == [0, 2, 4]
+    assert [line.rpartition("=")[2] for line in written.getvalue().splitlines()] == ["r1", "r2", "r3", "r4"]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from tests.counting import Counted
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
-from reverie.core.query import Page
 from reverie.host import Host
 from reverie.memory.read import ANYTHING
 from reverie.providers.static import StaticEmbedder
@@ -44,48 +44,6 @@ class Gate:
             self._through.yes = True
             self._barrier.wait(60)
         return self._store.write(scope, body)
-
-
-class Counted:
-    """A store that counts transactions, calls of verbs and the rows they give."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.transactions = self.calls = self.rows = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def read(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
-        self.transactions += 1
-        return self._store.read(scope, lambda tx: body(CountedTx(tx, self)))
-
-    def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
-        self.transactions += 1
-        return self._store.write(scope, lambda tx: body(CountedTx(tx, self)))
-
-
-class CountedTx:
-    def __init__(self, tx: Any, counted: Counted) -> None:
-        object.__setattr__(self, "_tx", tx)
-        object.__setattr__(self, "_counted", counted)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._tx, name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._tx, name)
-        if not callable(found) or name in ("head", "log_key"):
-            return found
-
-        def called(*given: Any, **named: Any) -> Any:
-            answer = found(*given, **named)
-            self._counted.calls += 1
-            self._counted.rows += len(answer.items) if isinstance(answer, Page) else 1
-            self._counted.rows += len(answer) - 1 if isinstance(answer, list | dict) else 0
-            return answer
-
-        return called
 
 
 def hosts(make_host: MakeHost, store: Any, number: int) -> list[Host]:
@@ -267,6 +225,7 @@ def test_a_forget_and_anything_else_at_once(
     report = first.lineage.reports(ada)[0]
     first.writing.put(ada, REF, [*about("ana", 3, first=50), *notes(8, first=60)])
     if what == "retain":
+        first.rules.set_policy(ada, {"cold_retention_ms": 7 * DAY})
         clock.advance(8 * DAY)
     cipher = FileCipher(tmp_path / "key")
     if what == "scan":
@@ -392,6 +351,7 @@ def test_what_a_caller_wrote_beside_the_text_goes_too(host: Host, ada: Actor) ->
 
 
 def test_an_archive_whose_dream_was_destroyed_before_is_reached(host: Host, ada: Actor, clock: HandClock) -> None:
+    host.rules.set_policy(ada, {"cold_retention_ms": 7 * DAY})
     dream(host, ada, ("ana",))
     (output,) = [entry for entry in stored(host, ada) if entry.kind == "dream"]
     host.lifecycle.erase(ada, REF, output.id)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reverie.redact import KnownSecrets, Redactor
 from reverie.redact.decode import continued, decode, runs
-from reverie.redact.patterns.sample import fill
+from reverie.redact.rules.sample import fill
 
 REDACTOR = Redactor()
 TOKENS = [fill("gh" + "p_⟨w36⟩"), fill("AK" + "IA⟨A16⟩"), fill("xox" + "b-⟨d12⟩-⟨d13⟩-⟨w24⟩")]

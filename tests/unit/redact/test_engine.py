@@ -5,7 +5,7 @@ import time
 import pytest
 
 from reverie.redact import RULES, KnownSecrets, Redaction, Redactor
-from reverie.redact.patterns.sample import fill
+from reverie.redact.rules.sample import fill
 
 REDACTOR = Redactor()
 KNOWN = KnownSecrets([("db", "correct-horse-battery"), ("api", "0123456789abcdef-api")])

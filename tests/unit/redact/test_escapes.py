@@ -8,7 +8,7 @@ import pytest
 
 from reverie.redact import Redactor
 from reverie.redact.escapes import escaped, unescape
-from reverie.redact.patterns.sample import fill
+from reverie.redact.rules.sample import fill
 
 REDACTOR = Redactor()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reverie.redact import Redactor
-from reverie.redact.patterns.sample import fill
+from reverie.redact.rules.sample import fill
 
 REDACTOR = Redactor()
 UUID = "⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩"

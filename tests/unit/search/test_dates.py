@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.search.dates import periods
+from reverie.core.clock import to_iso
+from reverie.core.errors import Invalid
+from reverie.search.dates import periods, when
 
 
 def ms(text: str) -> int:
@@ -74,6 +77,78 @@ def test_extreme_times_are_survived():
     for query in ("200 years ago", "999 days ago", "9999-12-31", "in 2099", "in December 9999"):
         periods(query, NOW)
     assert not periods("in May", NOW)[0].covers(10**18)
+
+
+LATER = ms("2026-11-17T04:00")  # a Tuesday; five in the morning in Berlin
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("yesterday", "2026-11-15T23:00", "2026-11-16T23:00"),
+        ("seit gestern", "2026-11-15T23:00", "2026-11-16T23:00"),
+        ("vorgestern", "2026-11-14T23:00", "2026-11-15T23:00"),
+        ("last week", "2026-11-08T23:00", "2026-11-15T23:00"),
+        ("la semana pasada", "2026-11-08T23:00", "2026-11-15T23:00"),
+        ("先週から", "2026-11-08T23:00", "2026-11-15T23:00"),
+        ("أمس", "2026-11-15T23:00", "2026-11-16T23:00"),
+        ("3d", "2026-11-14T04:00", "2026-11-14T04:00"),
+        ("P1W", "2026-11-10T04:00", "2026-11-10T04:00"),
+        ("2026-11-01", "2026-10-31T23:00", "2026-11-01T23:00"),
+        ("2026-11", "2026-10-31T23:00", "2026-11-30T23:00"),
+        ("2025", "2024-12-31T23:00", "2025-12-31T23:00"),
+        ("march", "2026-02-28T23:00", "2026-03-31T22:00"),
+        ("8 May", "2026-05-07T22:00", "2026-05-08T22:00"),
+        ("24 December", "2025-12-23T23:00", "2025-12-24T23:00"),
+        ("le 3 mai 2024", "2024-05-02T22:00", "2024-05-03T22:00"),
+        ("1.11.2026", "2026-10-31T23:00", "2026-11-01T23:00"),
+        ("3 days ago", "2026-11-13T23:00", "2026-11-14T23:00"),
+        ("vor zwei Wochen", "2026-11-02T23:00", "2026-11-03T23:00"),
+        ("1 month ago", "2026-10-16T22:00", "2026-10-17T22:00"),
+        ("2 hours ago", "2026-11-17T02:00", "2026-11-17T02:00"),
+        ("the last 3 days", "2026-11-14T04:00", "2026-11-17T04:00"),
+        ("les 3 derniers jours", "2026-11-14T04:00", "2026-11-17T04:00"),
+        ("monday", "2026-11-15T23:00", "2026-11-16T23:00"),
+        ("last tuesday", "2026-11-09T23:00", "2026-11-10T23:00"),
+        ("2026-11-01T09:00:00Z", "2026-11-01T09:00", "2026-11-01T09:00"),
+        ("2026-11-01 09:00", "2026-11-01T08:00", "2026-11-01T08:00"),
+        ("now", "2026-11-17T04:00", "2026-11-17T04:00"),
+    ],
+)
+def test_when(text, since, until):
+    assert to_iso(when(text, LATER, zone="Europe/Berlin"))[:16] == since
+    assert to_iso(when(text, LATER, zone="Europe/Berlin", end=True))[:16] == until
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "yesterday maybe",
+        "the end of last week",
+        "2026-13-40",
+        "2026-11-01T25:00:00Z",
+        "31 February",
+        "5 May and 6 May",
+        "999999999w",
+        "999 years ago",
+        "12/11/2026",
+        "1699999999000",
+        "3 potatoes ago",
+    ],
+)
+def test_a_text_that_is_no_time_is_refused(text):
+    with pytest.raises(Invalid) as refused:
+        when(text, LATER, pointer="/since")
+    assert refused.value.pointer == "/since"
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="0123456789 -:.TZPDMmarchdaysweekslastago月日", max_size=24))
+def test_any_text_is_read_or_refused(text):
+    with suppress(Invalid):
+        assert when(text, LATER, zone="America/New_York") >= 0
 
 
 @settings(deadline=None)

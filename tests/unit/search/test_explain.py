@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from reverie.search import Candidate, Filtered, Question, explain, rank
 from reverie.search.analysis import question
+from reverie.search.explain import Filtered, explain
+from reverie.search.rank import Candidate, Question, rank
 from reverie.search.text import comparable, searchable
 
 
@@ -30,7 +31,7 @@ def test_explanation_names_hits_cut_and_near_misses():
     assert [hit.id for hit in made.hits] == ["e9", "e8"]
     assert made.hits[0].matched_terms == ("garden",)
     assert made.hits[0].found_by == ("words", "meaning")
-    assert made.hits[0].why[0] == "has 1 of 1 words of the question: garden"
+    assert made.hits[0].why[0] == "has 1 of 1 word of the question: garden"
     assert [hit.rank for hit in made.near_misses] == [3, 4, 5, 6, 7]
     assert (made.cut.limit, made.cut.considered, made.cut.score) == (2, 10, made.hits[-1].score)
     assert made.filtered == (Filtered("e99", "expired"),)

@@ -128,6 +128,17 @@ def test_the_newer_of_two_statements_about_one_matter_comes_first():
     assert (ranked[0].older, ranked[1].older, ranked[2].older) == (None, "e2", None)
 
 
+def test_a_later_line_of_a_dream_that_says_what_changed_comes_first():
+    lines = [
+        make_candidate("e1", content="The guitar lesson is on Tuesdays at 16:30", number=0, lexical=2.1, dense=0.5),
+        make_candidate("e1", content="The guitar lesson moved to Thursdays at 17:00", number=1, lexical=2.0, dense=0.5),
+        make_candidate("e1", content="The guitar lesson costs 30 euros", number=2, lexical=2.0, dense=0.4),
+    ]
+    ranked = rank(ask("When is the guitar lesson?"), lines, neighbours={})
+    assert [one.key for one in ranked][:2] == [(1, 1), (1, 0)]
+    assert ranked[1].older == "e1"
+
+
 def test_a_newer_statement_does_not_bury_a_clearly_better_old_one():
     candidates = [
         said("e1", "Anna Bell lives in Leeds, 5 Orchard Row", 0, 4.0),

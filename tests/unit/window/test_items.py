@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reverie.window import Item, classify_error, default_trigger, estimate, strip_for_compact, validate_replacement
 from reverie.window.errors import refuses_trigger
-from reverie.window.items import output_items, payload_hash
+from reverie.window.items import event_item, output_items, payload_hash
 from reverie.window.replacement import retained_messages
 from reverie.window.strip import without_message_ids
 
@@ -265,3 +265,10 @@ def test_a_server_that_does_not_know_the_trigger_item() -> None:
     assert not refuses_trigger(classify_error(400, misplaced), misplaced)
     other = error("Invalid value: 'x'.", "invalid_value", "tools")
     assert not refuses_trigger(classify_error(400, other), other)
+
+
+def test_the_item_of_an_event_keeps_its_text() -> None:
+    item = event_item('{"type":"response.output_item.done","item":{"a": 1.0,  "b":"\\u00e9"}}')
+    assert item is not None
+    assert item.text == '{"a": 1.0,  "b":"\\u00e9"}'
+    assert event_item('{"type":"response.output_item.done"}') is None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.core.errors import Invalid
 from reverie.window import Base, CorruptWindow, WindowPolicy, WindowState, build_checkpoint, dump, load
+from reverie.window.compaction import trigger_below_shape, trigger_tokens
 from reverie.window.items import Item
 
 API = Base.of("https://provider.test/v1/")
@@ -276,6 +277,32 @@ def test_two_transient_failures_wait_a_minute() -> None:
     assert state.compaction_request(now=61_001) is not None
 
 
+def test_a_cooldown_ends_with_the_model() -> None:
+    state = make()
+    turn(state, user("Tell me all."), reply=answer(said(BIG), tokens=50))
+    state.compaction_request()
+    assert state.accept_compaction(compacted(user(BIG)))["status"] == "rejected_no_reduction"
+    for model, passes in (("m", False), ("another", True)):
+        state.begin_round()
+        state.plan([user("Go on.")], input_is="items", model=model)
+        assert (state.compaction_request() is not None) is passes
+
+
+def test_a_default_trigger_that_the_tools_alone_would_reach_is_raised() -> None:
+    state = WindowState("s", base=API, policy=WindowPolicy(context_window=8000))
+    state.plan([user("hello")], input_is="items", model="m", instructions="Be brief.")
+    assert trigger_tokens(state) == 4000
+    assert not trigger_below_shape(state)
+    state.plan([user("hello")], input_is="items", model="m", instructions="x" * 20_000)
+    assert trigger_below_shape(state)
+    assert trigger_tokens(state) > 5000 + 2000
+    assert state.compaction_request() is None
+    assert state.remote_compaction is None
+    own = WindowState("s", base=API, policy=WindowPolicy(context_window=8000, trigger_input_tokens=100))
+    own.plan([user("hello")], input_is="items", model="m", instructions="x" * 20_000)
+    assert trigger_tokens(own) == 100  # what the policy names is left alone
+
+
 def test_a_pass_that_frees_nothing_waits_for_growth() -> None:
     state = full()
     state.compaction_request()
@@ -285,6 +312,9 @@ def test_a_pass_that_frees_nothing_waits_for_growth() -> None:
     state.begin_round()
     assert state.compaction_request() is None
     state.plan([output("a", "x" * 1200), output("b")], input_is="items", model="m")
+    assert state.compaction_request() is None  # what is pending is in no prefix
+    state.accept(answer(said("ok"), tokens=5000))
+    state.begin_round()
     assert state.compaction_request() is not None
 
 

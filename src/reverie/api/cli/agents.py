@@ -5,25 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, Session, Tenant, session
+from reverie.api.cli.command import Argument, Group, Option
+from reverie.api.cli.session import HERE, At, Session
 from reverie.api.cli.terminal import print_json, print_table, say
 
-app = typer.Typer(help="Agents: install, list, show, remove their manifests.", no_args_is_help=True)
+app = Group("Agents: install, list, show, remove their manifests.")
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The agent's id.")]
-HostScope = Annotated[bool, typer.Option("--host-scope", help="For every tenant instead of one.")]
+Id = Annotated[str, Argument(metavar="ID", help="The agent's id.")]
+HostScope = Annotated[bool, Option("--host-scope", help="For every tenant instead of one.")]
 
 
 @app.command("install")
 def install(
-    manifest: Annotated[Path, typer.Argument(metavar="FILE", help="A manifest: JSON of one agent or of a pack.")],
-    tenant: Tenant = DEFAULT_TENANT,
+    manifest: Annotated[Path, Argument(metavar="FILE", help="A manifest: JSON of one agent or of a pack.")],
     host_scope: HostScope = False,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Install agents from a manifest. Prompts in it are not kept.
 
@@ -32,11 +28,11 @@ def install(
       reverie agents install support-bot.json
     """
     document = _read(manifest)
-    with session(tenant, data, database_url, create=True, text=False) as opened:
+    with at.session(create=True, text=False) as opened:
         agents = opened.host.agents
         made = agents.install_for_all(document) if host_scope else agents.install(opened.actor, document)
         shown = [_shown(opened, agent) for agent in made]
-    if json:
+    if at.json:
         print_json({"items": shown})
         return
     for item in shown:
@@ -44,19 +40,17 @@ def install(
 
 
 @app.command("list")
-def list_agents(
-    tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
-) -> None:
+def list_agents(at: At = HERE) -> None:
     """List the agents a tenant sees: its own and the host's.
 
     \b
     Example:
       reverie agents list
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         agents = opened.host.agents.all(opened.actor)
         shown = [_shown(opened, agent) for agent in agents]
-    if json:
+    if at.json:
         print_json({"items": shown})
         return
     rows = [
@@ -69,10 +63,7 @@ def list_agents(
 @app.command("show")
 def show(
     agent_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Show one agent as the inventory does.
 
@@ -80,9 +71,9 @@ def show(
     Example:
       reverie agents show support-bot
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         shown = _shown(opened, opened.host.agents.get(opened.actor, agent_id))
-    if json:
+    if at.json:
         print_json(shown)
         return
     print_table(["field", "value"], [(name, _value(value)) for name, value in shown.items()])
@@ -91,11 +82,8 @@ def show(
 @app.command("remove")
 def remove(
     agent_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
     host_scope: HostScope = False,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Remove an agent.
 
@@ -103,12 +91,12 @@ def remove(
     Example:
       reverie agents remove support-bot
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         if host_scope:
             opened.host.agents.remove_for_all(agent_id)
         else:
             opened.host.agents.remove(opened.actor, agent_id)
-    if json:
+    if at.json:
         print_json({"id": agent_id})
         return
     say(f"removed {agent_id}")

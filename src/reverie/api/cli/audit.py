@@ -6,28 +6,24 @@ import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from reverie.api.cli.session import DEFAULT_TENANT, AllTenants, Data, DatabaseUrl, Json, Tenant, instant, session
+from reverie.api.cli.command import Exit, Group, Option
+from reverie.api.cli.session import HERE, AllTenants, At, instant
 from reverie.api.cli.terminal import json_line, many, print_json, progress, say
 
 if TYPE_CHECKING:
     from reverie.core.event import Event
 
-app = typer.Typer(help="The log of everything that happened: verify, export, tail.", no_args_is_help=True)
+app = Group("The log of everything that happened: verify, export, tail.")
 
-Type = Annotated[list[str], typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated.")]
-Actor = Annotated[str | None, typer.Option("--actor", metavar="ID", help="Only what this actor did.")]
+Type = Annotated[list[str], Option("--type", metavar="TYPE", help="Only this type; may be repeated.")]
+Actor = Annotated[str | None, Option("--actor", metavar="ID", help="Only what this actor did.")]
 _POLL_SECONDS = 0.3
 
 
 @app.command("verify")
 def verify(
     all_tenants: AllTenants = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Prove the log: no gap, every hash fits, and every stored text is the one that was written.
 
@@ -37,13 +33,13 @@ def verify(
     Example:
       reverie audit verify --all-tenants
     """
-    with session(tenant, data, database_url, text=False) as opened:
-        names = opened.host.tenants() if all_tenants else [tenant]
+    with at.session(text=False) as opened:
+        names = opened.host.tenants() if all_tenants else [opened.actor.tenant]
         verdicts = {}
         for name in names:
             with progress(f"verifying {name}") as report:
                 verdicts[name] = opened.host.audit.verify(opened.acting_for(name), progress=report)
-    if json:
+    if at.json:
         shown = [{"tenant": name, **_fields(verdict)} for name, verdict in verdicts.items()]
         print_json({"items": shown} if all_tenants else shown[0])
     else:
@@ -54,20 +50,21 @@ def verify(
             else:
                 say(f"{name}: BROKEN at {verdict.broken_at}: {verdict.reason}")
     if not all(verdict.ok for verdict in verdicts.values()):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command("export")
 def export(
-    after: Annotated[int, typer.Option(metavar="SEQ", help="Only events after this position.")] = 0,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, or an age such as 7d.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, or an age such as 1h.")] = None,
+    after: Annotated[int, Option(metavar="SEQ", help="Only events after this position.")] = 0,
+    since: Annotated[
+        str | None, Option(metavar="TIME", help="RFC 3339, an age such as 7d, or words: 'last week'.")
+    ] = None,
+    until: Annotated[
+        str | None, Option(metavar="TIME", help="RFC 3339, an age such as 1h, or words: yesterday.")
+    ] = None,
     actor: Actor = None,
-    type: Type = [],  # noqa: A002, B006  (typer copies it)
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Annotated[bool, typer.Option("--json", help="JSON lines; export knows no other form.")] = True,  # noqa: ARG001
+    type: Type = [],  # noqa: A002, B006  (copied before each call)
+    at: At = HERE,
 ) -> None:
     """Write the log as JSON lines. `hash` is the SHA-256 of the rest of the line in canonical JSON (RFC 8785).
 
@@ -76,7 +73,7 @@ def export(
       reverie audit export --since 7d --actor key:4x7k2m9q0r1t > week.jsonl
     """
     first, last = instant(since, "--since"), instant(until, "--until")
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         for event in opened.host.audit.export(opened.actor, after=after):
             if first is not None and event.at < first:
                 continue
@@ -88,14 +85,11 @@ def export(
 
 @app.command("tail")
 def tail(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
-    lines: Annotated[int, typer.Option("--lines", "-n", metavar="N", min=0, max=10_000, help="How many.")] = 20,
+    follow: Annotated[bool, Option("--follow", "-f", help="Go on until interrupted.")] = False,
+    lines: Annotated[int, Option("--lines", "-n", metavar="N", least=0, most=10_000, help="How many.")] = 20,
     actor: Actor = None,
-    type: Type = [],  # noqa: A002, B006  (typer copies it)
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    type: Type = [],  # noqa: A002, B006  (copied before each call)
+    at: At = HERE,
 ) -> None:
     """Show the latest events. With -f, go on as they happen, also those of a running server.
 
@@ -103,7 +97,7 @@ def tail(
     Example:
       reverie audit tail -f --type memory.forgotten
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         head = opened.host.reading.snapshot(opened.actor)
         latest: list[Event] = []
         before = head
@@ -113,14 +107,14 @@ def tail(
             latest = [event for event in page if event.seq <= before and _wanted(event, actor, type)] + latest
             before = start
         for event in latest[len(latest) - min(lines, len(latest)) :]:
-            _show(event, json)
+            _show(event, at.json)
         while follow:
             sys.stdout.flush()
             time.sleep(_POLL_SECONDS)
             for event in opened.host.reading.events(opened.actor, after=head):
                 head = event.seq
                 if _wanted(event, actor, type):
-                    _show(event, json)
+                    _show(event, at.json)
 
 
 def _wanted(event: Event, actor: str | None, types: list[str]) -> bool:

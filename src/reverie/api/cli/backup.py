@@ -7,24 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from reverie.api.cli.command import Argument, Group, Option
 from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, load_settings, session
 from reverie.api.cli.terminal import many, note, print_json, progress, say
 
 if TYPE_CHECKING:
     from reverie.settings import Settings
 
-app = typer.Typer(help="Online backups: create, verify. `reverie restore` brings one back.", no_args_is_help=True)
+app = Group("Online backups: create, verify. `reverie restore` brings one back.")
 
-File = Annotated[Path, typer.Argument(metavar="FILE")]
+File = Annotated[Path, Argument(metavar="FILE")]
 
 
 @app.command("create")
 def create(
     file: File,
     with_key: Annotated[
-        bool, typer.Option("--with-key", help="Also copy the key file, to FILE.key. Guard it like a password.")
+        bool, Option("--with-key", help="Also copy the key file, to FILE.key. Guard it like a password.")
     ] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -74,16 +73,16 @@ def verify(file: File, json: Json = False) -> None:
 
 def restore(
     file: File,
-    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="A new or empty data folder.")],
+    into: Annotated[Path, Option("--into", metavar="DIR", help="A new or empty data folder.")],
     ledger: Annotated[
         Path | None,
-        typer.Option("--ledger", metavar="FILE", help="What was forgotten; else forgotten.jsonl of the data folder."),
+        Option("--ledger", metavar="FILE", help="What was forgotten; else forgotten.jsonl of the data folder."),
     ] = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Bring a backup back, into a folder of its own. It is verified first; nothing is ever overwritten.
+    """Restore a backup into a new folder. It is verified first; nothing is ever overwritten.
 
     What was forgotten after the backup was made is forgotten again, by the ledger of the data folder in use. A backup
     of PostgreSQL becomes a SQLite database; `reverie migrate-store` moves that to a server, or read the file with psql.
@@ -117,14 +116,12 @@ def restore(
 
 
 def migrate_store(
-    source_url: Annotated[str, typer.Argument(metavar="SOURCE", help="sqlite:///PATH or postgresql://...")],
-    target_url: Annotated[str, typer.Argument(metavar="TARGET", help="Empty, or a move that was cut off.")],
-    keep_open: Annotated[
-        bool, typer.Option("--keep-open", help="Leave the source writable: a copy, not a move.")
-    ] = False,
+    source_url: Annotated[str, Argument(metavar="SOURCE", help="sqlite:///PATH or postgresql://...")],
+    target_url: Annotated[str, Argument(metavar="TARGET", help="Empty, or a move that was cut off.")],
+    keep_open: Annotated[bool, Option("--keep-open", help="Leave the source writable: a copy, not a move.")] = False,
     json: Json = False,
 ) -> None:
-    """Move all memory to another store, while it is in use; verified by the hashes of every tenant's log.
+    """Move all memory to another store, while it is in use. The copy is verified by the hashes of every tenant's log.
 
     Writing stops only for the last, short pass; after it the source takes no more writes. Cut off at any time, the same
     command goes on where it was.

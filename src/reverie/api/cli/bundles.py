@@ -1,51 +1,70 @@
-"""export and import: a tenant's memory as JSON lines."""
+"""export: a tenant's memory as a bundle, as Markdown files or as JSON lines."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
-import typer
+from reverie.api.cli.command import Option
+from reverie.api.cli.session import HERE, AnyRef, At, Session
+from reverie.api.cli.terminal import print_json, progress, say
 
-from reverie.api.cli.session import DEFAULT_TENANT, AnyRef, Data, DatabaseUrl, Json, Tenant, session
-from reverie.api.cli.terminal import counts, note, print_json, progress, say
 
-_MEMORY = 16 * 2**20
+class To(StrEnum):
+    """What an export writes."""
+
+    bundle = "bundle"
+    markdown = "markdown"
+    jsonl = "jsonl"
 
 
 def export(
     ref: AnyRef = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Else stdout. Never overwrites.")
+        Path | None,
+        Option("--output", "-o", metavar="PATH", help="Else stdout; a folder for markdown. Never overwrites."),
     ] = None,
-    events: Annotated[bool, typer.Option("--events/--no-events", help="With the log, or without.")] = True,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    to: Annotated[To, Option("--to", help="A bundle, one Markdown file per memory, or plain JSON lines.")] = To.bundle,
+    events: Annotated[bool, Option("--events/--no-events", help="A bundle with the log, or without.")] = True,
+    at: At = HERE,
 ) -> None:
-    """Write a tenant's memory as a bundle of JSON lines.
+    """Write a tenant's memory as a bundle, as Markdown files or as JSON lines.
 
-    Anyone can read it and check its hashes. With -o, --json reports what was written.
+    Anyone can read them, and `reverie import` reads each of them back. A bundle can be checked by its hashes. With -o,
+    --json reports what was written.
 
     \b
     Examples:
       reverie export -o memory.jsonl
+      reverie export --to markdown -o notes/
       reverie export --ref support-bot --no-events | gzip > support.jsonl.gz
     """
+    from reverie.core.errors import Invalid
+
+    if to is To.markdown:
+        if output is None:
+            raise Invalid("Markdown is a folder of files: name it with -o.")
+        _export_pages(output, ref, at)
+        return
     with ExitStack() as stack:
-        opened = stack.enter_context(session(tenant, data, database_url, text=False))
+        opened = stack.enter_context(at.session(text=False))
         total = opened.host.reading.stats(opened.actor)["entries"]
         sink = stack.enter_context(_sink(output))
         report = stack.enter_context(progress("exporting"))
         lines = 0
-        for line in opened.host.bundles.export(opened.actor, ref=ref, events=events):
+        if to is To.jsonl:
+            import orjson
+
+            found: Iterator[bytes] = (orjson.dumps(document) + b"\n" for document in _documents(opened, ref))
+        else:
+            found = opened.host.bundles.export(opened.actor, ref=ref, events=events)
+        for line in found:
             sink.write(line)
             lines += 1
             if lines % 500 == 0:
@@ -53,51 +72,51 @@ def export(
         sink.flush()
     if output is None:
         return
-    if json:
+    if at.json:
         print_json({"file": str(output), "lines": lines, "bytes": output.stat().st_size})
         return
     say(f"wrote {lines} lines to {output}")
 
 
-def import_bundle(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle; - for stdin.")],
-    ref: Annotated[
-        str | None, typer.Option("--ref", "-r", metavar="REF", help="Put everything into this memory.")
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only check the bundle.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
-) -> None:
-    """Read a bundle. It is checked to its last byte first; memories that are there already are left alone.
+def _documents(opened: Session, ref: str | None) -> Iterator[dict[str, Any]]:
+    """Every readable entry of a memory, or of all of them, as every interface shows it."""
+    from reverie.core.query import Filter
+    from reverie.memory.export import entry_document
 
-    \b
-    Examples:
-      reverie import memory.jsonl
-      gunzip -c support.jsonl.gz | reverie import - --ref support-bot
-    """
-    with ExitStack() as stack:
-        bundle = stack.enter_context(_seekable(file))
-        # checking needs no database: a host in memory will do
-        place = (None, "sqlite://") if check else (data, database_url)
-        opened = stack.enter_context(session(tenant, *place, create=True, text=not check))
-        manifest = opened.host.bundles.check(bundle)
-        if check:
-            if json:
-                print_json(manifest)
-            else:
-                say(f"sound: {manifest['entries']} entries, {manifest['links']} links, {manifest['events']} events")
-            return
-        bundle.seek(0)
-        report = stack.enter_context(progress("importing"))
-        done = opened.host.bundles.load(opened.actor, bundle, ref=ref, total=manifest["lines"], progress=report)
-    if json:
-        print_json(done)
-        return
-    say(f"imported {done.entries} entries and {done.links} links; {done.skipped} were there already or had expired")
-    if done.findings:
-        note(f"redacted: {counts(done.findings)}")
+    for name in [ref] if ref is not None else [name for name, _ in opened.host.reading.refs(opened.actor)]:
+        cursor: str | None = None
+        while True:
+            page = opened.host.reading.page(opened.actor, name, Filter(), limit=500, cursor=cursor)
+            yield from map(entry_document, page.items)
+            cursor = page.cursor
+            if cursor is None:
+                break
+
+
+def _export_pages(output: Path, ref: str | None, at: At) -> None:
+    """One file per memory. The folder appears under its name only when it is whole."""
+    from reverie.core.errors import Invalid
+    from reverie.importers.entry_file import entry_file, file_name
+
+    if output.exists():
+        raise Invalid(f"{output} exists already. Choose a new name; an export never overwrites.")
+    partial = output.with_name(f".{output.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # of an export that was cut off
+    written = 0
+    try:
+        partial.mkdir(mode=0o700, parents=True)
+        with at.session(text=False) as opened, progress("exporting") as report:
+            total = opened.host.reading.stats(opened.actor)["entries"]
+            for document in _documents(opened, ref):
+                file = partial / file_name(document)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(entry_file(document), encoding="utf-8", newline="")
+                written += 1
+                report(written, max(total, written))
+        partial.replace(output)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    print_json({"folder": str(output), "files": written}) if at.json else say(f"wrote {written} files to {output}")
 
 
 @contextmanager
@@ -119,17 +138,3 @@ def _sink(output: Path | None) -> Iterator[BinaryIO]:
         partial.replace(output)
     finally:
         partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _seekable(file: str) -> Iterator[BinaryIO]:
-    """The bundle as a file that can be read twice: first to check it, then to store it."""
-    with ExitStack() as stack:
-        source = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
-        if file != "-" and source.seekable():
-            yield source
-            return
-        held = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=_MEMORY))
-        shutil.copyfileobj(source, held)
-        held.seek(0)
-        yield held  # type: ignore[misc]  # a spooled file is a BinaryIO in all but name

@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from reverie.api.cli.command import Exit, Option
 from reverie.api.cli.report import steps
 from reverie.api.cli.session import Json
 from reverie.api.cli.terminal import counts, many, print_json, say
@@ -21,33 +20,38 @@ _SHOWN = 8
 
 def demo(
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Leave the memory in this new folder, to look around.")
+        Path | None, Option("--keep", metavar="DIR", help="Leave the memory in this new folder, to look around.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take the tour: five weeks of a made-up team's memory, dreamt, traced, taken back, and proved.
+    """Take the tour: five weeks of a made-up team's memory, dreamt, traced and undone.
 
-    Needs nothing and changes nothing outside its folder, which is temporary unless you keep it.
+    Needs nothing and changes nothing outside its folder, which is temporary unless you keep it. A folder that is kept
+    also gets weekly dreams, a schedule, a conversation and agents, so that every page of the console has something to
+    show: reverie serve --data DIR.
 
     \b
     Example:
       reverie demo --keep ./tour
     """
     from reverie.core.errors import Invalid
-    from reverie.demo.tour import take
+    from reverie.demo.fill import fill
+    from reverie.demo.tour import TENANT, take
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise Invalid(f"{keep} is not an empty folder. Name a new one.")
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reverie-demo-"))) / "data"
         with steps() as progress:
+            if keep is not None:
+                fill(folder, tenant=TENANT, progress=progress)
             tour = take(folder, progress=progress)
         if json:
             print_json(tour)
         else:
             _show(tour, keep)
     if not (tour.undone and tour.repeated and tour.audit and tour.secrets_on_disk == 0):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _show(tour: Tour, keep: Path | None) -> None:
@@ -79,7 +83,7 @@ def _show(tour: Tour, keep: Path | None) -> None:
     say(f"took     {tour.seconds:.3f} s, of which {tour.dream_seconds:.3f} s for the dream")
     if keep is not None:
         say("")
-        say(f"look around: reverie dream list --tenant demo --data {keep}")
+        say(f"look around: reverie serve --data {keep}, and follow the link that it prints")
 
 
 def _amount(amount: Amount) -> str:

@@ -5,49 +5,44 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from reverie.api.cli.report import say_estimate, say_report, steps
-from reverie.api.cli.session import (
-    DEFAULT_REF,
-    DEFAULT_TENANT,
-    AnyRef,
-    Data,
-    DatabaseUrl,
-    Json,
-    Ref,
-    Tags,
-    Tenant,
-    session,
-)
-from reverie.api.cli.terminal import note, one_line, print_json, print_table, say
+from reverie.api.cli.command import Argument, Exit, Group, Option
+from reverie.api.cli.report import say_estimate, say_report, steps, tree_lines
+from reverie.api.cli.session import DEFAULT_REF, HERE, AnyRef, At, Ref, Tags, age
+from reverie.api.cli.terminal import note, one_line, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
     from reverie.core.dream import DreamPlan
 
-app = typer.Typer(help="Distil many memories into few, under a token budget; trace and undo it.", no_args_is_help=True)
+app = Group("Distil many memories into few, under a token budget; trace and undo it.")
 
-Id = Annotated[str, typer.Argument(metavar="DREAM", help="The id of a dream.")]
+_SHOWN = 20
+Id = Annotated[str, Argument(metavar="DREAM", help="The id of a dream, a unique beginning of it, or `last`.")]
 Budget = Annotated[
     int | None,
-    typer.Option("--budget", "-b", metavar="TOKENS", help="Input plus output; default and most: the policy's."),
+    Option("--budget", "-b", metavar="TOKENS", help="Input plus output; default and most: the policy's."),
 ]
-Fit = Annotated[bool, typer.Option("--fit", help="Begin with the oldest part that fits; run again for the rest.")]
+Fit = Annotated[bool, Option("--fit", help="Begin with the oldest part that fits; run again for the rest.")]
 OlderThan = Annotated[
-    str | None, typer.Option("--older-than", metavar="AGE", help="Leave younger memories alone: 7d, 12h, P30D.")
+    str | None, Option("--older-than", metavar="AGE", help="Leave younger memories alone: 7d, 12h, a date.")
 ]
-Kinds = Annotated[list[str], typer.Option("--kind", metavar="KIND", help="Only this kind; may be repeated.")]
-InSession = Annotated[str | None, typer.Option("--session", metavar="ID", help="Only what was said in this session.")]
+Kinds = Annotated[list[str], Option("--kind", metavar="KIND", help="Only this kind; may be repeated.")]
+InSession = Annotated[str | None, Option("--session", metavar="ID", help="Only what was said in this session.")]
 After = Annotated[
     str,
-    typer.Option(
+    Option(
         "--after",
         metavar="cold|archive|purge",
-        help="What becomes of the sources: cold storage for the undo window, kept out of recall, or destroyed now.",
+        help="What becomes of the sources: cold storage, kept out of recall, or destroyed now.",
     ),
 ]
 Distiller = Annotated[
-    str, typer.Option("--distiller", metavar="NAME", help="extractive, llm, or none (only archive or purge).")
+    str | None,
+    Option(
+        "--distiller",
+        metavar="NAME",
+        help="extractive, llm, or none (only archive or purge); left out: the policy's.",
+        show_default=False,
+    ),
 ]
 
 
@@ -57,15 +52,12 @@ def plan(
     budget: Budget = None,
     fit: Fit = False,
     older_than: OlderThan = None,
-    kind: Kinds = [],  # noqa: B006  (typer copies it)
+    kind: Kinds = [],  # noqa: B006  (copied before each call)
     tag: Tags = [],  # noqa: B006
     in_session: InSession = None,
     after: After = "cold",
-    distiller: Distiller = "extractive",
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    distiller: Distiller = None,
+    at: At = HERE,
 ) -> None:
     """Show what a dream would do, and touch nothing.
 
@@ -76,12 +68,14 @@ def plan(
     from reverie.api.views import estimate_document
 
     wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
-    with session(tenant, data, database_url) as opened:
+    with at.session() as opened:
         estimate = opened.host.dreaming.plan(opened.actor, wanted)
-    if json:
+        if not estimate.sources:
+            opened.check_ref(ref)
+    if at.json:
         print_json(estimate_document(estimate))
     else:
-        say_estimate(estimate)
+        say_estimate(estimate, _command(wanted, older_than, at))
 
 
 @app.command("run")
@@ -90,15 +84,12 @@ def run(
     budget: Budget = None,
     fit: Fit = False,
     older_than: OlderThan = None,
-    kind: Kinds = [],  # noqa: B006  (typer copies it)
+    kind: Kinds = [],  # noqa: B006  (copied before each call)
     tag: Tags = [],  # noqa: B006
     in_session: InSession = None,
     after: After = "cold",
-    distiller: Distiller = "extractive",
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    distiller: Distiller = None,
+    at: At = HERE,
 ) -> None:
     """Dream: all of it happens, or nothing. Shows its report.
 
@@ -112,12 +103,14 @@ def run(
     from reverie.api.views import report_document
 
     wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
-    with session(tenant, data, database_url) as opened, steps() as progress:
+    with at.session() as opened, steps() as progress:
         report = opened.host.dreaming.run(opened.actor, wanted, progress=progress)
-    if json:
+        if report is None:
+            opened.check_ref(ref)
+    if at.json:
         print_json(None if report is None else report_document(report))
     elif report is None:
-        say("There is nothing to dream: fewer than two memories are taken. `reverie dream plan` says why.")
+        say(f"There is nothing to dream: fewer than two memories are taken. Why: reverie dream plan --ref {ref}")
     else:
         say_report(report)
 
@@ -125,11 +118,8 @@ def run(
 @app.command("list")
 def list_dreams(
     ref: AnyRef = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most this many.")] = 20,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    limit: Annotated[int, Option(metavar="N", least=1, most=10_000, help="At most this many.")] = 20,
+    at: At = HERE,
 ) -> None:
     """List dreams, newest first.
 
@@ -140,14 +130,15 @@ def list_dreams(
     from reverie.api.views import report_document
     from reverie.core.clock import to_iso
 
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         found = opened.host.lineage.reports(opened.actor, ref=ref, limit=limit)
-    if json:
+    if at.json:
         print_json({"items": [report_document(report) for report in found]})
         return
+    short = shorten_ids([report.id for report in found])
     rows = [
         (
-            report.id,
+            short[report.id],
             to_iso(report.created_at)[:16].replace("T", " "),
             report.ref,
             len(report.sources),
@@ -158,16 +149,14 @@ def list_dreams(
         for report in found
     ]
     columns = ["id", "when", "ref", "memories", "tokens", "to", "state"]
-    print_table(columns, rows, stretch="ref", empty="No dreams yet: reverie dream plan")
+    print_table(columns, rows, stretch="ref", keep=("state",), empty="No dreams yet: reverie dream plan")
 
 
 @app.command("show")
 def show(
     dream_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    ref: AnyRef = None,
+    at: At = HERE,
 ) -> None:
     """Show the report of a dream, and its text while it is readable.
 
@@ -178,15 +167,15 @@ def show(
     from reverie.api.views import report_document
     from reverie.core.errors import NotFound
 
-    with session(tenant, data, database_url, text=False) as opened:
-        report = opened.host.lineage.report(opened.actor, dream_id)
+    with at.session(text=False) as opened:
+        report = opened.host.lineage.report(opened.actor, opened.dream_id(dream_id, ref), ref=ref)
         text = None
         if report.output_id is not None:
             try:
                 text = opened.host.reading.get(opened.actor, report.ref, report.output_id).content
             except NotFound:
                 text = None
-    if json:
+    if at.json:
         print_json(report_document(report))
         return
     say_report(report)
@@ -198,41 +187,49 @@ def show(
 @app.command("diff")
 def diff(
     dream_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    ref: AnyRef = None,
+    at: At = HERE,
 ) -> None:
-    """Show what became of every memory a dream took: kept, shortened, merged or retired.
+    """Show what became of every memory a dream took, and what was cut of those it shortened.
 
     \b
     Example:
       reverie dream diff 01K9ZJ4V7B3M8Q2X5N6R1T0WAC
     """
-    with session(tenant, data, database_url, text=False) as opened:
-        found = opened.host.lineage.diff(opened.actor, dream_id)
-    if json:
+    with at.session(text=False) as opened:
+        found = opened.host.lineage.diff(opened.actor, opened.dream_id(dream_id, ref), ref=ref)
+    if at.json:
         print_json(found)
         return
-    marks = (("=", "kept"), ("~", "shortened"), ("+", "merged"), ("-", "retired"))
-    for mark, fate in marks:
+    marks = {
+        "kept": "=",
+        "shortened": "~",
+        "merged": "+",
+        "rolled": "#",
+        "outdated": "<",
+        "chatter": ".",
+        "retired": "-",
+    }
+    for fate, mark in marks.items():
         for entry_id in getattr(found, fate):
             text = found.texts.get(entry_id)
             say(f"{mark} {entry_id}  {'(its text was destroyed)' if text is None else one_line(text)}")
-    note("= kept word for word   ~ shortened   + merged with others   - retired without a line of its own")
+            for part in found.statements.get(entry_id, ()) if fate == "shortened" else ():
+                cut = f"   cut: {', '.join(part.cut)}" if part.cut else ""
+                say(f"    {marks.get(part.fate, ' ')} {one_line(part.text)}{cut}")
+    note("= kept word for word   ~ shortened   + merged with others   # rolled up   < outdated, behind its successor")
+    note(". chatter   - retired to cold storage, still found by search")
 
 
 @app.command("undo")
 def undo(
     dream_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    ref: AnyRef = None,
+    at: At = HERE,
 ) -> None:
     """Take a dream back: its sources are readable again exactly as they were.
 
-    Possible within the undo window, while the sources rest in cold storage.
+    Possible while the sources rest in cold storage.
 
     \b
     Example:
@@ -240,21 +237,47 @@ def undo(
     """
     from reverie.api.views import report_document
 
-    with session(tenant, data, database_url) as opened:
-        report = opened.host.lineage.undo(opened.actor, dream_id)
-    if json:
+    with at.session() as opened:
+        report = opened.host.lineage.undo(opened.actor, opened.dream_id(dream_id, ref), ref=ref)
+    if at.json:
         print_json(report_document(report))
         return
     say(f"undone: {len(report.sources)} memories of {report.ref} are back")
 
 
+@app.command("why")
+def why(
+    dream_id: Id,
+    ref: AnyRef = None,
+    everything: Annotated[bool, Option("--all", help=f"Every source, not only the first {_SHOWN}.")] = False,
+    at: At = HERE,
+) -> None:
+    """Show what a dream was made from, down to the original words.
+
+    \b
+    Example:
+      reverie dream why last --ref support-bot
+    """
+    from reverie.api.views import why_document
+    from reverie.core.errors import NotFound
+
+    with at.session(text=False) as opened:
+        report = opened.host.lineage.report(opened.actor, opened.dream_id(dream_id, ref), ref=ref)
+        if report.output_id is None:
+            raise NotFound("This dream wrote nothing: its sources were only archived or destroyed.")
+        tree = opened.host.lineage.why(opened.actor, report.ref, report.output_id)
+    if at.json:
+        print_json(why_document(tree))
+        return
+    for line in tree_lines(tree, most=None if everything else _SHOWN):
+        say(line)
+
+
 @app.command("verify")
 def verify(
     dream_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    ref: AnyRef = None,
+    at: At = HERE,
 ) -> None:
     """Dream again from the same sources and compare bytes. Changes nothing; exits 1 when they differ.
 
@@ -262,9 +285,9 @@ def verify(
     Example:
       reverie dream verify 01K9ZJ4V7B3M8Q2X5N6R1T0WAC
     """
-    with session(tenant, data, database_url) as opened:
-        found = opened.host.lineage.verify(opened.actor, dream_id)
-    if json:
+    with at.session() as opened:
+        found = opened.host.lineage.verify(opened.actor, opened.dream_id(dream_id, ref), ref=ref)
+    if at.json:
         print_json(found)
     else:
         say(f"{'ok' if found.ok else 'NOT PROVED'}: {found.reason}")
@@ -273,16 +296,13 @@ def verify(
         if found.recomputed:
             say(f"recomputed  sha256 {found.recomputed}")
     if not found.ok:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command("index")
 def index(
     ref: AnyRef = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Show the memory index: what the next session loads at its start.
 
@@ -290,8 +310,8 @@ def index(
     Example:
       reverie dream index --ref support-bot --json > MEMORY-INDEX.json
     """
-    with session(tenant, data, database_url, text=False) as opened:
-        if json:
+    with at.session(text=False) as opened:
+        if at.json:
             print_json(opened.host.archives.index(opened.actor, ref=ref))
         else:
             say(opened.host.archives.index_page(opened.actor, ref=ref).rstrip("\n"))
@@ -299,11 +319,8 @@ def index(
 
 @app.command("archive")
 def archive(
-    checksum: Annotated[str, typer.Argument(metavar="SHA256", help="The checksum a report names.")],
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Annotated[bool, typer.Option("--json", help="An archive is JSON already.")] = True,  # noqa: ARG001
+    checksum: Annotated[str, Argument(metavar="SHA256", help="The checksum a report names.")],
+    at: At = HERE,
 ) -> None:
     """Write the archive of a dream to stdout, byte for byte: `| sha256sum` gives its name.
 
@@ -311,7 +328,7 @@ def archive(
     Example:
       reverie dream archive 8f43...c1 | sha256sum
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         sys.stdout.buffer.write(opened.host.archives.get(opened.actor, checksum))
 
 
@@ -324,15 +341,36 @@ def _plan(
     tags: list[str],
     in_session: str | None,
     after: str,
-    distiller: str,
+    distiller: str | None,
 ) -> DreamPlan:
-    from reverie.core.clock import parse_duration
     from reverie.core.dream import After as Fate
     from reverie.core.dream import DreamPlan, Selector
     from reverie.core.errors import Invalid
 
     if after not in list(Fate):
         raise Invalid(f"--after is one of {', '.join(Fate)}.")
-    age = 0 if older_than is None else parse_duration(older_than, pointer="--older-than")
-    selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=age)
+    if any(not tag.strip() for tag in tags):
+        raise Invalid("--tag is not empty.")
+    youngest = age(older_than, "--older-than")
+    selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=youngest)
     return DreamPlan(ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit)
+
+
+def _command(plan: DreamPlan, older_than: str | None, at: At) -> str:
+    """The command line that runs a plan."""
+    import shlex
+
+    from reverie.core.dream import Selector
+
+    selector = plan.selector or Selector()
+    words = ["reverie", "dream", "run", "--ref", plan.ref]
+    given = {"--budget": plan.budget, "--older-than": older_than, "--session": selector.session}
+    given |= {"--distiller": plan.distiller, "--after": None if plan.after == "cold" else plan.after.value}
+    given |= {"--tenant": at.tenant, "--data": at.data, "--url": at.url}
+    for option, value in given.items():
+        words += [option, str(value)] if value is not None else []
+    for kind in selector.kinds or ():
+        words += ["--kind", kind]
+    for tag in selector.tags:
+        words += ["--tag", tag]
+    return shlex.join([*words, *(["--fit"] if plan.fit else [])])

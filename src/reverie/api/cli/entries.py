@@ -5,45 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from reverie.api.cli.command import Argument, Option
 from reverie.api.cli.session import (
     DEFAULT_REF,
     DEFAULT_TENANT,
+    HERE,
+    At,
     Data,
     DatabaseUrl,
     Json,
     Ref,
     Subject,
     Tags,
-    Tenant,
     instant,
     session,
 )
-from reverie.api.cli.terminal import neutral, note, print_fields, print_json, print_table, say
+from reverie.api.cli.terminal import many, neutral, note, print_fields, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
     from reverie.core.query import Filter
 
-KindFilter = Annotated[str | None, typer.Option("--kind", metavar="KIND", help="Only this kind.")]
+KindFilter = Annotated[str | None, Option("--kind", metavar="KIND", help="Only this kind.")]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="RFC 3339, an age such as 7d, or words: 'last week'.")
+    str | None, Option("--since", metavar="TIME", help="RFC 3339, an age such as 7d, or words: 'last week'.")
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="RFC 3339, an age such as 1h, or words: yesterday.")
+    str | None, Option("--until", metavar="TIME", help="RFC 3339, an age such as 1h, or words: yesterday.")
 ]
 
 
 def get(
-    entry_id: Annotated[str, typer.Argument(metavar="ID")],
+    entry_id: Annotated[str, Argument(metavar="ID", help="The id of a memory, or a unique beginning of it.")],
     ref: Ref = DEFAULT_REF,
-    as_of: Annotated[int | None, typer.Option(metavar="SEQ", help="As it was at a log position.")] = None,
-    cold: Annotated[bool, typer.Option("--cold", help="Also when archived or retired.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    as_of: Annotated[int | None, Option(metavar="SEQ", help="As it was at a log position.")] = None,
+    cold: Annotated[bool, Option("--cold", help="Also when archived or retired.")] = False,
+    at: At = HERE,
 ) -> None:
     """Show one memory.
 
@@ -53,15 +50,16 @@ def get(
     """
     from reverie.memory.export import entry_document
 
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False, ref=ref) as opened:
+        entry_id = opened.entry_id(ref, entry_id)
         document = entry_document(opened.host.reading.get(opened.actor, ref, entry_id, as_of=as_of, cold=cold))
-    if json:
+    if at.json:
         print_json(document)
         return
     content = document.pop("content")
     source = document.pop("source")
     shown = {name: value for name, value in document.items() if value not in (None, [], {}, False)}
-    shown["tags"] = ", ".join(document["tags"]) or None
+    shown["tags"] = ", ".join(_shown(document["tags"])) or None
     shown["by"] = source["actor"]
     print_fields({name: value for name, value in shown.items() if value is not None})
     say("")
@@ -70,23 +68,20 @@ def get(
 
 def list_entries(
     ref: Ref = DEFAULT_REF,
-    tag: Tags = [],  # noqa: B006  (typer copies it)
+    tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: KindFilter = None,
     subject: Subject = None,
     since: Since = None,
     until: Until = None,
-    pinned: Annotated[bool | None, typer.Option("--pinned/--not-pinned", help="Only those.")] = None,
-    archived: Annotated[bool, typer.Option("--archived", help="The archived ones instead.")] = False,
-    limit: Annotated[int, typer.Option(metavar="N", help="At most this many, up to 1000.")] = 20,
-    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Where the last page ended.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every page, to the end.")] = False,
-    as_of: Annotated[int | None, typer.Option(metavar="SEQ", help="As it was at a log position.")] = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    pinned: Annotated[bool | None, Option("--pinned/--not-pinned", help="Only those.")] = None,
+    archived: Annotated[bool, Option("--archived", help="The archived ones instead.")] = False,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", help="At most this many, up to 1000.")] = 20,
+    cursor: Annotated[str | None, Option(metavar="CURSOR", help="Where the last page ended.")] = None,
+    everything: Annotated[bool, Option("--all", help="Every page, to the end.")] = False,
+    as_of: Annotated[int | None, Option(metavar="SEQ", help="As it was at a log position.")] = None,
+    at: At = HERE,
 ) -> None:
-    """List memories, newest first.
+    """List the entries of one memory, newest first.
 
     \b
     Examples:
@@ -97,7 +92,7 @@ def list_entries(
 
     where = make_filter(tag, kind, subject, since, until, pinned=pinned, archived=archived)
     found: list[Entry] = []
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         while True:
             page = opened.host.reading.page(
                 opened.actor, ref, where, limit=1000 if everything else limit, cursor=cursor, as_of=as_of
@@ -106,43 +101,70 @@ def list_entries(
             cursor = page.cursor
             if cursor is None or not everything:
                 break
-    if json:
+        if not found:
+            opened.check_ref(ref)
+    if at.json:
         print_json({"items": [entry_document(entry) for entry in found], "cursor": cursor})
         return
+    if found:
+        note(f"{many(len(found), 'entry', 'entries')} of the memory {ref}, tenant {opened.actor.tenant}, newest first")
     print_entries(found)
     if cursor is not None:
-        note(f"There is more: add --all, or --cursor {cursor}")
+        note(f"There is more: add --all, or --cursor '{cursor}'")
 
 
-def refs(
-    tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
-) -> None:
+def refs(at: At = HERE) -> None:
     """List the memories of a tenant, with their sizes.
 
     \b
     Example:
       reverie refs --tenant acme
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         found = opened.host.reading.refs(opened.actor)
-    if json:
+    if at.json:
         print_json({"items": [{"ref": name, "entries": entries} for name, entries in found]})
         return
+    if found:
+        note(f"{many(len(found), 'memory', 'memories')} of the tenant {opened.actor.tenant}")
     print_table(["ref", "entries"], found, empty="This tenant has no memories yet. Write one: reverie put TEXT")
 
 
-def stats(
-    tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
+def tenants(
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    json: Json = False,
 ) -> None:
+    """List the tenants of this host, with the number of their memories.
+
+    \b
+    Example:
+      reverie tenants
+    """
+    with session(DEFAULT_TENANT, data, database_url, text=False) as opened:
+        rows = []
+        for name in opened.host.tenants():
+            found = opened.host.reading.refs(opened.acting_for(name))
+            rows.append((name, len(found), sum(entries for _, entries in found)))
+    if json:
+        print_json({"items": [{"tenant": name, "refs": refs, "entries": entries} for name, refs, entries in rows]})
+        return
+    note(f"{many(len(rows), 'tenant')} in {opened.settings.database}")
+    print_table(
+        ["tenant", "memories", "entries"], rows, empty="There are no tenants yet. Write something: reverie put TEXT"
+    )
+
+
+def stats(at: At = HERE) -> None:
     """Count what a tenant has.
 
     \b
     Example:
       reverie stats --json
     """
-    with session(tenant, data, database_url) as opened:
+    with at.session() as opened:
         found = opened.host.reading.stats(opened.actor)
-    if json:
+    if at.json:
         print_json(dict(found))
         return
     print_fields(found)
@@ -159,8 +181,11 @@ def make_filter(
     archived: bool = False,
 ) -> Filter:
     """The filter that the options of list, search and context describe."""
+    from reverie.core.errors import Invalid
     from reverie.core.query import Filter
 
+    if any(not one.strip() for one in tags):
+        raise Invalid("--tag is not empty.")
     return Filter(
         tags=tuple(tags),
         kinds=None if kind is None else (kind,),
@@ -173,12 +198,25 @@ def make_filter(
     )
 
 
+def _shown(tags: Sequence[str]) -> list[str]:
+    """The tags that people gave; those of programs begin with `~`. `--json` has them all."""
+    return [tag for tag in tags if not tag.startswith("~")]
+
+
 def print_entries(entries: Sequence[Entry]) -> None:
     """A table of entries."""
     from reverie.core.clock import to_iso
 
+    short = shorten_ids([entry.id for entry in entries])
     rows = [
-        (entry.id, to_iso(entry.created_at)[:16].replace("T", " "), ", ".join(entry.tags), neutral(entry.content))
+        (
+            short[entry.id],
+            to_iso(entry.created_at)[:16].replace("T", " "),
+            ", ".join(_shown(entry.tags)),
+            neutral(entry.content),
+        )
         for entry in entries
     ]
-    print_table(["id", "created", "tags", "content"], rows, stretch="content", empty="No memories here.")
+    print_table(
+        ["id", "created", "tags", "content"], rows, stretch="content", keep=("created",), empty="No memories here."
+    )

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from reverie.api.cli.session import DEFAULT_REF, DEFAULT_TENANT, Data, DatabaseUrl, Json, Ref, Tenant, session
-from reverie.api.cli.terminal import print_json, print_table, say
+from reverie.api.cli.command import Argument, Group, Option
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref
+from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
 
-app = typer.Typer(help="Change one memory: pin, hold, archive, erase ...", no_args_is_help=True)
+app = Group("Change one memory: pin, hold, archive, erase and more.")
 
-Id = Annotated[str, typer.Argument(metavar="ID")]
-Expected = Annotated[
-    int | None, typer.Option("--expected", metavar="VERSION", help="Only if it is still at this version.")
-]
+Id = Annotated[str, Argument(metavar="ID", help="The id of a memory, or a unique beginning of it.")]
+Expected = Annotated[int | None, Option("--expected", metavar="VERSION", help="Only if it is still at this version.")]
 
 _CHANGES = {
     "pin": ("Never dream this memory away.", "pinned"),
@@ -37,17 +34,15 @@ def _command(name: str, promise: str, done: str) -> Callable[..., None]:
         entry_id: Id,
         ref: Ref = DEFAULT_REF,
         expected: Expected = None,
-        tenant: Tenant = DEFAULT_TENANT,
-        data: Data = None,
-        database_url: DatabaseUrl = None,
-        json: Json = False,
+        at: At = HERE,
     ) -> None:
         from reverie.memory.export import entry_document
 
-        with session(tenant, data, database_url) as opened:
+        with at.session(ref=ref) as opened:
+            entry_id = opened.entry_id(ref, entry_id)
             verb: Callable[..., Entry] = getattr(opened.host.lifecycle, name)
             entry = verb(opened.actor, ref, entry_id, expected=expected)
-        if json:
+        if at.json:
             print_json(entry_document(entry))
             return
         say(f"{done} {entry.id} (version {entry.version})")
@@ -65,11 +60,8 @@ def erase(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,
     expected: Expected = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    at: At = HERE,
 ) -> None:
     """Destroy its text now. Cannot be undone.
 
@@ -80,10 +72,11 @@ def erase(
     from reverie.api.cli.privacy import confirm
 
     if not yes:
-        confirm("Destroy the text of this memory for good?", json)
-    with session(tenant, data, database_url) as opened:
+        confirm("Destroy the text of this memory for good?", at.json)
+    with at.session(ref=ref) as opened:
+        entry_id = opened.entry_id(ref, entry_id)
         destroyed = opened.host.lifecycle.erase(opened.actor, ref, entry_id, expected=expected)
-    if json:
+    if at.json:
         print_json({"id": entry_id, "ref": ref, "bytes": destroyed})
         return
     say(f"erased {entry_id} ({destroyed} bytes)")
@@ -93,11 +86,8 @@ def erase(
 def links(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,
-    incoming: Annotated[bool, typer.Option("--incoming", help="Those that point to it.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    incoming: Annotated[bool, Option("--incoming", help="Those that point to it.")] = False,
+    at: At = HERE,
 ) -> None:
     """Show the links from a memory, or to it.
 
@@ -105,11 +95,13 @@ def links(
     Example:
       reverie entry links 01K9ZJ4V7B3M8Q2X5N6R1T0WAC --incoming
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False, ref=ref) as opened:
+        entry_id = opened.entry_id(ref, entry_id)
         found = opened.host.reading.links(opened.actor, ref, entry_id, incoming=incoming)
-    if json:
+    if at.json:
         items = [{"from": link.from_id, "to": link.to_id, "type": link.type, "note": link.note} for link in found]
         print_json({"items": items})
         return
-    rows = [(link.from_id, link.type, link.to_id, link.note) for link in found]
+    short = shorten_ids([end for link in found for end in (link.from_id, link.to_id)])
+    rows = [(short[link.from_id], link.type, short[link.to_id], link.note) for link in found]
     print_table(["from", "type", "to", "note"], rows, stretch="note", empty="It has no links.")

@@ -1,6 +1,6 @@
 """Redaction of a stream, line by line, without letting a secret slip through between two lines.
 
-No rule but those for private keys looks beyond a line end (`redact/patterns/rule.py`). So whole lines may pass as they
+No rule but those for private keys looks beyond a line end (`redact/rules/rule.py`). So whole lines may pass as they
 come, except from the first line of a private key to its last: those are held back and judged together.
 """
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+from reverie.api.cli.command import Argument, Group, Option
+from reverie.api.cli.session import HERE, AllTenants, At, Session, pick
+from reverie.api.cli.terminal import note, print_fields, print_json, print_table, say, shorten_ids
 
-from reverie.api.cli.session import DEFAULT_TENANT, AllTenants, Data, DatabaseUrl, Json, Tenant, session
-from reverie.api.cli.terminal import note, print_fields, print_json, print_table, say
+app = Group("Jobs that wait, run or failed: list, show, add, retry, discard.")
 
-app = typer.Typer(help="Jobs that wait, run or failed: list, show, add, retry, discard.", no_args_is_help=True)
-
-JobId = Annotated[str, typer.Argument(metavar="ID")]
+JobId = Annotated[str, Argument(metavar="ID", help="The id of a job, or a unique beginning of it.")]
 
 
 @app.command("list")
 def list_(
-    status: Annotated[str | None, typer.Option(metavar="STATUS", help="waiting, running or dead.")] = None,
+    status: Annotated[str | None, Option(metavar="STATUS", help="waiting, running or dead.")] = None,
     all_tenants: AllTenants = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """List jobs that wait, run or are dead. What is due by the clock and gets through never shows here.
 
@@ -34,23 +30,22 @@ def list_(
 
     if status is not None and status not in STATUSES:
         raise Invalid(f"--status is one of {', '.join(STATUSES)}.")
-    with session(tenant, data, database_url, text=False) as opened:
-        names = opened.host.tenants() if all_tenants else [tenant]
+    with at.session(text=False) as opened:
+        names = opened.host.tenants() if all_tenants else [opened.actor.tenant]
         found = [_shown(job) for name in names for job in opened.host.jobs.all(opened.acting_for(name), status=status)]
-    if json:
+    if at.json:
         print_json({"items": found})
         return
     columns = ["id", "name", "tenant", "status", "attempts", "error", "due_at"]
-    print_table(columns, [[job[column] for column in columns] for job in found], empty="No jobs wait, run or are dead.")
+    short = shorten_ids([job["id"] for job in found])
+    rows = [[short[job["id"]], *(job[column] for column in columns[1:])] for job in found]
+    print_table(columns, rows, keep=("status", "error"), empty="No jobs wait, run or are dead.")
 
 
 @app.command("show")
 def show(
     job_id: JobId,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Show one job: its arguments, attempts and last error.
 
@@ -58,19 +53,16 @@ def show(
     Example:
       reverie jobs show 01K2Y3Z4A5B6C7D8E9F0G1H2J3
     """
-    with session(tenant, data, database_url, text=False) as opened:
-        found = _shown(opened.host.jobs.get(opened.actor, job_id))
-    print_json(found) if json else print_fields(found)
+    with at.session(text=False) as opened:
+        found = _shown(opened.host.jobs.get(opened.actor, _one(opened, job_id)))
+    print_json(found) if at.json else print_fields(found)
 
 
 @app.command("add")
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="dream, consolidate, reindex, retain, scan or forget.")],
-    ref: Annotated[str | None, typer.Option("--ref", "-r", metavar="REF", help="For dream and consolidate.")] = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    name: Annotated[str, Argument(metavar="NAME", help="dream, consolidate, reindex, retain, scan or forget.")],
+    ref: Annotated[str | None, Option("--ref", "-r", metavar="REF", help="For dream and consolidate.")] = None,
+    at: At = HERE,
 ) -> None:
     """Add a job for the next free worker.
 
@@ -79,9 +71,9 @@ def add(
       reverie jobs add scan
       reverie jobs add dream --ref support-bot
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         made = opened.host.jobs.add(opened.actor, name, {"ref": ref} if ref is not None else {})
-    if json:
+    if at.json:
         print_json({"added": made is not None, "job": _shown(made) if made else None})
     elif made is None:
         note("The same job waits already.")
@@ -92,10 +84,7 @@ def add(
 @app.command("retry")
 def retry(
     job_id: JobId,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Let a dead or waiting job run at once.
 
@@ -103,18 +92,15 @@ def retry(
     Example:
       reverie jobs retry 01K2Y3Z4A5B6C7D8E9F0G1H2J3
     """
-    with session(tenant, data, database_url, text=False) as opened:
-        found = _shown(opened.host.jobs.retry(opened.actor, job_id))
-    print_json(found) if json else say(f"{found['name']} runs again as soon as a worker is free")
+    with at.session(text=False) as opened:
+        found = _shown(opened.host.jobs.retry(opened.actor, _one(opened, job_id)))
+    print_json(found) if at.json else say(f"{found['name']} runs again as soon as a worker is free")
 
 
 @app.command("discard")
 def discard(
     job_id: JobId,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Remove a job that does not run.
 
@@ -122,9 +108,13 @@ def discard(
     Example:
       reverie jobs discard 01K2Y3Z4A5B6C7D8E9F0G1H2J3
     """
-    with session(tenant, data, database_url, text=False) as opened:
-        opened.host.jobs.discard(opened.actor, job_id)
-    print_json({"discarded": job_id}) if json else say("discarded")
+    with at.session(text=False) as opened:
+        opened.host.jobs.discard(opened.actor, _one(opened, job_id))
+    print_json({"discarded": job_id}) if at.json else say("discarded")
+
+
+def _one(opened: Session, given: str) -> str:
+    return pick(given, (job.id for job in opened.host.jobs.all(opened.actor)))
 
 
 def _shown(job: Any) -> dict[str, Any]:

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, deadline, session
+from reverie.api.cli.command import Argument, Group, Option
+from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, deadline, pick, session
 from reverie.api.cli.terminal import note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from reverie.memory.keys import NewKey
 
-app = typer.Typer(help="API keys: create, list, revoke, rotate. Also while a server runs.", no_args_is_help=True)
+app = Group("API keys: create, list, revoke, rotate. Also while a server runs.")
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `reverie keys list` shows it.")]
+Id = Annotated[
+    str, Argument(metavar="ID", help="The key's id, as `reverie keys list` shows it, or a unique beginning of it.")
+]
 
 
 @app.command("create")
 def create(
-    tenant: Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose memory it opens.")] = DEFAULT_TENANT,
+    tenant: Annotated[str, Option("--tenant", metavar="NAME", help="Whose memory it opens.")] = DEFAULT_TENANT,
     rights: Annotated[
-        str, typer.Option(metavar="LIST", help="Comma-separated: read, write, dream, admin.")
+        str, Option(metavar="LIST", help="Comma-separated: read, write, dream, admin.")
     ] = "read,write,dream,admin",
-    authority: Annotated[
-        int | None, typer.Option(metavar="0..10", help="Default: 10 with the right admin, else 4.")
-    ] = None,
-    scopes: Annotated[str, typer.Option(metavar="LIST", help="Comma-separated scopes a door may ask for.")] = "",
-    expires: Annotated[str | None, typer.Option(metavar="WHEN", help="90d, or an RFC 3339 time.")] = None,
-    name: Annotated[str, typer.Option(metavar="TEXT", help="What it is for.")] = "",
+    authority: Annotated[int | None, Option(metavar="0..10", help="Default: 10 with the right admin, else 4.")] = None,
+    scopes: Annotated[str, Option(metavar="LIST", help="Comma-separated scopes a door may ask for.")] = "",
+    expires: Annotated[str | None, Option(metavar="WHEN", help="90d, a date, or an RFC 3339 time.")] = None,
+    name: Annotated[str, Option(metavar="TEXT", help="What it is for.")] = "",
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -53,7 +52,7 @@ def create(
 
 @app.command("list")
 def list_keys(
-    tenant: Annotated[str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")] = None,
+    tenant: Annotated[str | None, Option("--tenant", metavar="NAME", help="Only this tenant's.")] = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -92,7 +91,9 @@ def list_keys(
         return
     columns = ["id", "tenant", "state", "rights", "authority", "expires_at", "name"]
     rows = [[",".join(key[c]) if c == "rights" else key[c] for c in columns] for key in shown]
-    print_table(columns, rows, stretch="name", empty="There are no keys. Make one: reverie keys create")
+    print_table(
+        columns, rows, stretch="name", keep=("state",), empty="There are no keys. Make one: reverie keys create"
+    )
 
 
 @app.command("revoke")
@@ -104,6 +105,7 @@ def revoke(key_id: Id, data: Data = None, database_url: DatabaseUrl = None, json
       reverie keys revoke 4x7k2m9q0r1t
     """
     with session(DEFAULT_TENANT, data, database_url, text=False) as opened:
+        key_id = pick(key_id, (key.id for key in opened.host.keys.all(None)))
         opened.host.keys.revoke(key_id)
     if json:
         print_json({"id": key_id, "revoked": True})
@@ -114,7 +116,7 @@ def revoke(key_id: Id, data: Data = None, database_url: DatabaseUrl = None, json
 @app.command("rotate")
 def rotate(
     key_id: Id,
-    overlap: Annotated[str, typer.Option(metavar="TIME", help="How long the old key works on, such as 1h.")] = "0s",
+    overlap: Annotated[str, Option(metavar="TIME", help="How long the old key works on, such as 1h.")] = "0s",
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -128,6 +130,7 @@ def rotate(
     from reverie.core.clock import parse_duration
 
     with session(DEFAULT_TENANT, data, database_url, text=False) as opened:
+        key_id = pick(key_id, (key.id for key in opened.host.keys.all(None)))
         made = opened.host.keys.rotate(key_id, overlap_ms=parse_duration(overlap))
     _print_new(made, json)
 

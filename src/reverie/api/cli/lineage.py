@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from reverie.api.cli.command import Argument, Option
 from reverie.api.cli.report import tree_lines
-from reverie.api.cli.session import DEFAULT_REF, DEFAULT_TENANT, Data, DatabaseUrl, Json, Ref, Tenant, session
-from reverie.api.cli.terminal import note, print_json, say
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref
+from reverie.api.cli.terminal import many, note, print_json, say
 
-Id = Annotated[str, typer.Argument(metavar="ENTRY", help="The id of a memory.")]
+Id = Annotated[str, Argument(metavar="ENTRY", help="The id of a memory, or a unique beginning of it.")]
 _SHOWN = 20
 
 
 def why(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,
-    everything: Annotated[bool, typer.Option("--all", help=f"Every source, not only the first {_SHOWN}.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    everything: Annotated[bool, Option("--all", help=f"Every source, not only the first {_SHOWN}.")] = False,
+    at: At = HERE,
 ) -> None:
     """Show what a memory was made from, down to the original words.
 
@@ -31,9 +27,10 @@ def why(
     """
     from reverie.api.views import why_document
 
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False, ref=ref) as opened:
+        entry_id = opened.entry_id(ref, entry_id)
         tree = opened.host.lineage.why(opened.actor, ref, entry_id)
-    if json:
+    if at.json:
         print_json(why_document(tree))
         return
     for line in tree_lines(tree, most=None if everything else _SHOWN):
@@ -45,10 +42,7 @@ def why(
 def derived(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """List everything that was made from a memory, directly or through others.
 
@@ -56,9 +50,10 @@ def derived(
     Example:
       reverie derived 01K9ZJ4V7B3M8Q2X5N6R1T0WAC --ref support-bot
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False, ref=ref) as opened:
+        entry_id = opened.entry_id(ref, entry_id)
         found = opened.host.lineage.derived(opened.actor, ref, entry_id)
-    if json:
+    if at.json:
         print_json({"items": found})
         return
     for item in found:
@@ -69,10 +64,7 @@ def derived(
 
 def consolidate(
     ref: Ref = DEFAULT_REF,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Merge duplicates and supersede outdated statements. A second pass changes nothing.
 
@@ -80,14 +72,15 @@ def consolidate(
     Example:
       reverie consolidate --ref support-bot
     """
-    with session(tenant, data, database_url) as opened:
+    with at.session(ref=ref) as opened:
+        opened.check_ref(ref)
         done = opened.host.consolidating.run(opened.actor, ref)
-    if json:
+    if at.json:
         print_json(done)
         return
     say(
-        f"{done.input_count} memories in, {done.output_count} stand: "
-        f"{done.duplicates} were said again, {done.outdated} were outdated"
+        f"{done.input_count} memories before, {done.output_count} after: "
+        f"{many(done.duplicates, 'duplicate')}, {done.outdated} outdated"
     )
     if done.seq is not None:
         say(f"event {done.seq}: reverie audit export --after {done.seq - 1}")

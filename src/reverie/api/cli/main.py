@@ -7,94 +7,46 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
 
-import typer
-from typer.main import get_command
-
+from reverie.api.cli.catalog import CATALOG, COMMANDS
+from reverie.api.cli.command import HELP, Abort, Command, Exit, Group, UsageError, group_page, near, page_width, pairs
 from reverie.api.cli.terminal import neutral, one_line
 
-COMMANDS = {
-    "put": "put:put",
-    "get": "entries:get",
-    "list": "entries:list_entries",
-    "refs": "entries:refs",
-    "stats": "entries:stats",
-    "search": "recall:search",
-    "context": "recall:context",
-    "why": "lineage:why",
-    "derived": "lineage:derived",
-    "consolidate": "lineage:consolidate",
-    "forget": "privacy:forget",
-    "redact": "privacy:redact",
-    "scan": "privacy:scan",
-    "export": "bundles:export",
-    "import": "bundles:import_bundle",
-    "serve": "operate:serve",
-    "worker": "operate:worker",
-    "doctor": "operate:doctor",
-    "upgrade": "operate:upgrade",
-    "sweep": "operate:sweep",
-    "settings": "operate:settings",
-    "version": "operate:version",
-    "mcp": "mcp:mcp",
-    "demo": "demo:demo",
-    "proxy": "window:proxy",
-    "restore": "backup:restore",
-    "migrate-store": "backup:migrate_store",
-    "window": "window:app",
-    "entry": "entry:app",
-    "dream": "dream:app",
-    "schedules": "schedules:app",
-    "jobs": "jobs:app",
-    "audit": "audit:app",
-    "secrets": "secrets:app",
-    "policy": "policy:app",
-    "keys": "keys:app",
-    "agents": "agents:app",
-    "openwop": "openwop:app",
-    "backup": "backup:app",
-}
-"""Every command as `module:name` beside this file: a function, or a Typer with commands of its own."""
+_ABOUT = (
+    "A memory host for AI agents. Start with: reverie serve, or reverie put 'something to remember'. "
+    "`reverie COMMAND --help` explains a command, with an example."
+)
+_CODES = "Exit codes: 0 done, 1 failed, 2 not a valid command line, 130 interrupted."
 
 
-def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line, with these commands. A command that is typed is the only one that is imported."""
-    app = typer.Typer(
-        name="reverie",
-        help="A memory host for AI agents. Start with: reverie serve, or reverie put 'something to remember'.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_options)
-    for name in names:
-        module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(f"reverie.api.cli.{module}"), attribute)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
-        else:
-            app.command(name)(command)
-    return app
+def root_page(width: int) -> str:
+    """The page of `reverie --help`: every command by purpose. Imports no command."""
+    from reverie.api.cli.command import paragraphs
+
+    lines = ["Usage: reverie COMMAND [OPTIONS] [ARGS]", "", *paragraphs(_ABOUT, width)]
+    left = max(map(len, COMMANDS))
+    for purpose, commands in CATALOG.items():
+        rows = [(f"{name:<{left}}", summary) for name, (_, summary) in commands.items()]
+        lines += ["", f"{purpose}:", *pairs(rows, width)]
+    options = [("--version", "Print the version and exit."), ("-h, --help", "Show this page and exit.")]
+    lines += ["", "Options:", *pairs([(f"{name:<{left}}", meaning) for name, meaning in options], width)]
+    return "\n".join([*lines, "", *paragraphs(_CODES, width)]) + "\n"
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from reverie.api.cli.operate import version
+def find(name: str) -> Command | Group:
+    """The command or group of this name: the only one that is imported."""
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(f"reverie.api.cli.{module}"), attribute)
+    return found if isinstance(found, Group) else made(f"reverie {name}", found)
 
-        version()
-        raise typer.Exit
 
+def made(path: str, function: object) -> Command:
+    """A function as a command, with the options that replace its parameter `at`."""
+    from reverie.api.cli.session import expand
 
-def _options(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
-    ] = False,
-) -> None:
-    return
+    return Command(path, expand(function))  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -107,37 +59,52 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    json = "--json" in arguments
     try:
-        # Anything else than a command (help, a word with a typing error) needs to know them all.
-        app = make_app(arguments[:1]) if arguments and arguments[0] in COMMANDS else make_app()
-        code = get_command(app).main(list(arguments), prog_name="reverie", standalone_mode=False)
+        code = _dispatch(list(arguments))
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code
+    except Exit as leaving:
+        return leaving.code
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 1
     except BrokenPipeError:
         return _reader_left()
-    except typer.Abort:
-        return _fail("Stopped; nothing was changed.")
-    except typer.TyperException as fault:
-        return _usage(fault)
+    except Abort:
+        return _fail("Stopped; nothing was changed.", "not_confirmed", json=json)
+    except UsageError as fault:
+        message = fault.message if fault.message.endswith("?") else f"{fault.message}."
+        return _fail(f"{message} Try: {fault.path} --help", "usage_error", code=2, json=json)
     except KeyboardInterrupt:
-        return _fail("Interrupted.", 130)
+        return _fail("Interrupted.", "interrupted", code=130, json=json)
     except Exception as fault:
-        return _explain(fault)
+        return _explain(fault, json)
 
 
-def _usage(fault: typer.TyperException) -> int:
-    context = getattr(fault, "ctx", None)
-    message = fault.format_message()
-    if type(fault).__name__ == "NoArgsIsHelpError":
-        sys.stderr.write(neutral(message) + "\n")
-        return fault.exit_code
-    where = f" Try: {context.command_path} --help" if context is not None else ""
-    return _fail(f"{message.rstrip('.')}.{where}", fault.exit_code)
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in HELP:
+        sys.stdout.write(root_page(page_width()))
+        return 0 if arguments else 2
+    name, *words = arguments
+    if name == "--version":
+        name = "version"
+    if name not in COMMANDS:
+        raise UsageError(f"There is no command {name}{near(name, COMMANDS)}", "reverie")
+    found = find(name)
+    if isinstance(found, Command):
+        found.run(words)
+        return 0
+    path = f"reverie {name}"
+    if not words or words[0] in HELP:
+        sys.stdout.write(group_page(path, found, page_width()))
+        return 0 if words else 2
+    if words[0] not in found.functions:
+        raise UsageError(f"There is no command {path} {words[0]}{near(words[0], found.functions)}", path)
+    made(f"{path} {words[0]}", found.functions[words[0]]).run(words[1:])
+    return 0
 
 
-def _explain(fault: Exception) -> int:
+def _explain(fault: Exception, json: bool) -> int:
     from reverie.core.errors import ReverieError
 
     if os.environ.get("REVERIE_DEBUG") == "1":
@@ -145,18 +112,32 @@ def _explain(fault: Exception) -> int:
 
         traceback.print_exception(fault)
     if isinstance(fault, ReverieError):
+        details = {**fault.details, **({"pointer": fault.pointer} if fault.pointer else {})}
+        if json:
+            return _fail(fault.message, fault.reason, details=details, json=True)
         field = fault.pointer.strip("/") + ": " if fault.pointer else ""
         return _fail(f"{field}{fault.message} ({fault.reason})")
     if isinstance(fault, OSError):
         named = f" {fault.filename}" if fault.filename else ""
-        return _fail(f"{fault.strerror or type(fault).__name__}:{named}" if named else str(fault.strerror or fault))
+        message = f"{fault.strerror or type(fault).__name__}:{named}" if named else str(fault.strerror or fault)
+        return _fail(message, "os_error", json=json)
     # The message of an unexpected fault may hold memory text: only its type is shown.
-    return _fail(f"Unexpected fault ({type(fault).__name__}). Run it again with REVERIE_DEBUG=1 to see where.")
+    message = f"Unexpected fault ({type(fault).__name__}). Run it again with REVERIE_DEBUG=1 to see where."
+    return _fail(message, "internal_error", json=json)
 
 
-def _fail(message: str, code: int = 1) -> int:
+def _fail(
+    message: str, error: str = "", *, code: int = 1, details: dict[str, object] | None = None, json: bool = False
+) -> int:
+    """One line on stderr; under --json the body that the REST interface has: `error`, `message`, `details`."""
     try:
-        sys.stderr.write(f"reverie: {one_line(message)}\n")
+        if json:
+            from reverie.api.cli.terminal import json_line
+
+            body = {"error": error, "message": neutral(message), **({"details": details} if details else {})}
+            sys.stderr.write(json_line(body).decode())
+        else:
+            sys.stderr.write(f"reverie: {one_line(message)}\n")
         sys.stderr.flush()
     except BrokenPipeError:
         return _reader_left()
@@ -164,7 +145,7 @@ def _fail(message: str, code: int = 1) -> int:
 
 
 def _reader_left() -> int:
-    """Whoever read our output closed it (`reverie list | head -1`): end quietly."""
+    """The reader of our output closed it (`reverie list | head -1`): end quietly."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
-
+from reverie.api.cli.command import Option
 from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Tenant, session
 
 
 def mcp(
-    akashik: Annotated[bool, typer.Option("--akashik", help="The tools of the Field instead of plain memory.")] = False,
+    profile: Annotated[
+        Literal["memory", "reference"],
+        Option("--profile", help="memory: plain memory. reference: entities, observations and relations."),
+    ] = "memory",
+    akashik: Annotated[bool, Option("--akashik", help="The tools of the Field instead of plain memory.")] = False,
     tenant: Tenant = DEFAULT_TENANT,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Offer memory as MCP tools over standard input and output: the command an agent's configuration names.
+    """Offer memory as MCP tools over standard input and output. This is the command an agent's configuration names.
 
     \b
     Examples:
       reverie mcp
+      reverie mcp --profile reference
       reverie mcp --akashik --tenant team
     """
     import dataclasses
 
     from reverie.app import serve_tools
+    from reverie.core.extras import require
 
+    require("mcp", extra="mcp", purpose="reverie mcp")
     with session(tenant, data, database_url, create=True) as opened:
-        serve_tools(opened.host, dataclasses.replace(opened.actor, id="local:mcp", door="mcp"), akashik=akashik)
+        serve_tools(
+            opened.host,
+            dataclasses.replace(opened.actor, id="local:mcp", door="mcp"),
+            "akashik" if akashik else profile,
+        )

@@ -6,28 +6,22 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
+from reverie.api.cli.command import Argument, Group
 from reverie.api.cli.session import Json
 from reverie.api.cli.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
     from reverie.protocols.openwop.capabilities import Verdict
 
-app = typer.Typer(help="OpenWOP: read a host's discovery document.", no_args_is_help=True)
+app = Group("OpenWOP: read a host's discovery document.")
 WELL_KNOWN = "/.well-known/openwop"
 MOST_BYTES = 4 * 2**20
 SECONDS = 15.0
 
 
-@app.callback()
-def group() -> None:
-    """So that the one command keeps its name."""
-
-
 @app.command("profile")
 def profile(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The host, or its discovery document.")],
+    url: Annotated[str, Argument(metavar="URL", help="The host, or its discovery document.")],
     json: Json = False,
 ) -> None:
     """Show the eight memory dimensions and the profiles of a host, each with its reason.
@@ -52,7 +46,7 @@ def profile(
 
 
 def discovery_url(url: str) -> str:
-    """Where the document of a host stands."""
+    """The address of a host's discovery document."""
     from reverie.core.errors import Invalid
 
     try:
@@ -67,7 +61,7 @@ def discovery_url(url: str) -> str:
 
 
 def fetch(address: str) -> dict[str, Any]:
-    """The document. Refuses what is too large, too slow, or no JSON object; whoever wrote it is not trusted."""
+    """The document. Refuses what is too large, too slow, or no JSON object: its author is not trusted."""
     import time
 
     import httpx2

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
+from reverie.api.cli.command import Exit, Option
 from reverie.api.cli.session import (
     DEFAULT_TENANT,
+    HERE,
     AllTenants,
+    At,
     Data,
     DatabaseUrl,
     Json,
-    Tenant,
     load_settings,
     session,
 )
@@ -20,12 +20,10 @@ from reverie.api.cli.terminal import note, print_json, print_table, progress, sa
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Default: 127.0.0.1")] = None,
-    port: Annotated[int | None, typer.Option(metavar="PORT", help="Default: 8484; 0 picks a free one.")] = None,
-    akashik_port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="A second port, with Akashik at its root.")
-    ] = None,
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave jobs to `reverie worker`.")] = False,
+    host: Annotated[str | None, Option(metavar="ADDRESS", help="Default: 127.0.0.1")] = None,
+    port: Annotated[int | None, Option(metavar="PORT", help="Default: 8484; 0 picks a free one.")] = None,
+    akashik_port: Annotated[int | None, Option(metavar="PORT", help="A second port, with Akashik at its root.")] = None,
+    no_worker: Annotated[bool, Option("--no-worker", help="Leave jobs to `reverie worker`.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -51,7 +49,7 @@ def serve(
 
 def worker(
     concurrency: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Jobs at once, on PostgreSQL. Default: 4.")
+        int | None, Option(metavar="N", least=1, help="Jobs at once, on PostgreSQL. Default: 4.")
     ] = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -74,7 +72,7 @@ def worker(
 
 
 def doctor(
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out what reads every byte.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Leave out what reads every byte.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -95,21 +93,20 @@ def doctor(
     if json:
         print_json({"ok": not failed, "checks": checks})
     else:
-        print_table(["", "check", "found"], [(c.status, c.name, c.found) for c in checks], stretch="found")
+        rows = [(check.status, check.name, check.found) for check in checks]
+        print_table(["status", "check", "found"], rows, stretch="found", keep=("check",), wrap=True)
         for check in checks:
             if check.next_step:
                 note(f"{check.name}: {check.next_step}")
     if failed:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def upgrade(
     finish: Annotated[
-        bool, typer.Option("--finish", help="Also take away what only older releases used; none of them may run.")
+        bool, Option("--finish", help="Also take away what only older releases used; none of them may run.")
     ] = False,
-    reseal: Annotated[
-        bool, typer.Option("--reseal", help="Accept pages whose checksum does not fit; see below.")
-    ] = False,
+    reseal: Annotated[bool, Option("--reseal", help="Accept pages whose checksum does not fit; see below.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -121,7 +118,7 @@ def upgrade(
     an older file checksums, which writes the file again.
 
     Another program that wrote to a SQLite file leaves pages without a fitting checksum, which look damaged. `--reseal`
-    verifies structure, every log and every text without them, then makes them anew. What no log vouches for (vectors,
+    verifies structure, every log and every text without them, then renews them. What no log vouches for (vectors,
     documents, keys) it has to believe: after real damage restore a backup instead.
 
     \b
@@ -141,12 +138,9 @@ def upgrade(
 
 def sweep(
     all_tenants: AllTenants = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
-    """Destroy what expired or outlived the undo window.
+    """Destroy what expired or outlived its retention.
 
     A running server does this by itself.
 
@@ -155,36 +149,37 @@ def sweep(
       reverie sweep --all-tenants
     """
     swept: dict[str, int] = {}
-    with session(tenant, data, database_url, text=False) as opened:
-        for name in opened.host.tenants() if all_tenants else [tenant]:
+    with at.session(text=False) as opened:
+        for name in opened.host.tenants() if all_tenants else [opened.actor.tenant]:
             actor = opened.acting_for(name)
-            swept[name] = opened.host.lifecycle.expire(actor) + opened.host.lifecycle.retain(actor)
-    if json:
+            swept[name] = opened.host.lifecycle.sweep(actor)
+    if at.json:
         print_json({"swept": sum(swept.values()), "tenants": swept})
         return
     say(f"swept {sum(swept.values())} memories")
 
 
 def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:
-    """Print every setting, its value and its source.
+    """Print every setting, its value and its origin.
+
+    A value comes from an option, else from the environment, else from the configuration file: REVERIE_CONFIG, or
+    reverie/reverie.toml in ~/.config or /etc. The file has the names of the environment: REVERIE_PORT = 9000.
 
     \b
     Example:
       REVERIE_PORT=9000 reverie settings
     """
-    import os
     from dataclasses import fields
 
-    loaded = load_settings(data, database_url)
-    given = {"data": data, "database_url": database_url}
+    from reverie.settings import Settings
+
+    if data is not None and database_url is None:
+        database_url = ""
+    loaded, origins = Settings.with_origins(data=data, database_url=database_url)
     rows: list[dict[str, Any]] = []
     for item in fields(loaded):
         variable = item.metadata["variable"]
-        source = "default"
-        if given.get(item.name) is not None:
-            source = "option"
-        elif os.environ.get(variable, "") != "" and not (item.name == "database_url" and data is not None):
-            source = "environment"
+        source = origins.get(item.name, "default") if getattr(loaded, item.name) != "" else "default"
         value = getattr(loaded, item.name)
         if item.name == "data":
             value = str(loaded.data_folder)
@@ -194,14 +189,15 @@ def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = F
         print_json({"items": rows})
         return
     print_table(
-        ["variable", "value", "source", "meaning"],
+        ["variable", "value", "origin", "meaning"],
         [(row["variable"], str(row["value"]), row["source"], row["help"]) for row in rows],
         stretch="meaning",
+        keep=("value", "origin"),
     )
 
 
 def version(json: Json = False) -> None:
-    """Print the version of Reverie and of what it stands on.
+    """Print the version of Reverie and of its main parts.
 
     \b
     Example:

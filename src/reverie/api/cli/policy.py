@@ -4,47 +4,48 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+from reverie.api.cli.command import Argument, Group
+from reverie.api.cli.session import HERE, At
+from reverie.api.cli.terminal import print_fields, print_json, say
 
-from reverie.api.cli.session import DEFAULT_TENANT, Data, DatabaseUrl, Json, Tenant, session
-from reverie.api.cli.terminal import print_fields, print_json
-
-app = typer.Typer(help="Limits, retention and quotas of a tenant.", no_args_is_help=True)
+app = Group("Limits, retention and quotas of a tenant.")
 
 
 @app.command("show")
-def show(
-    tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
-) -> None:
+def show(at: At = HERE) -> None:
     """Show a tenant's policy.
 
     \b
     Example:
       reverie policy show --tenant acme
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         found = opened.host.rules.policy(opened.actor).document()
-    _print(found, json)
+    _print(found, at.json)
 
 
 @app.command("set")
 def set_policy(
-    changes: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="`none` empties what may be empty.")],
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    changes: Annotated[list[str], Argument(metavar="NAME=VALUE...", help="`none` empties what may be empty.")],
+    at: At = HERE,
 ) -> None:
-    """Change a tenant's policy. Names ending in _ms take milliseconds or a duration such as 14d.
+    """Change a tenant's policy, and show what changed. Names ending in _ms take milliseconds or a duration: 14d.
 
     \b
     Example:
       reverie policy set max_entries=500000 undo_window_ms=14d --tenant acme
     """
     parsed = dict(_change(change) for change in changes)
-    with session(tenant, data, database_url, create=True, text=False) as opened:
+    with at.session(create=True, text=False) as opened:
+        before = opened.host.rules.policy(opened.actor).document()
         found = opened.host.rules.set_policy(opened.actor, parsed).document()
-    _print(found, json)
+    if at.json:
+        print_json(found)
+        return
+    changed = {name: value for name, value in found.items() if value != before[name]}
+    if not changed:
+        say("Nothing changed: the policy was so already.")
+    print_fields({name: f"{_shown(name, before[name])} -> {_shown(name, value)}" for name, value in changed.items()})
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -68,4 +69,38 @@ def _print(found: dict[str, Any], json: bool) -> None:
     if json:
         print_json(found)
     else:
-        print_fields({name: "none" if value is None else value for name, value in found.items()})
+        print_fields({name: _shown(name, value) for name, value in found.items()})
+
+
+def _shown(name: str, value: Any) -> str:
+    """A value of the policy with its unit."""
+    if value is None:
+        return "none"
+    if not isinstance(value, int):
+        return str(value)
+    if name.endswith("_ms"):
+        return _counted(value, _TIMES, "ms")
+    if name.endswith("_bytes"):
+        return _counted(value, _SIZES, "bytes")
+    return f"{value:,} {_UNITS[name]}" if name in _UNITS else f"{value:,}"
+
+
+def _counted(value: int, units: dict[str, int], least: str) -> str:
+    """In the largest unit that leaves no rest."""
+    for unit, size in units.items():
+        if value and value % size == 0:
+            return f"{value // size} {unit}" + ("s" if units is _TIMES and value != size else "")
+    return f"{value:,} {least}"
+
+
+_TIMES = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000}
+_SIZES = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_UNITS = {
+    "dream_budget": "tokens",
+    "model_tokens_per_day": "tokens",
+    "model_calls_per_day": "calls",
+    "model_cents_per_day": "cents",
+    "model_seconds_per_dream": "seconds",
+    "max_entries": "entries",
+    "max_tags": "tags",
+}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from reverie.api.cli.session import DEFAULT_TENANT, AllTenants, AnyRef, Data, DatabaseUrl, Json, Tenant, session
+from reverie.api.cli.command import Abort, Argument, Exit, Option
+from reverie.api.cli.command import confirm as ask_yes
+from reverie.api.cli.session import HERE, AllTenants, AnyRef, At, load_settings
 from reverie.api.cli.terminal import many, note, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
@@ -15,18 +15,15 @@ if TYPE_CHECKING:
 
 
 def forget(
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whom or what to forget, in any case.")],
+    subject: Annotated[str, Argument(metavar="SUBJECT", help="Whom or what to forget, in any case.")],
     ref: AnyRef = None,
-    mentions: Annotated[bool, typer.Option("--mentions", help="Also memories that mention the words.")] = False,
-    preview: Annotated[bool, typer.Option("--preview", help="Only count.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    mentions: Annotated[bool, Option("--mentions", help="Also memories that mention the words.")] = False,
+    preview: Annotated[bool, Option("--preview", help="Only count.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     switch_wal: Annotated[
-        bool, typer.Option("--switch-wal", help="PostgreSQL: end the WAL segment, and say when it is recycled.")
+        bool, Option("--switch-wal", help="PostgreSQL: end the WAL segment, and say when it is recycled.")
     ] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Destroy everything about a subject. Shows the counts and asks first. Cannot be undone.
 
@@ -36,17 +33,17 @@ def forget(
       reverie forget "Ana Lopez" --mentions --preview
     """
     wal: str | None = None
-    with session(tenant, data, database_url) as opened:
+    with at.session() as opened:
         forgetting = opened.host.forgetting
         found = forgetting.forget(opened.actor, subject, ref=ref, mentions=mentions, preview=True)
         if not preview and (found.forgotten or found.derived or found.archives):
             if not yes:
                 note(_counted(found))
-                confirm("Destroy them for good?", json)
+                confirm("Destroy them for good?", at.json)
             found = forgetting.forget(opened.actor, subject, ref=ref, mentions=mentions)
         if switch_wal and not preview:
             wal = opened.host.parts.store.switch_wal()
-    if json:
+    if at.json:
         print_json(found)
     elif found.preview or not found.certificate:
         say(_counted(found))
@@ -70,9 +67,9 @@ def _say_done(found: Forgotten) -> None:
 
 
 def redact(
-    summary: Annotated[bool, typer.Option("--summary", help="Count the findings by kind, on stderr.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Exit 1 when anything was found.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="The summary as JSON, on stderr.")] = False,
+    summary: Annotated[bool, Option("--summary", help="Count the findings by kind, on stderr.")] = False,
+    check: Annotated[bool, Option("--check", help="Exit 1 when anything was found.")] = False,
+    json: Annotated[bool, Option("--json", help="The summary as JSON, on stderr.")] = False,
 ) -> None:
     """Copy stdin to stdout without secrets. Needs no database; safe for `tail -f`.
 
@@ -84,9 +81,10 @@ def redact(
       git diff | reverie redact --summary --check > /dev/null
     """
     from reverie.api.cli.filter import copy_redacted
-    from reverie.redact import Redactor
+    from reverie.app import build_redactor
 
-    findings = copy_redacted(sys.stdin.buffer, sys.stdout.buffer, Redactor())
+    redactor = build_redactor(load_settings(None, None).redact_rules)
+    findings = copy_redacted(sys.stdin.buffer, sys.stdout.buffer, redactor)
     if json:
         from reverie.api.cli.terminal import json_line
 
@@ -97,16 +95,13 @@ def redact(
         if not findings:
             note("nothing found")
     if check and findings:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def scan(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only report.")] = False,
     all_tenants: AllTenants = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Redact what older rules missed in what is stored.
 
@@ -116,12 +111,12 @@ def scan(
     Example:
       reverie scan --dry-run --all-tenants
     """
-    with session(tenant, data, database_url) as opened:
+    with at.session() as opened:
         reports = {}
-        for name in opened.host.tenants() if all_tenants else [tenant]:
+        for name in opened.host.tenants() if all_tenants else [opened.actor.tenant]:
             with progress(f"scanning {name}") as tick:
                 reports[name] = opened.host.scanning.scan(opened.acting_for(name), dry_run=dry_run, progress=tick)
-    if json:
+    if at.json:
         import msgspec
 
         shown = [{"tenant": name, **msgspec.to_builtins(report)} for name, report in reports.items()]
@@ -135,13 +130,13 @@ def scan(
 
 
 def confirm(question: str, json: bool) -> None:
-    """Ask on the terminal; refuse to guess when nobody can answer."""
+    """Ask on the terminal; refuse to guess when there is no terminal."""
     from reverie.core.errors import Invalid
 
     if json or not sys.stdin.isatty():
-        raise Invalid("This cannot be undone, and there is nobody to ask. Add --yes to go ahead.", code="not_confirmed")
-    if not typer.confirm(question, err=True):
-        raise typer.Abort
+        raise Invalid("This cannot be undone, and there is no terminal to ask on. Add --yes.", code="not_confirmed")
+    if not ask_yes(question):
+        raise Abort
 
 
 def _counted(found: Forgotten) -> str:

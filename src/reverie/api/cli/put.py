@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
-
-from reverie.api.cli.session import (
-    DEFAULT_REF,
-    DEFAULT_TENANT,
-    Data,
-    DatabaseUrl,
-    Json,
-    Ref,
-    Session,
-    Subject,
-    Tags,
-    Tenant,
-    deadline,
-    session,
-)
+from reverie.api.cli.command import Abort, Argument, Option
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref, Session, Subject, Tags, deadline
 from reverie.api.cli.terminal import counts, note, print_json, progress, say
 
 if TYPE_CHECKING:
     from reverie.core.entry import Draft, Receipt
 
-Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="What sort of memory.")]
+Kind = Annotated[str, Option("--kind", metavar="KIND", help="What sort of memory.")]
 MAX_TEXT = 8 * 2**20
 MAX_LINE = 2 * 2**20
 _BATCH = 500
 
 
 def put(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What to remember; - or nothing: stdin.")] = None,
+    text: Annotated[
+        str | None, Argument(metavar="TEXT", help="What to remember; -: stdin. Nothing: stdin, or your editor.")
+    ] = None,
     ref: Ref = DEFAULT_REF,
-    tag: Tags = [],  # noqa: B006  (typer copies it)
+    tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: Kind = "note",
     subject: Subject = None,
     attribute: Annotated[
-        list[str], typer.Option("--attribute", "-a", metavar="NAME=TEXT", help="NAME=TEXT, or NAME:=JSON.")
-    ] = [],  # noqa: B006  (typer copies it)
-    expires: Annotated[str | None, typer.Option(metavar="WHEN", help="30d, or an RFC 3339 time.")] = None,
-    pin: Annotated[bool, typer.Option("--pin", help="Never dream it away.")] = False,
-    entry_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Your own id for it.")] = None,
+        list[str], Option("--attribute", "-a", metavar="NAME=TEXT", help="NAME=TEXT, or NAME:=JSON.")
+    ] = [],  # noqa: B006  (copied before each call)
+    expires: Annotated[str | None, Option(metavar="WHEN", help="30d, a date, or an RFC 3339 time.")] = None,
+    pin: Annotated[bool, Option("--pin", help="Never dream it away.")] = False,
+    entry_id: Annotated[str | None, Option("--id", metavar="ID", help="Your own id for it.")] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Repeating the command with the same key stores nothing twice.")
+        str | None, Option(metavar="KEY", help="Repeating the command with the same key stores nothing twice.")
     ] = None,
-    many: Annotated[bool, typer.Option("--many", help="Stdin holds JSON lines: texts or objects.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="The text is in this file.")] = None,
+    edit: Annotated[bool, Option("--edit", "-e", help="Write the text in $VISUAL or $EDITOR.")] = False,
+    many: Annotated[bool, Option("--many", help="Stdin holds JSON lines: texts or objects.")] = False,
+    at: At = HERE,
 ) -> None:
     """Store a memory. It is durable when the command returns.
 
@@ -60,6 +49,7 @@ def put(
     Examples:
       reverie put "The customer prefers e-mail." --tag preference --subject customer-7
       tail -1 notes.txt | reverie put --ref support-bot
+      reverie put --file minutes.md --tag meeting --expires 2027-01-31
       reverie put --many < entries.jsonl
     """
     from reverie.core.errors import Invalid
@@ -75,14 +65,16 @@ def put(
     if many:
         if text not in (None, "-") or entry_id is not None:
             raise Invalid("--many reads entries from stdin; leave out TEXT and --id.")
-        with session(tenant, data, database_url, create=True) as opened:
-            _put_many(opened, ref, common, idempotency_key, json)
+        if file is not None or edit:
+            raise Invalid("--many reads entries from stdin; leave out --file and --edit.")
+        with at.session(create=True) as opened:
+            _put_many(opened, ref, common, idempotency_key, at.json)
         return
-    content = _stdin_text() if text is None or text == "-" else text
+    content = _content(text, file, edit=edit)
     draft = _draft({**common, "content": content, "id": entry_id})
-    with session(tenant, data, database_url, create=True) as opened:
+    with at.session(create=True) as opened:
         receipt = opened.host.writing.put(opened.actor, ref, [draft], idempotency_key=idempotency_key)[0]
-    if json:
+    if at.json:
         print_json(receipt_document(receipt))
         return
     say(f"{'kept already' if receipt.replayed else 'stored'} {receipt.id} in {receipt.ref} at {receipt.seq}")
@@ -192,15 +184,60 @@ def _attributes(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _stdin_text() -> str:
+def _content(text: str | None, file: Path | None, *, edit: bool) -> str:
+    """The text of the command line, of a file, of an editor, or of stdin."""
+    from reverie.core.errors import Invalid
+
+    if (text is not None) + (file is not None) + edit > 1:
+        raise Invalid("Give the text, --file or --edit: one of them.")
+    if text is not None and text != "-":
+        return text
+    if file is not None:
+        with file.open("rb") as opened:
+            return _decoded(opened, str(file))
+    if edit or (text is None and sys.stdin.isatty() and _editor()):
+        return _edited()
+    if sys.stdin.isatty():
+        raise Invalid("Give the text as an argument, pipe it in (echo 'text' | reverie put), or set EDITOR.")
+    return _decoded(sys.stdin.buffer, "Stdin")
+
+
+def _editor() -> str:
+    return os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+
+
+def _edited() -> str:
+    """What a person writes in an editor. The file is private, and removed afterwards."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    from reverie.core.errors import Invalid
+
+    command = shlex.split(_editor() or "vi")
+    with tempfile.TemporaryDirectory(prefix="reverie-") as folder:
+        path = Path(folder) / "memory.txt"
+        path.touch(mode=0o600)
+        try:
+            left = subprocess.run([*command, str(path)], check=False).returncode  # noqa: S603  (the user's own editor)
+        except OSError:
+            raise Invalid(f"The editor {command[0]} cannot be started. Set EDITOR.") from None
+        if left != 0:
+            raise Invalid(f"The editor ended with {left}; nothing was stored.")
+        with path.open("rb") as opened:
+            written = _decoded(opened, "The text")
+    if not written.strip():
+        raise Abort
+    return written
+
+
+def _decoded(source: BinaryIO, name: str) -> str:
     from reverie.core.errors import Invalid, TooLarge
 
-    if sys.stdin.isatty():
-        raise Invalid("Give the text as an argument, or pipe it in: echo 'text' | reverie put")
-    raw = sys.stdin.buffer.read(MAX_TEXT + 1)
+    raw = source.read(MAX_TEXT + 1)
     if len(raw) > MAX_TEXT:
-        raise TooLarge(f"Stdin is over {MAX_TEXT} bytes. Split it into several entries.")
+        raise TooLarge(f"{name} is over {MAX_TEXT} bytes. Split it into several entries.")
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise Invalid("Stdin is not UTF-8 text.") from None
+        raise Invalid(f"{name} is not UTF-8 text.") from None

@@ -5,22 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from reverie.api.cli.command import Argument, Option
 from reverie.api.cli.entries import KindFilter, Since, Until, make_filter
-from reverie.api.cli.session import (
-    DEFAULT_REF,
-    DEFAULT_TENANT,
-    Data,
-    DatabaseUrl,
-    Json,
-    Ref,
-    Subject,
-    Tags,
-    Tenant,
-    session,
-)
-from reverie.api.cli.terminal import neutral, note, print_json, print_table, say
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref, Subject, Tags
+from reverie.api.cli.terminal import neutral, note, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
     from reverie.memory.search import Hit, SearchResult
@@ -35,25 +23,35 @@ class Mode(StrEnum):
     meaning = "meaning"
 
 
+class Deep(StrEnum):
+    """Whether to search cold storage."""
+
+    auto = "auto"
+    never = "never"
+    always = "always"
+
+
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    query: Annotated[str, Argument(metavar="QUERY")],
     ref: Ref = DEFAULT_REF,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most this many, up to 200.")] = 10,
-    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.hybrid,
-    explain: Annotated[bool, typer.Option("--explain", help="Show why each hit is where it is.")] = False,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", help="At most this many, up to 200.")] = 10,
+    mode: Annotated[Mode, Option(help="By words, by meaning, or both.")] = Mode.hybrid,
+    explain: Annotated[bool, Option("--explain", help="Show why each hit is where it is.")] = False,
     superseded: Annotated[
-        bool, typer.Option("--superseded", help="Also what consolidation replaced, behind its successor.")
+        bool, Option("--superseded", help="Also what consolidation replaced, behind its successor.")
     ] = False,
-    zone: Annotated[str, typer.Option(metavar="NAME", help="Time zone of dates in the query.")] = "UTC",
-    tag: Tags = [],  # noqa: B006  (typer copies it)
+    zone: Annotated[
+        str | None, Option(metavar="NAME", help="Time zone of dates in the query; by default this machine's.")
+    ] = None,
+    deep: Annotated[
+        Deep, Option(help="Search the sources of dreams: when nothing else answers well, never, always.")
+    ] = Deep.auto,
+    tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: KindFilter = None,
     subject: Subject = None,
     since: Since = None,
     until: Until = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Find the memories that best answer a query.
 
@@ -62,8 +60,10 @@ def search(
       reverie search "how to reach the customer" --ref support-bot
       reverie search "invoice" --explain
     """
+    from reverie.core.clock import local_zone
+
     where = make_filter(tag, kind, subject, since, until)
-    with session(tenant, data, database_url) as opened:
+    with at.session(ref=ref) as opened:
         found = opened.host.recall.search(
             opened.actor,
             ref,
@@ -73,31 +73,34 @@ def search(
             mode=mode.value,
             explain=explain,
             include="superseded" if superseded else None,
-            zone=zone,
+            zone=zone or local_zone(),
+            deep=deep.value,
         )
-    if json:
+        if not found.hits:
+            opened.check_ref(ref)
+    if at.json:
         print_json(_document(found))
         return
-    rows = [(at, _sure(hit), hit.entry.id, neutral(hit.text)) for at, hit in enumerate(found.hits, 1)]
-    print_table(["#", "confidence", "id", "content"], rows, stretch="content", empty="Nothing found.")
+    short = shorten_ids([hit.entry.id for hit in found.hits])
+    rows = [(at, _sure(hit), short[hit.entry.id], neutral(hit.text)) for at, hit in enumerate(found.hits, 1)]
+    print_table(
+        ["#", "confidence", "id", "content"], rows, stretch="content", keep=("id", "confidence"), empty="Nothing found."
+    )
     if found.explanation is not None:
         _print_explanation(found.explanation)
     _note_degraded(found.degraded)
 
 
 def context(
-    purpose: Annotated[str, typer.Argument(metavar="PURPOSE", help="What the memory is needed for.")],
+    purpose: Annotated[str, Argument(metavar="PURPOSE", help="What the memory is needed for.")],
     ref: Ref = DEFAULT_REF,
-    budget: Annotated[int, typer.Option("--budget", "-b", metavar="TOKENS", help="Never more than this.")] = 2000,
-    tag: Tags = [],  # noqa: B006  (typer copies it)
+    budget: Annotated[int, Option("--budget", "-b", metavar="TOKENS", help="Never more than this.")] = 2000,
+    tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: KindFilter = None,
     subject: Subject = None,
     since: Since = None,
     until: Until = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Pack the best memory for a purpose into a token budget.
 
@@ -108,9 +111,11 @@ def context(
       reverie context "answer the customer's complaint" --budget 500 --ref support-bot
     """
     where = make_filter(tag, kind, subject, since, until)
-    with session(tenant, data, database_url) as opened:
+    with at.session() as opened:
         packed = opened.host.recall.context(opened.actor, ref, purpose, budget=budget, where=where)
-    if json:
+        if not packed.included:
+            opened.check_ref(ref)
+    if at.json:
         print_json(packed)
         return
     say(packed.text)
@@ -124,7 +129,7 @@ def context(
 def _sure(hit: Hit) -> str:
     """A hit's confidence, and what else is to be known about it."""
     mark = "weak" if hit.weak else "superseded" if hit.superseded_by else "older" if hit.older else ""
-    return f"{hit.confidence:.3f} {mark}".strip()
+    return " ".join(part for part in (f"{hit.confidence:.3f}", "cold" if hit.cold else "", mark) if part)
 
 
 def _document(found: SearchResult) -> dict[str, Any]:
@@ -143,6 +148,9 @@ def _document(found: SearchResult) -> dict[str, Any]:
                 "weak": hit.weak,
                 "older": hit.older,
                 "superseded_by": hit.superseded_by,
+                "cold": hit.cold,
+                "dream": hit.dream,
+                "sources": list(hit.sources),
             }
             for hit in found.hits
         ],

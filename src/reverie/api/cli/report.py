@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reverie.api.cli.terminal import one_line, print_fields, say
+from reverie.api.cli.terminal import one_line, print_fields, say, steps_bar
 
 if TYPE_CHECKING:
     from reverie.core.dream import DreamReport, Estimate
@@ -21,26 +20,18 @@ STEPS = {
     "done": "done",
 }
 _EXCERPT = 100
+_MOST_LEAVING = 20
+FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
 
 
 @contextmanager
 def steps() -> Iterator[Callable[[str, int, int], None]]:
     """A live bar with the step of a dream on stderr when a person watches; nothing otherwise."""
-    if not sys.stderr.isatty():
-        yield lambda _step, _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(STEPS["snapshot"], total=None)
-        yield lambda step, done, total: bar.update(
-            task, description=STEPS.get(step, step), completed=done, total=total or None
-        )
+    with steps_bar() as bar:
+        yield lambda step, done, total: bar(STEPS.get(step, step), done, total)
 
 
-def say_estimate(estimate: Estimate) -> None:
+def say_estimate(estimate: Estimate, command: str) -> None:
     """What a plan would do."""
     fields: dict[str, object] = {
         "memory": estimate.ref,
@@ -50,13 +41,23 @@ def say_estimate(estimate: Estimate) -> None:
         "budget": f"{estimate.budget} tokens; at least {estimate.minimum_required} are needed",
         "distiller": estimate.distiller,
     }
+    if estimate.fates:
+        fields["sources"] = ", ".join(f"{estimate.fates[fate]} {fate}" for fate in FATES if fate in estimate.fates)
+        fields["hot"] = f"{estimate.hot_before} tokens now, {estimate.hot_after} then"
     if estimate.left_out:
         fields["stay out"] = ", ".join(f"{count} {reason}" for reason, count in sorted(estimate.left_out.items()))
     if estimate.left_for_later:
         fields["later"] = f"{estimate.left_for_later} memories are left to the next run"
     print_fields(fields)
+    if estimate.leaving:
+        say("")
+        say("would leave hot memory (cold storage keeps it, search finds it):")
+        for part in estimate.leaving[:_MOST_LEAVING]:
+            say(f"  - {one_line(part.text)}   ({part.reason})")
+        if len(estimate.leaving) > _MOST_LEAVING:
+            say(f"  and {len(estimate.leaving) - _MOST_LEAVING} more (--json shows them)")
     say("")
-    say("It can be dreamt: reverie dream run" if estimate.feasible else _obstacle(estimate))
+    say(f"Ready. Run: {command}" if estimate.feasible else _obstacle(estimate))
 
 
 def _obstacle(estimate: Estimate) -> str:
@@ -80,6 +81,11 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         "memory": report.ref,
         "when": f"{to_iso(report.created_at)}, log position {report.seq}",
     }
+    if report.outputs:
+        fields["files"] = f"{len(report.outputs)} written"
+        fields["sources"] = ", ".join(f"{count} {fate}" for fate, count in fates.items()) or "none"
+        print_fields(fields)
+        return
     if report.output_id is None:
         fields["sources"] = f"{len(report.sources)} memories {'purged' if report.after == 'purge' else 'archived'}"
         print_fields(fields)
@@ -90,12 +96,18 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         "sources": ", ".join(f"{count} {fate}" for fate, count in fates.items()),
         "lines": f"{len(report.statements)}, each traced to its sources",
         "budget": f"{report.input_tokens} in + {report.output_tokens} out = {report.tokens_used} of {report.budget}",
-        "must keep": must_keep(report),
+        "must keep": must_keep(report)
+        + (f"; {len(report.stayed)} memories stayed as they were" if report.stayed else ""),
         "gates": "passed" if report.gates.get("passed") else "not recorded",
         "distiller": report.distiller + (f" (the model was not used: {report.fell_back})" if report.fell_back else ""),
         "entry": report.output_id,
         "archive": f"sha256 {report.checksum}" + (" (an identical dream's, used again)" if report.reused else ""),
     }
+    if report.hot_before:
+        fields["hot"] = f"{report.hot_before} tokens before, {report.hot_after} after; {report.cold_tokens} went cold"
+        fields["disk"] = f"{report.bytes_before + report.byte_size} bytes: the sources are kept, and the text"
+    if report.probes:
+        fields["still there"] = ", ".join(f"{kept} of {total} {name}" for name, (kept, total) in report.probes.items())
     if report.superseded:
         fields["replaces"] = f"{len(report.superseded)} earlier dreams"
     if report.changed_meanwhile:
@@ -106,14 +118,14 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
     if undo and report.state == "done" and report.after != "purge":
         say("")
         say(f"what became of each memory   reverie dream diff {report.id}")
-        say(f"where its words come from    reverie why {report.output_id} --ref {report.ref}")
+        say(f"where its words come from    reverie dream why {report.id}")
         say(f"take it back                 reverie dream undo {report.id}")
 
 
 def fate_counts(report: DreamReport) -> dict[str, int]:
-    """How many sources were kept, shortened, merged and retired; in that order, without zeros."""
+    """How many sources had which fate; in order, without zeros."""
     fates = [source.fate for source in report.sources]
-    return {fate: fates.count(fate) for fate in ("kept", "shortened", "merged", "retired") if fate in fates}
+    return {fate: fates.count(fate) for fate in FATES if fate in fates}
 
 
 def must_keep(report: DreamReport) -> str:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+from reverie.api.cli.command import Argument, Exit, Group, Option
+from reverie.api.cli.session import HERE, AnyRef, At, Session, pick
+from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
 
-from reverie.api.cli.session import DEFAULT_TENANT, AnyRef, Data, DatabaseUrl, Json, Tenant, session
-from reverie.api.cli.terminal import print_json, print_table, say
+app = Group("Dream by the clock. A running server does what is due.")
 
-app = typer.Typer(help="Dream by the clock. A running server does what is due.", no_args_is_help=True)
-
-Id = Annotated[str, typer.Argument(metavar="SCHEDULE")]
+Id = Annotated[str, Argument(metavar="SCHEDULE", help="The id of a schedule, or a unique beginning of it.")]
 
 
 @app.command("list")
-def list_schedules(
-    tenant: Tenant = DEFAULT_TENANT, data: Data = None, database_url: DatabaseUrl = None, json: Json = False
-) -> None:
+def list_schedules(at: At = HERE) -> None:
     """List schedules: last ran, next due, why not.
 
     \b
@@ -26,14 +23,15 @@ def list_schedules(
     """
     from reverie.api.views import due_document
 
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         found = [due_document(due) for due in opened.host.schedules.all(opened.actor)]
-    if json:
+    if at.json:
         print_json({"items": found})
         return
+    short = shorten_ids([item["id"] for item in found])
     rows = [
         (
-            item["id"],
+            short[item["id"]],
             item["cron"],
             item["zone"],
             item["ref"] or "(all)",
@@ -49,23 +47,20 @@ def list_schedules(
 
 @app.command("add")
 def add(
-    cron: Annotated[str, typer.Argument(metavar="CRON", help="Five fields; '0 3 * * *' is three in the morning.")],
+    cron: Annotated[str, Argument(metavar="CRON", help="Five fields; '0 3 * * *' is three in the morning.")],
     ref: AnyRef = None,
-    zone: Annotated[str | None, typer.Option(metavar="ZONE", help="Such as Europe/Berlin; else the policy's.")] = None,
-    kind: Annotated[str, typer.Option(metavar="dream|consolidate", help="What to do.")] = "dream",
-    budget: Annotated[int | None, typer.Option(metavar="TOKENS", help="Input plus output of each dream.")] = None,
+    zone: Annotated[str | None, Option(metavar="ZONE", help="Such as Europe/Berlin; else the policy's.")] = None,
+    kind: Annotated[str, Option(metavar="dream|consolidate", help="What to do.")] = "dream",
+    budget: Annotated[int | None, Option(metavar="TOKENS", help="Input plus output of each dream.")] = None,
     fit: Annotated[
-        bool, typer.Option("--fit/--no-fit", help="Begin with the oldest part that fits, or all or nothing.")
+        bool, Option("--fit/--no-fit", help="Begin with the oldest part that fits, or all or nothing.")
     ] = True,
-    older_than: Annotated[str | None, typer.Option(metavar="AGE", help="Leave younger memories alone.")] = None,
-    least_entries: Annotated[int, typer.Option(metavar="N", help="Below this many memories, do nothing.")] = 2,
-    least_tokens: Annotated[int, typer.Option(metavar="N", help="Below this many tokens, do nothing.")] = 0,
-    jitter: Annotated[str | None, typer.Option(metavar="AGE", help="Spread the start over this long.")] = None,
-    missed: Annotated[str, typer.Option(metavar="once|skip", help="After a time without a worker.")] = "once",
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    older_than: Annotated[str | None, Option(metavar="AGE", help="Leave younger memories alone.")] = None,
+    least_entries: Annotated[int, Option(metavar="N", help="Below this many memories, do nothing.")] = 2,
+    least_tokens: Annotated[int, Option(metavar="N", help="Below this many tokens, do nothing.")] = 0,
+    jitter: Annotated[str | None, Option(metavar="AGE", help="Spread the start over this long.")] = None,
+    missed: Annotated[str, Option(metavar="once|skip", help="After a time without a worker.")] = "once",
+    at: At = HERE,
 ) -> None:
     """Add a schedule, for one memory or (without --ref) for each of the tenant's.
 
@@ -88,16 +83,13 @@ def add(
         "missed": missed,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    _save(given, tenant, data, database_url, json, "added", create=True)
+    _save(given, at, "added", create=True)
 
 
 @app.command("pause")
 def pause(
     schedule_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Do nothing until it is resumed.
 
@@ -105,16 +97,13 @@ def pause(
     Example:
       reverie schedules pause 01K9ZJ4V7B3M8Q2X5N6R1T0WAC
     """
-    _save({"id": schedule_id, "paused": True}, tenant, data, database_url, json, "paused")
+    _save({"id": schedule_id, "paused": True}, at, "paused")
 
 
 @app.command("resume")
 def resume(
     schedule_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Go on with a paused schedule.
 
@@ -122,16 +111,13 @@ def resume(
     Example:
       reverie schedules resume 01K9ZJ4V7B3M8Q2X5N6R1T0WAC
     """
-    _save({"id": schedule_id, "paused": False}, tenant, data, database_url, json, "resumed")
+    _save({"id": schedule_id, "paused": False}, at, "resumed")
 
 
 @app.command("run")
 def run(
     schedule_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Run a schedule now; its next tick stays as it is. Exits 1 when it failed.
 
@@ -142,25 +128,22 @@ def run(
     from reverie.api.cli.report import steps
     from reverie.api.views import outcome_document
 
-    with session(tenant, data, database_url) as opened, steps() as progress:
-        outcome = opened.host.schedules.run_now(opened.actor, schedule_id, progress=progress)
-    if json:
+    with at.session() as opened, steps() as progress:
+        outcome = opened.host.schedules.run_now(opened.actor, _one(opened, schedule_id), progress=progress)
+    if at.json:
         print_json(outcome_document(outcome))
     else:
         say(f"{outcome.status}" + (f": {outcome.code}" if outcome.code else ""))
         for dream in outcome.dreams:
             say(f"reverie dream show {dream}")
     if outcome.status == "failed":
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command("remove")
 def remove(
     schedule_id: Id,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Remove a schedule.
 
@@ -168,9 +151,10 @@ def remove(
     Example:
       reverie schedules remove 01K9ZJ4V7B3M8Q2X5N6R1T0WAC
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
+        schedule_id = _one(opened, schedule_id)
         opened.host.schedules.drop(opened.actor, schedule_id)
-    if json:
+    if at.json:
         print_json({"id": schedule_id})
         return
     say(f"removed {schedule_id}")
@@ -178,24 +162,27 @@ def remove(
 
 def _save(
     fields: dict[str, Any],
-    tenant: str,
-    data: str | None,
-    database_url: str | None,
-    json: bool,
+    at: At,
     done: str,
     *,
     create: bool = False,
 ) -> None:
     from reverie.api.views import due_document
 
-    with session(tenant, data, database_url, create=create, text=False) as opened:
+    with at.session(create=create, text=False) as opened:
+        if "id" in fields:
+            fields = {**fields, "id": _one(opened, fields["id"])}
         saved = opened.host.schedules.save(opened.actor, fields, existing="id" in fields)
         document = due_document(opened.host.schedules.due(saved))
-    if json:
+    if at.json:
         print_json(document)
         return
     when = f"next due {_minute(document['next_at'])} UTC" if document["next_at"] else "not due while paused"
     say(f"{done} {saved.id}: {when}")
+
+
+def _one(opened: Session, given: str) -> str:
+    return pick(given, (due.schedule.id for due in opened.host.schedules.all(opened.actor)))
 
 
 def _last(item: dict[str, Any]) -> str:

@@ -1,36 +1,57 @@
-"""What every command that touches data has in common: its options, and how it opens the host."""
+"""What every command that touches data has in common: its options, and how it opens the host.
+
+A command takes `at: At = HERE`. `expand` gives it the options --tenant, --data, --database-url, --url and --json in
+place of that parameter, and hands them over as one object.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
-import typer
+from reverie.api.cli.command import Option
 
 if TYPE_CHECKING:
     from reverie.core.actor import Actor
     from reverie.host import Host
     from reverie.settings import Settings
 
-Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose memory.")]
-Data = Annotated[str | None, typer.Option("--data", metavar="DIR", help="Data folder; else REVERIE_DATA.")]
+Tenant = Annotated[str, Option("--tenant", metavar="NAME", help="Whose memory.")]
+Data = Annotated[str | None, Option("--data", metavar="DIR", help="Data folder; else REVERIE_DATA.")]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option(
-        "--database-url", metavar="URL", help="postgresql://... or sqlite:///PATH; else REVERIE_DATABASE_URL."
+    Option("--database-url", metavar="URL", help="postgresql://... or sqlite:///PATH; else REVERIE_DATABASE_URL."),
+]
+AnyTenant = Annotated[
+    str | None,
+    Option("--tenant", metavar="NAME", help="Whose memory: `default`, or the key's own.", show_default=False),
+]
+Url = Annotated[
+    str | None,
+    Option(
+        "--url",
+        metavar="URL",
+        help="A running host, with its key in REVERIE_KEY; else REVERIE_URL.",
+        show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
-Ref = Annotated[str, typer.Option("--ref", "-r", metavar="REF", help="Which memory of the tenant.")]
-AnyRef = Annotated[str | None, typer.Option("--ref", "-r", metavar="REF", help="Only this memory of the tenant.")]
-Tags = Annotated[list[str], typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")]
-Subject = Annotated[str | None, typer.Option("--subject", "-s", metavar="WHO", help="Whom it is about.")]
-AllTenants = Annotated[bool, typer.Option("--all-tenants", help="Every tenant, one after the other.")]
+Json = Annotated[bool, Option("--json", help="Answer in JSON.")]
+Ref = Annotated[str, Option("--ref", "-r", metavar="REF", help="Which memory of the tenant.")]
+AnyRef = Annotated[str | None, Option("--ref", "-r", metavar="REF", help="Only this memory of the tenant.")]
+Tags = Annotated[list[str], Option("--tag", "-t", metavar="TAG", help="May be repeated.")]
+Subject = Annotated[str | None, Option("--subject", "-s", metavar="WHO", help="Whom it is about.")]
+AllTenants = Annotated[bool, Option("--all-tenants", help="Every tenant, one after the other.")]
 
 DEFAULT_TENANT = "default"
 DEFAULT_REF = "default"
+LAST = "last"
+"""Instead of the id of a dream: the newest."""
+ID_LENGTH = 26
+LEAST_PREFIX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +62,138 @@ class Session:
     actor: Actor
     settings: Settings
 
+    def entry_id(self, ref: str, given: str) -> str:
+        """The id that `given` is, or begins. Raises Invalid when several begin so."""
+        if len(given) >= ID_LENGTH:
+            return given
+        return _only(given, self.host.reading.ids(self.actor, ref, given)) if len(given) >= LEAST_PREFIX else given
+
+    def dream_id(self, given: str, ref: str | None = None) -> str:
+        """The dream that `given` is, or begins; `last` is the newest (of the memory)."""
+        from reverie.core.errors import NotFound
+
+        if given == LAST:
+            newest = self.host.lineage.reports(self.actor, ref=ref, limit=1)
+            if not newest:
+                raise NotFound("There are no dreams yet. Make one: reverie dream run")
+            return newest[0].id
+        if not LEAST_PREFIX <= len(given) < ID_LENGTH:
+            return given
+        return _only(given, self.host.lineage.ids(self.actor, given, ref=ref))
+
+    def check_tenant(self) -> None:
+        """Refuse a tenant that this host does not have, naming those with a similar name. Raises NotFound."""
+        known = self.host.tenants()
+        if self.actor.tenant not in known:
+            self._none("tenant", self.actor.tenant, known, "reverie tenants")
+
+    def check_ref(self, ref: str) -> None:
+        """Refuse a memory that the tenant does not have, naming those with a similar name. Raises NotFound."""
+        if not any(name == ref for name, _ in self.host.reading.refs(self.actor, ref)) and ref != DEFAULT_REF:
+            self._none("memory", ref, [name for name, _ in self.host.reading.refs(self.actor)], "reverie refs")
+
+    def _none(self, noun: str, name: str, known: list[str], listing: str) -> NoReturn:
+        from reverie.api.cli.command import near
+        from reverie.core.errors import NotFound
+
+        raise NotFound(f"There is no {noun} named {name[:64]}{near(name, known) or '.'} {listing} lists them.")
+
     def acting_for(self, tenant: str) -> Actor:
         """The same person, for another tenant."""
         import dataclasses
 
         return dataclasses.replace(self.actor, tenant=tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a command works, and how it answers."""
+
+    tenant: str | None = None
+    data: str | None = None
+    database_url: str | None = None
+    url: str | None = None
+    json: bool = False
+
+    @contextmanager
+    def session(self, *, create: bool = False, text: bool = True, ref: str | None = None) -> Iterator[Session]:
+        """The host for the time of one command: a running one, or the data itself.
+
+        A tenant that does not exist is refused unless the command writes (`create`); so is `ref` where nothing is found
+        in it.
+        """
+        from reverie.core.errors import NotFound
+
+        with self._open(create=create, text=text) as opened:
+            if self.tenant is not None and not create:
+                opened.check_tenant()
+            try:
+                yield opened
+            except NotFound:
+                if ref is not None:
+                    opened.check_ref(ref)
+                raise
+
+    def _open(self, *, create: bool, text: bool) -> AbstractContextManager[Session]:
+        url = self.host_url
+        if url is not None:
+            return remote_session(url, self.tenant)
+        place = (self.data, self.database_url)
+        return session(self.tenant or DEFAULT_TENANT, *place, create=create, text=text, local=True)
+
+    @property
+    def host_url(self) -> str | None:
+        """The address of the running host; None: the data is opened here. What is named wins over the environment."""
+        from reverie.core.errors import Invalid
+
+        if self.url is not None:
+            if self.data is not None or self.database_url is not None:
+                raise Invalid("Give --url, or --data or --database-url: not both.")
+            return self.url
+        from reverie.settings import client_setting
+
+        return (client_setting("REVERIE_URL") or None) if self.data is None and self.database_url is None else None
+
+
+HERE = At()
+
+
+def expand(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with options in place of its parameter `at`; any other command as it is."""
+    signature = inspect.signature(command, eval_str=True)
+    if "at" not in signature.parameters:
+        return command
+    given = [parameter for name, parameter in signature.parameters.items() if name != "at"]
+    options = {"tenant": AnyTenant, "data": Data, "database_url": DatabaseUrl, "url": Url, "json": Json}
+    kind = inspect.Parameter.KEYWORD_ONLY
+    added = [
+        inspect.Parameter(name, kind, default=getattr(HERE, name), annotation=annotation)
+        for name, annotation in options.items()
+    ]
+
+    @functools.wraps(command)
+    def expanded(**values: Any) -> None:
+        at = At(**{name: values.pop(name) for name in options})
+        command(**values, at=at)
+
+    del expanded.__wrapped__  # or its parameters would be shown
+    expanded.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
+    annotations = {parameter.name: parameter.annotation for parameter in (*given, *added)}
+    expanded.__annotations__ = {**annotations, "return": None}
+    return expanded
+
+
+@contextmanager
+def remote_session(url: str, tenant: str | None) -> Iterator[Session]:
+    """A running host for the time of one command."""
+    from reverie.client import connect
+    from reverie.settings import Settings, client_setting
+
+    remote = connect(url, key=client_setting("REVERIE_KEY"), tenant=tenant)
+    try:
+        yield Session(cast("Host", remote), remote.actor, Settings.load())
+    finally:
+        remote.close()
 
 
 def load_settings(data: str | None, database_url: str | None) -> Settings:
@@ -59,11 +207,18 @@ def load_settings(data: str | None, database_url: str | None) -> Settings:
 
 @contextmanager
 def session(
-    tenant: str, data: str | None, database_url: str | None, *, create: bool = False, text: bool = True
+    tenant: str,
+    data: str | None,
+    database_url: str | None,
+    *,
+    create: bool = False,
+    text: bool = True,
+    local: bool = False,
 ) -> Iterator[Session]:
     """Open the host for the time of one command. Only commands that write make a database (`create`).
 
     `text=False` leaves embedder and tokenizer out: commands that neither write nor search start sooner without them.
+    Unless `local`, REVERIE_URL is refused: a person who set it does not mean the data on this machine.
     """
     import dataclasses
 
@@ -71,7 +226,14 @@ def session(
     from reverie.core.actor import Actor
     from reverie.core.entry import valid_tenant
     from reverie.core.errors import Invalid, StoreUnavailable
+    from reverie.settings import client_setting
 
+    if not local and client_setting("REVERIE_URL") and data is None and database_url is None:
+        raise Invalid(
+            "This works on a data folder or a database only, and REVERIE_URL names a running host. Name the folder "
+            "with --data, or unset REVERIE_URL.",
+            code="not_remote",
+        )
     if not valid_tenant(tenant):
         raise Invalid("A tenant is 1 to 64 lower-case letters, digits and . _ -", pointer="/tenant")
     settings = load_settings(data, database_url)
@@ -92,31 +254,69 @@ def session(
 
 
 def instant(text: str | None, option: str) -> int | None:
-    """Milliseconds of an RFC 3339 time, of an age (`7d` is a week ago), or of words such as `yesterday`."""
+    """Milliseconds of an RFC 3339 time, of an age (`7d` is a week ago), or of words such as `yesterday`.
+
+    Days are those of this machine's time zone. A day or longer period given as `--until` is included.
+    """
     if text is None:
         return None
-    from reverie.core.clock import SystemClock
-    from reverie.search.dates import instant as named
+    from reverie.core.clock import SystemClock, local_zone
+    from reverie.core.errors import Invalid
+    from reverie.search.dates import when
 
-    words = None if "T" in text[1:] and "-" in text else named(text, SystemClock().now(), end=option == "--until")
-    return _time(text, option, -1) if words is None else words
+    try:
+        return when(text, SystemClock().now(), zone=local_zone(), end=option == "--until")
+    except Invalid as fault:
+        raise Invalid(f"{option}: {fault.message}") from None
 
 
 def deadline(text: str | None, option: str) -> int | None:
-    """Milliseconds of an RFC 3339 time, or of a duration from now: `30d` is in thirty days."""
-    return None if text is None else _time(text, option, 1)
-
-
-def _time(text: str, option: str, sign: int) -> int:
-    from reverie.core.clock import LATEST, SystemClock, from_iso, parse_duration
+    """Milliseconds of a duration from now (`30d` is in thirty days), of an RFC 3339 time, of a day or of words."""
+    if text is None:
+        return None
+    from reverie.core.clock import LATEST, SystemClock, parse_duration
     from reverie.core.errors import Invalid
 
     try:
-        if "T" in text[1:] and "-" in text:
-            return from_iso(text)
-        at = SystemClock().now() + sign * parse_duration(text)
-    except Invalid as fault:
-        raise Invalid(f"{option}: {fault.message}") from None
-    if not 0 <= at <= LATEST:
+        at: int | None = SystemClock().now() + parse_duration(text)
+    except Invalid:
+        at = instant(text, option)
+    if at is None or not 0 <= at <= LATEST:
         raise Invalid(f"{option}: the time is out of range.")
     return at
+
+
+def age(text: str | None, option: str) -> int:
+    """Milliseconds of an age: `7d`, or how long ago a day, a time or words such as `last monday` are."""
+    if text is None:
+        return 0
+    from reverie.core.clock import SystemClock, parse_duration
+    from reverie.core.errors import Invalid
+
+    try:
+        return parse_duration(text)
+    except Invalid:
+        at = instant(text, option)
+    now = SystemClock().now()
+    if at is None or at > now:
+        raise Invalid(f"{option}: this is not in the past.")
+    return now - at
+
+
+def _only(given: str, found: Sequence[str]) -> str:
+    """The one id that a beginning names; the beginning itself where there is none, for the command to refuse."""
+    from reverie.core.errors import Invalid
+
+    if given in found or not found:
+        return given
+    if len(found) > 1:
+        raise Invalid(
+            f"{given} begins more than one id: {', '.join(found[:5])}. Write more of it.", code="ambiguous_id"
+        )
+    return found[0]
+
+
+def pick(given: str, known: Iterable[str]) -> str:
+    """The one of these ids that `given` is, or begins."""
+    ids = list(known)
+    return given if given in ids else _only(given, [one for one in ids if one.startswith(given)])

@@ -11,13 +11,15 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from typing import Any
 
 PIPE_WIDTH = 120
 """Columns of a table that does not go to a terminal."""
+_LEAST = 8
+_LEAST_STRETCH = 24
+_LEAST_ID = 12
+_BAR = 30
+_REDRAW_SECONDS = 0.1
 
 # Controls but line feed and tab; what reorders or hides text; line and paragraph separators; tag characters.
 _UNSAFE = re.compile(
@@ -59,40 +61,108 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark beside the result, on stderr."""
+    """A remark next to the result, on stderr."""
     sys.stdout.flush()
     sys.stderr.write(neutral(text) + "\n")
     sys.stderr.flush()
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, stretch: str | None = None, empty: str = "Nothing here."
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    stretch: str | None = None,
+    keep: Sequence[str] = (),
+    wrap: bool = False,
+    empty: str = "Nothing here.",
 ) -> None:
-    """Rows under headings. Only the column `stretch` is cut to fit; all others are shown whole."""
+    """Rows under headings, within the width of the terminal.
+
+    Where they do not fit, `stretch` is cut first (with `wrap`: goes on in the next line), then the widest others;
+    what still does not fit is left out, from the right. The first column and those in `keep` stay whole. A column
+    without any value is left out.
+    """
     if not rows:
         note(empty)
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
-    for at, column in enumerate(columns):
-        numbers = all(isinstance(row[at], int | float) for row in rows)
-        table.add_column(
-            column,
-            no_wrap=True,
-            overflow="ellipsis",
-            justify="right" if numbers else "left",
-            ratio=1 if column == stretch else None,
-            min_width=None if column == stretch else max(len(column), *(len(row[at]) for row in cells)),
-        )
-    for row in cells:
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
-    console = _console()
-    with console.capture() as captured:
-        console.print(table)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    numeric = [all(isinstance(row[at], int | float) for row in rows) for at in range(len(columns))]
+    shown = [at for at in range(len(columns)) if any(row[at] for row in cells)]
+    widths = {at: max(display_width(columns[at]), *(display_width(row[at]) for row in cells)) for at in shown}
+    whole = {at for at in shown if at == shown[0] or columns[at] in keep}
+    _fit(widths, whole, columns.index(stretch) if stretch in columns else None)
+    for line in [list(columns), *cells]:
+        parts = {at: _wrapped(line[at], widths[at]) if wrap and columns[at] == stretch else [line[at]] for at in widths}
+        for number in range(max(map(len, parts.values()))):
+            made = [
+                _padded(parts[at][number] if number < len(parts[at]) else "", widths[at], right=numeric[at])
+                for at in widths
+            ]
+            sys.stdout.write("  ".join(made).rstrip() + "\n")
+
+
+def _fit(widths: dict[int, int], whole: set[int], stretch: int | None) -> None:
+    """Make columns narrower, or leave them out, until the table fits."""
+    available = table_width()
+
+    def excess() -> int:
+        return sum(widths.values()) + 2 * (len(widths) - 1) - available
+
+    if stretch in widths and excess() > 0:
+        widths[stretch] = max(min(widths[stretch], _LEAST_STRETCH), widths[stretch] - excess())
+    while excess() > 0:
+        others = [at for at in widths if at not in whole and widths[at] > _LEAST]
+        if not others:
+            break
+        widest = max(others, key=lambda at: (at != stretch, widths[at]))
+        widths[widest] -= 1
+    for at in sorted(widths, reverse=True):
+        if excess() > 0 and at not in whole and at != stretch:
+            del widths[at]
+
+
+def table_width() -> int:
+    """Columns that a table may take."""
+    from reverie.api.cli.command import columns
+
+    return columns() if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def display_width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    """A text in exactly so many columns; what is too long ends in an ellipsis."""
+    if display_width(text) > width:
+        while text and display_width(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    space = " " * (width - display_width(text))
+    return space + text if right else text + space
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+
+
+def shorten_ids(ids: Sequence[str]) -> dict[str, str]:
+    """Ids as a person sees them on a terminal: as many characters as tell them apart; whole when output is read by a
+    program. Commands take any unique beginning of an id.
+    """
+    if not sys.stdout.isatty():
+        return {one: one for one in ids}
+    length = _LEAST_ID
+    while len({one[:length] for one in ids}) < len(set(ids)):
+        length += 1
+    return {one: one[:length] for one in ids}
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
@@ -115,24 +185,36 @@ def counts(findings: Mapping[str, int]) -> str:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr when a person watches; nothing otherwise. Yields `report(done, total)`."""
+    with steps_bar() as bar:
+        yield lambda done, total: bar(title, done, total)
+
+
+@contextmanager
+def steps_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar with a title on stderr when a person watches; nothing otherwise. Yields `report(title, done, total)`."""
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield lambda _title, _done, _total: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from time import monotonic
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+    last = ("", 0.0)
 
+    def report(title: str, done: int, total: int) -> None:
+        nonlocal last
+        now = monotonic()
+        if title == last[0] and now - last[1] < _REDRAW_SECONDS and done != total:
+            return
+        last = (title, now)
+        filled = _BAR * min(done, total) // total if total else 0
+        bar = f" [{'#' * filled}{'.' * (_BAR - filled)}] {done}/{total}" if total else f" {done or ''}"
+        sys.stderr.write(f"\r\x1b[K{neutral(title)}{bar}".rstrip())
+        sys.stderr.flush()
 
-def _console() -> Console:
-    from rich.console import Console
-
-    if sys.stdout.isatty():
-        return Console(highlight=False, markup=False)
-    return Console(highlight=False, markup=False, width=PIPE_WIDTH, color_system=None, force_terminal=False)
+    try:
+        yield report
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def _visible(found: re.Match[str]) -> str:

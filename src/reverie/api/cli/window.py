@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
-from reverie.api.cli.session import DEFAULT_TENANT, AnyRef, Data, DatabaseUrl, Json, Tenant, load_settings, session
+from reverie.api.cli.command import Abort, Argument, Group, Option, confirm
+from reverie.api.cli.session import DEFAULT_TENANT, HERE, AnyRef, At, Data, DatabaseUrl, Tenant, load_settings, session
 from reverie.api.cli.terminal import many, note, print_fields, print_json, print_table, say
 
-app = typer.Typer(
-    help="The provider windows of conversations with models. Transport state: what was said is in the memory.",
-    no_args_is_help=True,
-)
+app = Group("The provider windows of conversations with models. Transport state: what was said is in the memory.")
 
-ScopeId = Annotated[str, typer.Argument(metavar="SCOPE", help="One conversation of one agent.")]
+ScopeId = Annotated[str, Argument(metavar="SCOPE", help="One conversation of one agent.")]
 
 
 @app.command("list")
 def list_windows(
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="At most so many.")] = 100,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    limit: Annotated[int, Option(metavar="N", least=1, most=1000, help="At most so many.")] = 100,
+    at: At = HERE,
 ) -> None:
     """List the windows: generation, items, compaction items.
 
@@ -33,7 +26,7 @@ def list_windows(
     """
     from reverie.core.clock import to_iso
 
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         page = opened.host.windows.all(opened.actor, limit=limit)
     found = [
         {
@@ -46,7 +39,7 @@ def list_windows(
         }
         for window in page.items
     ]
-    if json:
+    if at.json:
         print_json({"items": found, "more": page.cursor is not None})
         return
     columns = ["scope", "generation", "items", "compactions", "updated"]
@@ -62,10 +55,7 @@ def list_windows(
 @app.command("show")
 def show(
     scope: ScopeId,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
     """Show one window: its figures, the kinds and sizes of its items, its passes. Of payloads hash and length only.
 
@@ -73,9 +63,9 @@ def show(
     Example:
       reverie window show agent-1/task-7
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         shown = opened.host.windows.show(opened.actor, scope)
-    if json:
+    if at.json:
         print_json(shown)
         return
     lists = ("items", "attempts", "compactions")
@@ -99,12 +89,9 @@ def show(
 @app.command("diff")
 def diff(
     scope: ScopeId,
-    before: Annotated[int | None, typer.Option("--from", metavar="VERSION", help="Default: the one before.")] = None,
-    after: Annotated[int | None, typer.Option("--to", metavar="VERSION", help="Default: the newest.")] = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    before: Annotated[int | None, Option("--from", metavar="VERSION", help="Default: the one before.")] = None,
+    after: Annotated[int | None, Option("--to", metavar="VERSION", help="Default: the newest.")] = None,
+    at: At = HERE,
 ) -> None:
     """Show what the last change did to a window: items gone, kept, new. The two newest versions are kept.
 
@@ -114,7 +101,7 @@ def diff(
     """
     from difflib import SequenceMatcher
 
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         windows, actor = opened.host.windows, opened.actor
         newest = windows.show(actor, scope)["version"]
         after = newest if after is None else after
@@ -126,7 +113,7 @@ def diff(
         if kind != "equal":
             changes += [{"change": "gone", "index": a + n, "text": text} for n, text in enumerate(old[a:b])]
             changes += [{"change": "new", "index": c + n, "text": text} for n, text in enumerate(new[c:d])]
-    if json:
+    if at.json:
         counted = {"from": before, "to": after, "items_before": len(old), "items_after": len(new)}
         print_json({"scope": scope, **counted, "changes": changes})
         return
@@ -138,22 +125,19 @@ def diff(
 @app.command("rebuild")
 def rebuild(
     scope: ScopeId,
-    tokens: Annotated[int, typer.Option(metavar="N", min=100, help="At most so many tokens, estimated.")] = 40_000,
+    tokens: Annotated[int, Option(metavar="N", least=100, help="At most so many tokens, estimated.")] = 40_000,
     ref: AnyRef = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    at: At = HERE,
 ) -> None:
-    """Build a conversation anew from what can be read: checkpoints and turns, as input items for any model.
+    """Rebuild a conversation from what can be read: checkpoints and turns, as input items for any model.
 
     \b
     Example:
       reverie window rebuild agent-1/task-7 --tokens 20000 --json > input.json
     """
-    with session(tenant, data, database_url, text=False) as opened:
+    with at.session(text=False) as opened:
         items = opened.host.windows.rebuild(opened.actor, scope, most_tokens=tokens, ref=ref)
-    if json:
+    if at.json:
         print_json(items)
         return
     for item in items:
@@ -165,11 +149,8 @@ def rebuild(
 @app.command("drop")
 def drop(
     scope: ScopeId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    at: At = HERE,
 ) -> None:
     """Remove a window with everything the provider gave. What was said stays in the memory.
 
@@ -177,38 +158,40 @@ def drop(
     Example:
       reverie window drop agent-1/task-7 --yes
     """
-    if not yes and not json:
-        typer.confirm("Drop this window? The next turn begins a new one.", abort=True)
-    with session(tenant, data, database_url, text=False) as opened:
+    if not yes and not at.json and not confirm("Drop this window? The next turn begins a new one."):
+        raise Abort
+    with at.session(text=False) as opened:
         dropped = opened.host.windows.drop(opened.actor, scope)
-    if json:
+    if at.json:
         print_json({"scope": scope, "dropped": dropped})
         return
     say("dropped" if dropped else "There is no window of that scope.")
 
 
 def proxy(
-    upstream: Annotated[str, typer.Option(metavar="URL", help="Where everything goes: https://api.openai.com/v1")],
-    listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Loopback only; port 0 picks one.")
-    ] = "127.0.0.1:8485",
-    kind: Annotated[str | None, typer.Option(metavar="api|codex", help="Default: told by the address.")] = None,
-    mode: Annotated[str | None, typer.Option(metavar="MODE", help="standalone, trigger, server_side or off.")] = None,
-    trigger_tokens: Annotated[int | None, typer.Option(metavar="N", help="Compact from so many input tokens.")] = None,
-    context_window: Annotated[int | None, typer.Option(metavar="N", help="Tokens the model takes.")] = None,
-    inject_checkpoint: Annotated[str, typer.Option(metavar="off|brief", help="Remind the model after a pass.")] = "off",
+    upstream: Annotated[str, Option(metavar="URL", help="Where everything goes: https://api.openai.com/v1")],
+    listen: Annotated[str, Option(metavar="HOST:PORT", help="Loopback only; port 0 picks one.")] = "127.0.0.1:8485",
+    kind: Annotated[str | None, Option(metavar="api|codex|messages", help="Default: from the address.")] = None,
+    mode: Annotated[
+        str | None, Option(metavar="MODE", help="standalone, trigger, on_demand, server_side, off.")
+    ] = None,
+    trigger_tokens: Annotated[int | None, Option(metavar="N", help="Compact from so many input tokens.")] = None,
+    context_window: Annotated[int | None, Option(metavar="N", help="Tokens the model takes.")] = None,
+    inject_checkpoint: Annotated[str, Option(metavar="off|brief", help="Remind the model after a pass.")] = "off",
     tenant: Tenant = DEFAULT_TENANT,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Stand between a client and a Responses API, so that its conversations stay inside the context window.
+    """Keep conversations with a Responses or Messages API inside the model's window. A client talks to it instead.
 
-    A request to /v1/responses belongs to the window of its header x-reverie-scope, else of its prompt_cache_key; all
-    other traffic passes through unchanged. See /reverie/status. SIGTERM ends it when the work at hand is done.
+    A request to /v1/responses belongs to the window of its header x-reverie-scope, else of its prompt_cache_key; one to
+    /v1/messages to that of the header. All other traffic passes through unchanged. See /reverie/status. SIGTERM ends it
+    when the work at hand is done.
 
     \b
     Example:
       reverie proxy --upstream https://api.openai.com/v1
+      reverie proxy --upstream https://api.anthropic.com
     """
     from reverie.app import run_proxy
     from reverie.window import WindowPolicy

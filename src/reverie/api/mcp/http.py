@@ -1,4 +1,4 @@
-"""Streamable HTTP: every request stands alone, so any process may answer it. The key decides who is asking.
+"""Streamable HTTP without sessions: any process may answer any request. The key decides who is asking.
 
 There is no stream to keep open: a request is answered with one JSON document.
 """
@@ -6,7 +6,7 @@ There is no stream to keep open: a request is answered with one JSON document.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +14,24 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from reverie.api.mcp import require_sdk
 from reverie.core.actor import Actor
-from reverie.core.errors import Forbidden, RateLimited, ReverieError, TooLarge, Unauthenticated
+from reverie.core.errors import Forbidden, MissingExtra, RateLimited, ReverieError, TooLarge, Unauthenticated
 from reverie.http.call import SMALL_BODY
 from reverie.http.limits import Limits, key_of
 from reverie.http.parsing import more_values
+from reverie.http.routes import Answer, Operation
 from reverie.http.threads import Lane, Threads
 
 if TYPE_CHECKING:
-    from reverie.api.mcp.toolset import HostTool
+    from reverie.api.mcp.toolset import Profile
 
 _STATUS: tuple[tuple[type[ReverieError], int], ...] = (
     (Unauthenticated, 401),
     (Forbidden, 403),
     (TooLarge, 413),
     (RateLimited, 429),
+    (MissingExtra, 501),
 )
 
 
@@ -37,7 +40,7 @@ def status_of(error: ReverieError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def route(path: str, tools: Callable[[], Sequence[HostTool]]) -> Route:
+def route(path: str, profile: Callable[[], Profile]) -> Route:
     """The address of a set of tools."""
 
     class Endpoint:
@@ -46,17 +49,48 @@ def route(path: str, tools: Callable[[], Sequence[HostTool]]) -> Route:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             request = Request(scope, receive)
             request.state.route = path
-            await _answer(request, send, tools)
+            await _answer(request, send, profile)
 
     return Route(path, Endpoint(), methods=["POST"])
 
 
-async def _answer(request: Request, send: Send, tools: Callable[[], Sequence[HostTool]]) -> None:
+def described(path: str) -> Operation:
+    """The address of a set of tools, for the OpenAPI document. MCP itself lists the tools: `tools/list`."""
+    message = {
+        "type": "object",
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "id": {"type": ["integer", "string"]},
+            "method": {"type": "string"},
+            "params": {"type": "object"},
+        },
+        "required": ["jsonrpc", "method"],
+    }
+    refused = {"type": "object"}
+    return Operation(
+        path.strip("/").replace("/", "_"),
+        "MCP over streamable HTTP, one JSON answer to each message",
+        "POST",
+        path,
+        description="Send `Accept: application/json, text/event-stream`.",
+        tags=("mcp",),
+        body=message,
+        examples=[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}],
+        answers={
+            200: Answer(body={"type": "object"}),
+            202: Answer("A notification was taken."),
+            **{status: Answer(body=refused) for status in (401, 403, 413, 429, 500, 501, 503)},
+            **{status: Answer("The SDK refuses the message.") for status in (400, 406, 415)},
+        },
+    )
+
+
+async def _answer(request: Request, send: Send, profile: Callable[[], Profile]) -> None:
     state, actor = request.app.state, request.state.actor
     threads: Threads = state.threads
     body = await request.body()
     if len(body) <= SMALL_BODY:
-        manager = await threads.run(Lane.LOOK, actor.tenant, lambda: _manager(request, tools, _fair(state, actor)))
+        manager = await threads.run(Lane.LOOK, actor.tenant, lambda: _manager(request, profile, _fair(state, actor)))
         async with manager.run():
             await manager.handle_request(request.scope, _again(body, request.receive), send)
         return
@@ -67,7 +101,7 @@ async def _answer(request: Request, send: Send, tools: Callable[[], Sequence[Hos
         sent.append(message)
 
     async def alone() -> None:
-        manager = _manager(request, tools, _here)
+        manager = _manager(request, profile, _here)
         async with manager.run():
             await manager.handle_request(request.scope, _again(body, _silence), collect)
 
@@ -116,13 +150,14 @@ async def _here(_: Any, work: Callable[[], Any]) -> Any:
     return work()
 
 
-def _manager(request: Request, tools: Callable[[], Sequence[HostTool]], run: Any) -> Any:
-    """What answers one request. The SDK takes a second to import: whoever asks first waits for it, not every start."""
+def _manager(request: Request, profile: Callable[[], Profile], run: Any) -> Any:
+    """What answers one request. The SDK takes a second to import: the first request waits for it, not every start."""
+    require_sdk()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from reverie.api.mcp.toolset import make_server
 
     app = request.app
-    server = make_server(app.state.host, request.state.actor, tools(), version=app.version, run=run)
+    server = make_server(app.state.host, request.state.actor, profile(), version=app.version, run=run)
     most = app.state.settings.max_request_bytes
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=most)

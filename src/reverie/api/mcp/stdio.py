@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import anyio
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult
 
-from reverie.api.mcp.toolset import HostTool, make_server
+from reverie.api.mcp.toolset import HostTool, Profile, make_server
 from reverie.core.actor import Actor
 from reverie.host import Host
 
 
-async def _in_thread(_: HostTool, work: Callable[[], CallToolResult]) -> CallToolResult:
+async def _in_thread(_: HostTool, work: Callable[[], Any]) -> Any:
     return await anyio.to_thread.run_sync(work)
 
 
-def serve(host: Host, actor: Actor, tools: Sequence[HostTool], *, version: str) -> None:
+def serve(host: Host, actor: Actor, profile: Profile, *, version: str) -> None:
     """Serve until the other side closes its end."""
 
     async def go() -> None:
-        server = make_server(host, actor, tools, version=version, run=_in_thread)
+        server = make_server(host, actor, profile, version=version, run=_in_thread)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 

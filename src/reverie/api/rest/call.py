@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Depends, Response
-from fastapi.security import HTTPBearer
+from starlette.responses import Response
 
-from reverie.http.call import StrictRoute
+from reverie.http.routes import Router
 
 PREFIX = "/v1/host/reverie"
-SCOPES = dict.fromkeys((f"{PREFIX}/memory", f"{PREFIX}/archives"), "x-host-reverie-memory-query")
-_KEY = HTTPBearer(auto_error=False, scheme_name="key", description="A key: `reverie keys create` makes one.")
+SCOPES = dict.fromkeys(
+    (f"{PREFIX}/memory", f"{PREFIX}/archives", f"{PREFIX}/dreams", f"{PREFIX}/index"), "x-host-reverie-memory-query"
+)
 
 
 def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -21,6 +21,6 @@ def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = 
     return Response(orjson.dumps(document), status, headers, "application/json")
 
 
-def api() -> APIRouter:
-    """A router of the API. Its security scheme documents what the edge has checked before a handler runs."""
-    return APIRouter(prefix=PREFIX, route_class=StrictRoute, dependencies=[Depends(_KEY)])
+def api() -> Router:
+    """A router of the API."""
+    return Router(PREFIX)

@@ -2,72 +2,114 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-from reverie.api.rest.wire import LARGEST, Asked, Inward, Label, When
+from reverie.api.rest.wire import LARGEST, Asked, Inward, Label, Outward, When
 
-Age = Annotated[str, Field(max_length=32, description="A duration: `7d`, `12h`, `P30D`.", examples=["7d"])]
+Age = Annotated[str, Meta(max_length=32, description="A duration: `7d`, `12h`, `P30D`.", examples=["7d"])]
 
 
 class DreamIn(Inward):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [{"budget": 8000}, {"plan": True, "fit": True}]}
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"budget": 8000}, {"plan": True, "fit": True}]}
 
-    plan: bool = Field(default=False, description="true: only say what would happen.")
-    budget: int | None = Field(
-        default=None,
-        ge=1,
-        le=LARGEST,
-        description="Tokens of input and output together; default and most: the policy's.",
-    )
-    fit: bool = Field(default=False, description="Take the oldest part that fits; dream again for the rest.")
-    distiller: str = Field(default="extractive", max_length=64, description="`extractive`, `llm`, or `none`.")
-    after: Literal["cold", "archive", "purge"] = Field(
-        default="cold", description="What becomes of the sources: cold storage, kept out of recall, or destroyed now."
-    )
-    older_than: Age | None = Field(default=None, description="Leave younger entries alone.")
+    plan: Annotated[bool, Meta(description="true: only say what would happen.")] = False
+    budget: Annotated[
+        Annotated[int, Meta(ge=1, le=LARGEST)] | None,
+        Meta(description="Tokens of input and output together; default and most: the policy's."),
+    ] = None
+    fit: Annotated[bool, Meta(description="Take the oldest part that fits; dream again for the rest.")] = False
+    distiller: Annotated[
+        Annotated[str, Meta(max_length=64)] | None,
+        Meta(description="`extractive`, `llm`, or `none`; left out: the policy's."),
+    ] = None
+    after: Annotated[
+        Literal["cold", "archive", "purge"],
+        Meta(description="What becomes of the sources: cold storage, kept out of recall, or destroyed now."),
+    ] = "cold"
+    older_than: Annotated[Age | None, Meta(description="Leave younger entries alone.")] = None
     kinds: list[Label] | None = None
-    tags: list[Label] = Field(default_factory=list, description="Only entries with every one of these tags.")
+    tags: Annotated[list[Label], Meta(description="Only entries with every one of these tags.")] = msgspec.field(
+        default_factory=list
+    )
     session: Label | None = None
 
 
 class DreamsAsked(Asked):
-    limit: int = Field(default=100, ge=1, le=1000)
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+def _default(value: Any) -> Meta:
+    """What holds when the field is left out; documented only, so that a change knows what was given."""
+    return Meta(extra_json_schema={"default": value})
+
+
+class AllDreamsAsked(DreamsAsked):
+    ref: Annotated[Label | None, Meta(description="Only dreams of this memory.")] = None
+
+
+class IndexAsked(Asked):
+    ref: Annotated[Label | None, Meta(description="Only dreams of this memory.")] = None
 
 
 class ScheduleFields(Inward):
-    ref: Annotated[str, Field(max_length=1500)] | None = Field(
-        default=None, description="One memory; null: each of the tenant's."
-    )
-    zone: str = Field(default="UTC", max_length=64, description="An IANA zone; left out: the policy's.")
-    kind: Literal["dream", "consolidate"] = "dream"
-    budget: int | None = Field(default=None, ge=1, le=LARGEST)
-    fit: bool = True
-    older_than: Age = "0s"
-    least_entries: int = Field(default=2, ge=0, le=LARGEST, description="Below this many entries, do nothing.")
-    least_tokens: int = Field(default=0, ge=0, le=LARGEST, description="Below this many tokens, do nothing.")
-    jitter: Age = Field(default="0s", description="Spread the start over this long; at most a day.")
-    missed: Literal["once", "skip"] = Field(default="once", description="After a time without any worker.")
-    paused: bool = False
+    """A field that is left out keeps its value, or gets the default that is documented."""
+
+    ref: (
+        Annotated[
+            Annotated[str, Meta(max_length=1500)] | None, Meta(description="One memory; null: each of the tenant's.")
+        ]
+        | UnsetType
+    ) = UNSET
+    zone: Annotated[str, Meta(max_length=64, description="An IANA zone; left out: the policy's.")] | UnsetType = UNSET
+    kind: Annotated[Literal["dream", "consolidate"], _default("dream")] | UnsetType = UNSET
+    budget: Annotated[int, Meta(ge=1, le=LARGEST)] | UnsetType | None = UNSET
+    fit: Annotated[bool, _default(True)] | UnsetType = UNSET
+    older_than: Annotated[Age, _default("0s")] | UnsetType = UNSET
+    least_entries: (
+        Annotated[int, Meta(ge=0, le=LARGEST, description="Below this many entries, do nothing."), _default(2)]
+        | UnsetType
+    ) = UNSET
+    least_tokens: (
+        Annotated[int, Meta(ge=0, le=LARGEST, description="Below this many tokens, do nothing."), _default(0)]
+        | UnsetType
+    ) = UNSET
+    jitter: (
+        Annotated[Age, Meta(description="Spread the start over this long; at most a day."), _default("0s")] | UnsetType
+    ) = UNSET
+    missed: (
+        Annotated[Literal["once", "skip"], Meta(description="After a time without any worker."), _default("once")]
+        | UnsetType
+    ) = UNSET
+    paused: Annotated[bool, _default(False)] | UnsetType = UNSET
+
+    @staticmethod
+    def prepared(document: Any) -> Any:
+        """A workflow trigger `{id, type: "schedule", enabled, config: {cron?, delayMs?, timezone}}` says the same."""
+        return plain_schedule(document) if isinstance(document, dict) else document
 
 
 class ScheduleIn(ScheduleFields):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [{"cron": "0 3 * * *", "ref": "notes"}]}
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"cron": "0 3 * * *", "ref": "notes"}]}
 
-    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Left out: made.")
-    cron: str = Field(default="", max_length=256, description="Five fields; or `delay_ms`.", examples=["0 3 * * *"])
-    delay_ms: int | None = Field(default=None, ge=0, le=LARGEST, description="Once, this long from now.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def from_trigger(cls, body: Any) -> Any:
-        """A workflow trigger `{id, type: "schedule", enabled, config: {cron?, delayMs?, timezone}}` says the same."""
-        return plain_schedule(body) if isinstance(body, dict) else body
+    id: (
+        Annotated[
+            Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None,
+            Meta(description="Left out: made."),
+        ]
+        | UnsetType
+    ) = UNSET
+    cron: (
+        Annotated[str, Meta(max_length=256, description="Five fields; or `delay_ms`.", examples=["0 3 * * *"])]
+        | UnsetType
+    ) = UNSET
+    delay_ms: (
+        Annotated[Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="Once, this long from now.")]
+        | UnsetType
+    ) = UNSET
 
 
 def plain_schedule(body: dict[str, Any]) -> dict[str, Any]:
@@ -94,50 +136,61 @@ def plain_schedule(body: dict[str, Any]) -> dict[str, Any]:
 class ScheduleChangeIn(ScheduleFields):
     """What to change; the rest stays."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"paused": True}]})
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"paused": True}]}
 
-    cron: str = Field(default="0 3 * * *", max_length=256, description="Five fields.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def from_trigger(cls, body: Any) -> Any:
-        """The names of a workflow trigger say the same."""
-        return plain_schedule(body) if isinstance(body, dict) else body
+    cron: Annotated[str, Meta(max_length=256, description="Five fields.")] | UnsetType = UNSET
 
 
-class EstimateOut(BaseModel):
+class LeavingOut(Outward):
+    id: str
+    text: str
+    reason: str
+
+
+class EstimateOut(Outward):
     """What a dream would do."""
 
     ref: str
     position: int
     sources: int
-    collapsed: int = Field(description="Of the sources, how many were said before.")
+    collapsed: Annotated[int, Meta(description="Of the sources, how many were said before.")]
     input_tokens: int
-    output_tokens: int = Field(description="The most the output may have.")
+    output_tokens: Annotated[int, Meta(description="The most the output may have.")]
     budget: int
-    minimum_required: int = Field(description="The smallest budget that is enough, exactly.")
-    left_out: dict[str, int] = Field(description="Why entries stay out, counted.")
+    minimum_required: Annotated[int, Meta(description="The smallest budget that is enough, exactly.")]
+    left_out: Annotated[dict[str, int], Meta(description="Why entries stay out, counted.")]
     left_for_later: int
     distiller: str
     feasible: bool
+    fates: Annotated[dict[str, int], Meta(description="What would become of the sources, counted.")]
+    leaving: Annotated[
+        list[LeavingOut], Meta(description="Statements that would have no line of their own, with the reason.")
+    ]
+    hot_before: int
+    hot_after: Annotated[int, Meta(description="Tokens of the memory after the dream.")]
 
 
-class SourceTraceOut(BaseModel):
+class SourceTraceOut(Outward):
     id: str
     version: int
     state: str
     archived: bool
-    fate: str = Field(description="`kept`, `shortened`, `merged` or `retired`.")
+    fate: Annotated[
+        str, Meta(description="`kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`.")
+    ]
+    statements: Annotated[
+        list[tuple[str, str]], Meta(description="Of every statement, in order: its fate and its class.")
+    ]
 
 
-class StatementTraceOut(BaseModel):
+class StatementTraceOut(Outward):
     line: int
     sources: list[str]
     how: str
     count: int
 
 
-class DreamOut(BaseModel):
+class DreamOut(Outward):
     """What a dream did: ids, counts and hashes. Its text is the entry `output_id`."""
 
     id: str
@@ -151,7 +204,7 @@ class DreamOut(BaseModel):
     trigger: str
     sources: list[SourceTraceOut]
     output_id: str | None
-    checksum: str | None = Field(description="SHA-256 of the archive.")
+    checksum: Annotated[str | None, Meta(description="SHA-256 of the archive.")]
     budget: int
     input_tokens: int
     output_tokens: int
@@ -168,58 +221,81 @@ class DreamOut(BaseModel):
     reused: bool
     changed_meanwhile: int
     left_for_later: int
+    output_limit: Annotated[int, Meta(description="The most tokens the output was allowed.")]
+    stayed: Annotated[list[str], Meta(description="Entries left as they were: something in them must be kept.")]
+    hot_before: int
+    hot_after: Annotated[int, Meta(description="Tokens of the whole memory after the dream.")]
+    cold_tokens: Annotated[int, Meta(description="Tokens of the entries that went to cold storage.")]
+    probes: Annotated[
+        dict[str, tuple[int, int]],
+        Meta(description="By kind of statement: how many are in the text, of how many there were."),
+    ]
     reclaimed_bytes: int
-    given: int = Field(description="How many texts that are no entries were distilled.")
-    state: str = Field(description="`done`, `undone`, `superseded` or `redone`.")
+    given: Annotated[int, Meta(description="How many texts that are no entries were distilled.")]
+    outputs: Annotated[list[str], Meta(description="Of a dream that changed several entries: all of them.")]
+    state: Annotated[str, Meta(description="`done`, `undone`, `superseded` or `redone`.")]
 
 
-class DreamsOut(BaseModel):
+class DreamsOut(Outward):
     dreams: list[DreamOut]
 
 
-class DiffOut(BaseModel):
+class StatementDiffOut(Outward):
+    text: str
+    fate: str
+    why: str
+    cut: Annotated[list[str], Meta(description="The words that were left out.")]
+
+
+class DiffOut(Outward):
     dream: str
     output: str | None
     kept: list[str]
     shortened: list[str]
     merged: list[str]
+    rolled: list[str]
+    outdated: list[str]
+    chatter: list[str]
     retired: list[str]
-    texts: dict[str, str] = Field(description="Original words by id, while they rest in cold storage.")
+    statements: Annotated[
+        dict[str, list[StatementDiffOut]], Meta(description="What became of every statement of an entry.")
+    ]
+    texts: Annotated[dict[str, str], Meta(description="Original words by id, while they rest in cold storage.")]
 
 
-class VerifiedOut(BaseModel):
+class VerifiedOut(Outward):
     ok: bool
     checksum: str | None
     recomputed: str | None
     reason: str
 
 
-class WhyOut(BaseModel):
+class WhyOut(Outward):
     id: str
     kind: str
     state: str
     created_at: When
     actor: str
     trust: int
-    content: str | None = Field(description="null when its text was destroyed.")
+    content: Annotated[str | None, Meta(description="null when its text was destroyed.")]
     sources: list[WhyOut]
 
 
-class DerivedOut(BaseModel):
+class DerivedOut(Outward):
     derived: list[str]
 
 
-class ConsolidatedOut(BaseModel):
+class ConsolidatedOut(Outward):
     ref: str
     input_count: int
     output_count: int
     merged: list[str]
     duplicates: int
     outdated: int
-    seq: int | None = Field(description="null when nothing changed.")
+    seq: Annotated[int | None, Meta(description="null when nothing changed.")]
 
 
-class IndexedOut(BaseModel):
+class IndexedOut(Outward):
     memoryRef: str  # noqa: N815
     outputId: str  # noqa: N815
     archiveChecksum: str  # noqa: N815
@@ -231,23 +307,23 @@ class IndexedOut(BaseModel):
     topics: list[str]
 
 
-class IndexOut(BaseModel):
+class IndexOut(Outward):
     """MEMORY-INDEX.json."""
 
-    schema_: str = Field(alias="schema")
+    schema_: str = msgspec.field(name="schema")
     archives: list[IndexedOut]
 
 
-class OutcomeOut(BaseModel):
+class OutcomeOut(Outward):
     tick: When
     at: When
-    status: str = Field(description="`running`, `done`, `nothing` or `failed`.")
+    status: Annotated[str, Meta(description="`running`, `done`, `nothing` or `failed`.")]
     code: str | None
     dreams: list[str]
     attempts: int
 
 
-class ScheduleOut(BaseModel):
+class ScheduleOut(Outward):
     id: str
     cron: str
     zone: str
@@ -268,9 +344,9 @@ class ScheduleOut(BaseModel):
     why_not: str | None
 
 
-class SchedulesOut(BaseModel):
+class SchedulesOut(Outward):
     schedules: list[ScheduleOut]
 
 
-class RemovedOut(BaseModel):
+class RemovedOut(Outward):
     id: str

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import msgspec
 import orjson
-from fastapi import Query, Response
+from starlette.responses import Response
 
-from reverie.api.rest import dream_wire, wire
+from reverie.api.rest import dream_wire
 from reverie.api.rest.call import api, reply
 from reverie.api.rest.errors import documented, status_of
 from reverie.api.views import estimate_document, report_document, why_document
@@ -22,6 +22,7 @@ from reverie.core.errors import ReverieError
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.problems import answer, problem
+from reverie.http.routes import Answer, Query, Segment
 from reverie.http.sse import MEDIA_TYPE, event_stream, message, wanted
 from reverie.http.threads import Lane
 
@@ -35,26 +36,21 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
 @router.post(
     "/memory/{ref}/dreams",
     tags=["dreams"],
-    operation_id="dream",
+    id="dream",
     summary="Distil many entries into one, or say what that would do",
     description=(
         "With `Accept: text/event-stream` the steps come as events `step`, and the last event is `report`, `nothing` "
         "or `error`. A dream goes on when the caller leaves; its report is stored."
     ),
-    status_code=201,
-    responses={
-        200: {
-            "model": dream_wire.EstimateOut,
-            "description": "The plan; or a stream of steps.",
-            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
-        },
-        201: {"model": dream_wire.DreamOut, "description": "All of it happened."},
-        204: {"description": "There was nothing to do."},
+    answers={
+        200: Answer("The plan; or a stream of steps.", dream_wire.EstimateOut, {MEDIA_TYPE: {"type": "string"}}),
+        201: Answer("All of it happened.", dream_wire.DreamOut),
+        204: Answer("There was nothing to do."),
         **documented(body=True, writes=True),
     },
 )
 @needs(Right.DREAM, Right.READ, lane=Lane.HEAVY)
-def dream(call: Call, ref: wire.Segment, body: dream_wire.DreamIn) -> Response:
+def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
     plan = _plan(ref, body)
     if body.plan:
         return reply(estimate_document(call.host.dreaming.plan(call.actor, plan)))
@@ -67,11 +63,11 @@ def dream(call: Call, ref: wire.Segment, body: dream_wire.DreamIn) -> Response:
 @router.get(
     "/memory/{ref}/dreams",
     tags=["dreams"],
-    operation_id="list_dreams",
+    id="list_dreams",
     summary="Reports of dreams, newest first",
-    responses={200: {"model": dream_wire.DreamsOut}, **documented()},
+    answers={200: Answer(body=dream_wire.DreamsOut), **documented()},
 )
-def page(call: Call, ref: wire.Segment, asked: Annotated[dream_wire.DreamsAsked, Query()]) -> Response:
+def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsAsked, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=ref, limit=asked.limit)
     return reply({"dreams": [report_document(report) for report in found]})
 
@@ -79,60 +75,60 @@ def page(call: Call, ref: wire.Segment, asked: Annotated[dream_wire.DreamsAsked,
 @router.get(
     "/memory/{ref}/dreams/{id}",
     tags=["dreams"],
-    operation_id="get_dream",
+    id="get_dream",
     summary="The report of a dream",
-    responses={200: {"model": dream_wire.DreamOut}, **documented()},
+    answers={200: Answer(body=dream_wire.DreamOut), **documented()},
 )
-def get(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return reply(report_document(call.host.lineage.report(call.actor, id, ref=ref)))
 
 
 @router.post(
     "/memory/{ref}/dreams/{id}/undo",
     tags=["dreams"],
-    operation_id="undo_dream",
-    summary="Put the sources back exactly as they were, within the undo window",
-    responses={200: {"model": dream_wire.DreamOut}, **documented(writes=True)},
+    id="undo_dream",
+    summary="Put the sources back exactly as they were, while the sources exist",
+    answers={200: Answer(body=dream_wire.DreamOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
-def undo(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return reply(report_document(call.host.lineage.undo(call.actor, id, ref=ref)))
 
 
 @router.get(
     "/memory/{ref}/dreams/{id}/diff",
     tags=["dreams"],
-    operation_id="diff_dream",
+    id="diff_dream",
     summary="What became of every entry a dream took",
-    responses={200: {"model": dream_wire.DiffOut}, **documented()},
+    answers={200: Answer(body=dream_wire.DiffOut), **documented()},
 )
-def diff(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id, ref=ref)))
 
 
 @router.get(
     "/memory/{ref}/dreams/{id}/verify",
     tags=["dreams"],
-    operation_id="verify_dream",
+    id="verify_dream",
     summary="Dream again from the same sources and compare bytes",
-    responses={200: {"model": dream_wire.VerifiedOut}, **documented()},
+    answers={200: Answer(body=dream_wire.VerifiedOut), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
-def verify(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id, ref=ref)))
 
 
 @router.get(
     "/memory/{ref}/index",
     tags=["dreams"],
-    operation_id="memory_index",
+    id="memory_index",
     summary="What the next session loads at its start; with `Accept: text/markdown` for people",
-    responses={
-        200: {"model": dream_wire.IndexOut, "content": {MARKDOWN: {"schema": {"type": "string"}}}},
+    answers={
+        200: Answer("", dream_wire.IndexOut, {MARKDOWN: {"type": "string"}}),
         **documented(),
     },
 )
-def index(call: Call, ref: wire.Segment) -> Response:
+def index(call: Call, ref: Segment) -> Response:
     if MARKDOWN in call.headers.get("accept", ""):
         return Response(call.host.archives.index_page(call.actor, ref=ref), media_type=f"{MARKDOWN}; charset=utf-8")
     return reply(call.host.archives.index(call.actor, ref=ref))
@@ -141,45 +137,45 @@ def index(call: Call, ref: wire.Segment) -> Response:
 @router.get(
     "/archives/{checksum}",
     tags=["dreams"],
-    operation_id="get_archive",
+    id="get_archive",
     summary="The archive of a dream, byte for byte: its SHA-256 is its name",
-    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}, **documented()},
+    answers={200: Answer(body={"type": "object"}), **documented()},
 )
-def archive(call: Call, checksum: wire.Segment) -> Response:
+def archive(call: Call, checksum: Segment) -> Response:
     return Response(call.host.archives.get(call.actor, checksum), media_type="application/json")
 
 
 @router.get(
     "/memory/{ref}/entries/{id}/why",
     tags=["dreams"],
-    operation_id="why",
+    id="why",
     summary="What an entry was made from, down to the original words",
-    responses={200: {"model": dream_wire.WhyOut}, **documented()},
+    answers={200: Answer(body=dream_wire.WhyOut), **documented()},
 )
-def why(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return reply(why_document(call.host.lineage.why(call.actor, ref, id)))
 
 
 @router.get(
     "/memory/{ref}/entries/{id}/derived",
     tags=["dreams"],
-    operation_id="derived",
+    id="derived",
     summary="Everything that was made from an entry",
-    responses={200: {"model": dream_wire.DerivedOut}, **documented()},
+    answers={200: Answer(body=dream_wire.DerivedOut), **documented()},
 )
-def derived(call: Call, ref: wire.Segment, id: wire.Segment) -> Response:  # noqa: A002
+def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return reply({"derived": call.host.lineage.derived(call.actor, ref, id)})
 
 
 @router.post(
     "/memory/{ref}/consolidate",
     tags=["dreams"],
-    operation_id="consolidate",
+    id="consolidate",
     summary="Merge duplicates and supersede outdated statements",
-    responses={200: {"model": dream_wire.ConsolidatedOut}, **documented(writes=True)},
+    answers={200: Answer(body=dream_wire.ConsolidatedOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
-def consolidate(call: Call, ref: wire.Segment) -> Response:
+def consolidate(call: Call, ref: Segment) -> Response:
     return reply(msgspec.to_builtins(call.host.consolidating.run(call.actor, ref)))
 
 

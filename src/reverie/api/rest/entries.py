@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import Header, Query, Response
+from msgspec import Meta
+from starlette.responses import Response
 
 from reverie.api.rest import wire
 from reverie.api.rest.call import api, reply
@@ -21,53 +23,67 @@ from reverie.api.rest.mapping import (
     unchanged,
 )
 from reverie.core.actor import Right
+from reverie.core.entry import Receipt
 from reverie.http.call import Call, needs
+from reverie.http.routes import Answer, Header, Query, Segment
+from reverie.http.threads import Lane
 from reverie.memory.export import entry_document
 
 router = api()
-IfMatch = Annotated[str | None, Header(description="The ETag last read; a newer version is a 409.")]
+IdempotencyKey = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=255)] | None,
+    Header("Makes a retry safe: the same key does nothing twice."),
+]
+IfMatch = Annotated[str | None, Header("The ETag last read; a newer version is a 409.")]
 
 
 @router.post(
     "/memory/{ref}/entries",
     tags=["entries"],
-    operation_id="put_entries",
+    id="put_entries",
     summary="Store one entry, or many in one transaction",
-    status_code=201,
-    responses={
-        201: {"model": wire.ReceiptOut | wire.ReceiptsOut, "description": "Durable."},
+    answers={
+        201: Answer("Durable.", (wire.ReceiptOut, wire.ReceiptsOut)),
         **documented(body=True, writes=True),
     },
 )
 @needs(Right.WRITE)
-def put(
+async def put(
     call: Call,
-    ref: wire.Segment,
-    body: wire.PutIn,
-    idempotency_key: Annotated[
-        str | None,
-        Header(min_length=1, max_length=255, description="Makes a retry safe: the same key does nothing twice."),
-    ] = None,
+    ref: Segment,
+    body: wire.EntryIn | wire.EntriesIn,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
+    if isinstance(body, wire.EntriesIn):
+        return await call.run(Lane.WRITE, partial(_put_many, call, ref, body, idempotency_key))
+    call.charge(1)
+    (receipt,) = await call.host.writing.put_soon(
+        call.executor(Lane.WRITE), call.actor, ref, to_drafts(body), idempotency_key=idempotency_key
+    )
+    where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
+    headers = _replayed(receipt) | {"ETag": etag(receipt.version), "Location": where}
+    return reply(receipt_document(receipt), 201, headers)
+
+
+def _put_many(call: Call, ref: str, body: wire.EntriesIn, idempotency_key: str | None) -> Response:
     drafts = to_drafts(body)
     call.charge(len(drafts))
     receipts = call.host.writing.put(call.actor, ref, drafts, idempotency_key=idempotency_key)
-    headers = {"Idempotent-Replayed": "true"} if receipts[0].replayed else {}
-    if isinstance(body, wire.EntriesIn):
-        return reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, headers)
-    receipt = receipts[0]
-    where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
-    return reply(receipt_document(receipt), 201, {**headers, "ETag": etag(receipt.version), "Location": where})
+    return reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, _replayed(receipts[0]))
+
+
+def _replayed(receipt: Receipt) -> dict[str, str]:
+    return {"Idempotent-Replayed": "true"} if receipt.replayed else {}
 
 
 @router.get(
     "/memory/{ref}/entries",
     tags=["entries"],
-    operation_id="list_entries",
+    id="list_entries",
     summary="Entries, newest first",
-    responses={200: {"model": wire.PageOut}, **documented()},
+    answers={200: Answer(body=wire.PageOut), **documented()},
 )
-def page(call: Call, ref: wire.Segment, asked: Annotated[wire.ListAsked, Query()]) -> Response:
+def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) -> Response:
     belongs = question(ref, asked)
     found = call.host.reading.page(
         call.actor,
@@ -77,6 +93,9 @@ def page(call: Call, ref: wire.Segment, asked: Annotated[wire.ListAsked, Query()
         cursor=None if asked.cursor is None else call.host.cursors.open(call.actor, belongs, asked.cursor),
         as_of=asked.as_of,
         oldest_first=asked.order == "oldest",
+        since=asked.since,
+        until=asked.until,
+        zone=asked.zone,
     )
     cursor = None if found.cursor is None else call.host.cursors.seal(call.actor, belongs, found.cursor)
     return reply({"entries": [entry_document(entry) for entry in found.items], "cursor": cursor})
@@ -85,14 +104,14 @@ def page(call: Call, ref: wire.Segment, asked: Annotated[wire.ListAsked, Query()
 @router.get(
     "/memory/{ref}/entries/{id}",
     tags=["entries"],
-    operation_id="get_entry",
+    id="get_entry",
     summary="One entry",
-    responses={200: {"model": wire.EntryOut}, 304: {"description": "The caller has this version."}, **documented()},
+    answers={200: Answer(body=wire.EntryOut), 304: Answer("The caller has this version."), **documented()},
 )
 def get(
     call: Call,
-    ref: wire.Segment,
-    id: wire.Segment,  # noqa: A002
+    ref: Segment,
+    id: Segment,  # noqa: A002
     asked: Annotated[wire.GetAsked, Query()],
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
@@ -106,19 +125,24 @@ def get(
 @router.patch(
     "/memory/{ref}/entries/{id}",
     tags=["entries"],
-    operation_id="change_entry",
-    summary="Pin, archive, hold or retract an entry, or take it back",
-    responses={200: {"model": wire.EntryOut}, **documented(body=True, writes=True)},
+    id="change_entry",
+    summary="Pin, archive, hold or retract an entry, or take it back; or give it another expiry",
+    answers={200: Answer(body=wire.EntryOut), **documented(body=True, writes=True)},
 )
 @needs(Right.WRITE, Right.ADMIN)
 def change(
     call: Call,
-    ref: wire.Segment,
-    id: wire.Segment,  # noqa: A002
+    ref: Segment,
+    id: Segment,  # noqa: A002
     body: wire.ChangeIn,
     if_match: IfMatch = None,
 ) -> Response:
     lifecycle = call.host.lifecycle
+    name, value = the_change(body)
+    expected = expected_version(if_match)
+    if name == "expires_at":
+        entry = lifecycle.renew(call.actor, ref, id, int(value), expected=expected)
+        return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
     verb = {
         ("pinned", True): lifecycle.pin,
         ("pinned", False): lifecycle.unpin,
@@ -128,23 +152,23 @@ def change(
         ("held", False): lifecycle.release,
         ("state", "retracted"): lifecycle.retract,
         ("state", "active"): lifecycle.restore,
-    }[the_change(body)]
-    entry = verb(call.actor, ref, id, expected=expected_version(if_match))
+    }[name, value]
+    entry = verb(call.actor, ref, id, expected=expected)
     return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
 
 
 @router.delete(
     "/memory/{ref}/entries/{id}",
     tags=["entries"],
-    operation_id="delete_entry",
+    id="delete_entry",
     summary="Take an entry out of every read, or destroy it now",
-    responses={200: {"model": wire.EntryOut | wire.ErasedOut}, **documented(writes=True)},
+    answers={200: Answer(body=(wire.EntryOut, wire.ErasedOut)), **documented(writes=True)},
 )
 @needs(Right.WRITE)
 def delete(
     call: Call,
-    ref: wire.Segment,
-    id: wire.Segment,  # noqa: A002
+    ref: Segment,
+    id: Segment,  # noqa: A002
     asked: Annotated[wire.DeleteAsked, Query()],
     if_match: IfMatch = None,
 ) -> Response:
@@ -158,32 +182,71 @@ def delete(
 @router.post(
     "/memory/{ref}/entries/{id}/restore",
     tags=["entries"],
-    operation_id="restore_entry",
+    id="restore_entry",
     summary="Make an archived, retracted or deleted entry readable again",
-    responses={200: {"model": wire.EntryOut}, **documented(writes=True)},
+    answers={200: Answer(body=wire.EntryOut), **documented(writes=True)},
 )
 @needs(Right.WRITE)
 def restore(
     call: Call,
-    ref: wire.Segment,
-    id: wire.Segment,  # noqa: A002
+    ref: Segment,
+    id: Segment,  # noqa: A002
     if_match: IfMatch = None,
 ) -> Response:
     entry = call.host.lifecycle.restore(call.actor, ref, id, expected=expected_version(if_match))
     return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
 
 
+@router.post(
+    "/memory/{ref}/entries/{id}/supersede",
+    tags=["entries"],
+    id="supersede_entry",
+    summary="Store an entry in place of a readable one, in one transaction",
+    answers={201: Answer("Durable.", wire.ReceiptOut), **documented(body=True, writes=True)},
+)
+@needs(Right.WRITE)
+def supersede(
+    call: Call,
+    ref: Segment,
+    id: Segment,  # noqa: A002
+    body: wire.EntryIn,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    call.charge(1)
+    receipt = call.host.writing.supersede(
+        call.actor,
+        ref,
+        id,
+        to_drafts(body)[0],
+        expected=expected_version(if_match),
+        idempotency_key=idempotency_key,
+    )
+    return reply(receipt_document(receipt), 201, {"ETag": etag(receipt.version)})
+
+
+@router.get(
+    "/memory/{ref}/ids",
+    tags=["entries"],
+    id="list_ids",
+    summary="Ids that begin with a prefix, to complete a short one",
+    answers={200: Answer(body=wire.IdsOut), **documented()},
+)
+def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsAsked, Query()]) -> Response:
+    return reply({"ids": call.host.reading.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
+
+
 @router.get(
     "/memory/{ref}/entries/{id}/links",
     tags=["entries"],
-    operation_id="list_links",
+    id="list_links",
     summary="The arrows from an entry, or to it",
-    responses={200: {"model": wire.LinksOut}, **documented()},
+    answers={200: Answer(body=wire.LinksOut), **documented()},
 )
 def links(
     call: Call,
-    ref: wire.Segment,
-    id: wire.Segment,  # noqa: A002
+    ref: Segment,
+    id: Segment,  # noqa: A002
     asked: Annotated[wire.LinksAsked, Query()],
 ) -> Response:
     found = call.host.reading.links(call.actor, ref, id, incoming=asked.incoming)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from reverie.api.rest.wire import Problem
 from reverie.core.errors import ReverieError
+from reverie.http.routes import Answer
 
 STATUS = {
     "validation_error": 400,
@@ -39,12 +39,14 @@ STATUS = {
     "internal_error": 500,
     "store_corrupt": 500,
     "compaction_redaction_failed": 500,
+    "missing_extra": 501,
     "read_only": 503,
     "embedder_failed": 503,
     "distiller_failed": 503,
     "store_error": 503,
     "store_busy": 503,
     "store_unavailable": 503,
+    "host_unreachable": 503,
     "storage_full": 507,
 }
 """A stale If-Match is 409, as everywhere in the namespace this API lives in; 412 is not used."""
@@ -60,6 +62,7 @@ MEANING = {
     422: "Well formed, but this host cannot do it as asked.",
     429: "Too many requests, or the tenant's quota is used up. `Retry-After` says when to try again.",
     500: "A fault of the host. `details.correlationId` finds it in the log.",
+    501: "The host lacks an optional package; the message names the command that installs it.",
     503: "The store is busy or unavailable, or the host is read-only. Nothing was stored.",
     507: "The disk is full. Nothing was stored.",
 }
@@ -76,9 +79,7 @@ def status_of(error: ReverieError) -> int:
     return 500
 
 
-def documented(
-    *, body: bool = False, writes: bool = False, more: Iterable[int] = ()
-) -> dict[int | str, dict[str, Any]]:
+def documented(*, body: bool = False, writes: bool = False, more: Iterable[int] = ()) -> dict[int, Answer]:
     """The error answers of an operation, for the OpenAPI document."""
     statuses = {*_ALWAYS, *(_WITH_BODY if body else ()), *(_WRITES if writes else ()), *more, 422}
-    return {status: {"model": Problem, "description": MEANING[status]} for status in sorted(statuses)}
+    return {status: Answer(MEANING[status], Problem) for status in sorted(statuses)}

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Annotated
 
-from fastapi import Header, Query, Response
+from starlette.responses import Response
 
 from reverie.api.rest import wire
 from reverie.api.rest.call import api, reply
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import sse
 from reverie.core.actor import Right
-from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid
 from reverie.http.call import Call
 from reverie.http.limits import key_of
+from reverie.http.routes import Answer, Header, Query
 from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, event_stream, wanted
+from reverie.search.dates import when
 
 router = api()
 _LARGEST = 2**53 - 1
@@ -25,21 +26,21 @@ _LARGEST = 2**53 - 1
 @router.get(
     "/events",
     tags=["log"],
-    operation_id="list_events",
+    id="list_events",
     summary="What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on",
-    responses={
-        200: {
-            "model": wire.EventsOut,
-            "description": "A page; or a stream with the log position as id, which never repeats or skips an event.",
-            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
-        },
+    answers={
+        200: Answer(
+            "A page; or a stream with the log position as id, which never repeats or skips an event.",
+            wire.EventsOut,
+            {MEDIA_TYPE: {"type": "string"}},
+        ),
         **documented(),
     },
 )
 def events(
     call: Call,
     asked: Annotated[wire.EventsAsked, Query()],
-    last_event_id: Annotated[str | None, Header(description="Resume a stream after this position.")] = None,
+    last_event_id: Annotated[str | None, Header("Resume a stream after this position.")] = None,
 ) -> Response:
     after = _start(call, asked, last_event_id)
     types = tuple(name for name in asked.type if name) or None
@@ -59,7 +60,9 @@ def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> in
         return asked.after or 0
     if asked.since.isascii() and asked.since.isdigit() and len(asked.since) < 17:
         return int(asked.since)
-    return call.host.instants.position(call.actor, from_iso(asked.since, pointer="/since"))
+    zone = call.host.rules.current(call.actor.tenant).policy.zone
+    since = when(asked.since, call.host.parts.clock.now(), zone=zone, pointer="/since")
+    return call.host.instants.position(call.actor, since)
 
 
 async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncGenerator[bytes, None]:

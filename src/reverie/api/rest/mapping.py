@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -20,7 +20,6 @@ from reverie.memory.export import entry_document
 from reverie.memory.search import SearchResult
 
 _ETAG = re.compile(r'"(\d{1,15})"')
-_CHUNK = 65_536
 
 
 def to_drafts(body: EntryIn | EntriesIn) -> list[Draft]:
@@ -50,11 +49,12 @@ def _draft(entry: EntryIn, pointer: str) -> Draft:
         created_at=_instant(entry.created_at, f"{pointer}/created_at"),
         expires_at=_instant(entry.expires_at, f"{pointer}/expires_at"),
         pinned=entry.pinned,
+        replaces=entry.replaces,
     )
 
 
 def to_filter(wanted: FilterIn) -> Filter:
-    """The filter of a search."""
+    """The filter of a search, without `since` and `until`."""
     return Filter(
         tags=tuple(wanted.tags),
         any_tags=None if wanted.any_tags is None else tuple(wanted.any_tags),
@@ -64,13 +64,12 @@ def to_filter(wanted: FilterIn) -> Filter:
         session=wanted.session,
         run=wanted.run,
         pinned=wanted.pinned,
-        since=_instant(wanted.since, "/filter/since"),
-        until=_instant(wanted.until, "/filter/until"),
     )
 
 
 def to_list_filter(asked: ListAsked) -> Filter:
-    """The filter of a list. Archived entries rest outside recall, so asking for them looks there."""
+    """The filter of a list, without `since` and `until`. Archived entries are outside recall: asked for, they are found
+    there."""
     return Filter(
         tags=tuple(asked.tag),
         any_tags=tuple(asked.any_tag) or None,
@@ -80,8 +79,6 @@ def to_list_filter(asked: ListAsked) -> Filter:
         session=asked.session,
         run=asked.run,
         pinned=asked.pinned,
-        since=_instant(asked.since, "/since"),
-        until=_instant(asked.until, "/until"),
         archived=asked.archived,
         gone=asked.archived,
     )
@@ -89,14 +86,17 @@ def to_list_filter(asked: ListAsked) -> Filter:
 
 def question(ref: str, asked: ListAsked) -> bytes:
     """What a cursor belongs to: everything that was asked but for the size of the page."""
-    return orjson.dumps([ref, asked.model_dump(exclude={"limit", "cursor"})], option=orjson.OPT_SORT_KEYS)
+    kept = {name: value for name, value in msgspec.structs.asdict(asked).items() if name not in ("limit", "cursor")}
+    return orjson.dumps([ref, kept], option=orjson.OPT_SORT_KEYS)
 
 
-def the_change(body: ChangeIn) -> tuple[str, bool | str]:
+def the_change(body: ChangeIn) -> tuple[str, bool | str | int]:
     """The one change of a PATCH."""
-    given = body.model_dump(exclude_unset=True)
+    given: dict[str, Any] = msgspec.to_builtins(body)
     if len(given) != 1:
-        raise Invalid("Send exactly one of pinned, archived, held and state.", pointer="")
+        raise Invalid("Send exactly one of pinned, archived, held, state and expires_at.", pointer="")
+    if "expires_at" in given:
+        return "expires_at", from_iso(given["expires_at"], pointer="/expires_at")
     return next(iter(given.items()))
 
 
@@ -141,6 +141,9 @@ def search_document(result: SearchResult) -> dict[str, Any]:
                 "weak": hit.weak,
                 "older": hit.older,
                 "superseded_by": hit.superseded_by,
+                "cold": hit.cold,
+                "dream": hit.dream,
+                "sources": list(hit.sources),
             }
             for hit in result.hits
         ],
@@ -155,20 +158,6 @@ def search_document(result: SearchResult) -> dict[str, Any]:
 def sse(event: Event) -> bytes:
     """An event as one message of a stream; its position is the id to resume after."""
     return message(event.type, orjson.dumps(event.document()), number=event.seq)
-
-
-def chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines gathered into pieces worth sending."""
-    waiting: list[bytes] = []
-    size = 0
-    for line in lines:
-        waiting.append(line)
-        size += len(line)
-        if size >= _CHUNK:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield b"".join(waiting)
 
 
 def _instant(text: str | None, pointer: str) -> int | None:

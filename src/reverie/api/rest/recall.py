@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from fastapi import Response
+from starlette.responses import Response
 
 from reverie.api.rest import wire
 from reverie.api.rest.call import api, reply
@@ -11,6 +11,7 @@ from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import search_document, to_filter
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
+from reverie.http.routes import Answer, Segment
 from reverie.http.threads import Lane
 
 router = api()
@@ -19,12 +20,12 @@ router = api()
 @router.post(
     "/memory/{ref}/search",
     tags=["recall"],
-    operation_id="search",
+    id="search",
     summary="The entries that best answer a query",
-    responses={200: {"model": wire.SearchOut}, **documented(body=True)},
+    answers={200: Answer(body=wire.SearchOut), **documented(body=True)},
 )
 @needs(Right.READ, lane=Lane.READ)
-def search(call: Call, ref: wire.Segment, body: wire.SearchIn) -> Response:
+def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
     result = call.host.recall.search(
         call.actor,
         ref,
@@ -35,6 +36,9 @@ def search(call: Call, ref: wire.Segment, body: wire.SearchIn) -> Response:
         explain=body.explain,
         include=body.include,
         zone=body.zone,
+        deep=body.deep,
+        since=body.filter.since,
+        until=body.filter.until,
     )
     return reply(search_document(result))
 
@@ -42,13 +46,21 @@ def search(call: Call, ref: wire.Segment, body: wire.SearchIn) -> Response:
 @router.post(
     "/memory/{ref}/context",
     tags=["recall"],
-    operation_id="context",
+    id="context",
     summary="The best memory for a purpose, packed under a token budget",
-    responses={200: {"model": wire.ContextOut}, **documented(body=True)},
+    answers={200: Answer(body=wire.ContextOut), **documented(body=True)},
 )
 @needs(Right.READ, lane=Lane.READ)
-def context(call: Call, ref: wire.Segment, body: wire.ContextIn) -> Response:
+def context(call: Call, ref: Segment, body: wire.ContextIn) -> Response:
     packed = call.host.recall.context(
-        call.actor, ref, body.purpose, budget=body.budget, where=to_filter(body.filter), limit=body.limit
+        call.actor,
+        ref,
+        body.purpose,
+        budget=body.budget,
+        where=to_filter(body.filter),
+        limit=body.limit,
+        zone=body.zone,
+        since=body.filter.since,
+        until=body.filter.until,
     )
     return reply(msgspec.to_builtins(packed))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute
 
-from reverie.api.rest import dreams, entries, events, recall, schedules, tenant
+from reverie.api.rest import all_dreams, dreams, entries, events, recall, schedules, tenant
 
 
 def routes() -> list[BaseRoute]:
-    """In the order they are tried: `memory/forget` stands before `memory/{ref}`."""
-    return [route for part in (tenant, schedules, recall, events, dreams, entries) for route in part.router.routes]
+    """In the order they are tried: those asked for most come first. No path fits two of them."""
+    parts = (entries, recall, tenant, events, dreams, all_dreams, schedules)
+    return [route for part in parts for route in part.router.routes]

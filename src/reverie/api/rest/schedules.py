@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+import msgspec
+from starlette.responses import Response
 
-from reverie.api.rest import dream_wire, wire
+from reverie.api.rest import dream_wire
 from reverie.api.rest.call import api, reply
 from reverie.api.rest.errors import documented
 from reverie.api.views import due_document, outcome_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
+from reverie.http.routes import Answer, Segment
 from reverie.http.threads import Lane
 
 router = api()
@@ -18,9 +20,9 @@ router = api()
 @router.get(
     "/schedules",
     tags=["schedules"],
-    operation_id="list_schedules",
+    id="list_schedules",
     summary="Every schedule: last ran, next due, why not",
-    responses={200: {"model": dream_wire.SchedulesOut}, **documented()},
+    answers={200: Answer(body=dream_wire.SchedulesOut), **documented()},
 )
 def page(call: Call) -> Response:
     return reply({"schedules": [due_document(due) for due in call.host.schedules.all(call.actor)]})
@@ -29,39 +31,38 @@ def page(call: Call) -> Response:
 @router.post(
     "/schedules",
     tags=["schedules"],
-    operation_id="add_schedule",
+    id="add_schedule",
     summary="Dream by the clock",
-    status_code=201,
-    responses={201: {"model": dream_wire.ScheduleOut}, **documented(body=True, writes=True)},
+    answers={201: Answer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
 @needs(Right.DREAM)
 def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
-    saved = call.host.schedules.save(call.actor, body.model_dump(exclude_unset=True))
+    saved = call.host.schedules.save(call.actor, msgspec.to_builtins(body))
     return reply(due_document(call.host.schedules.due(saved)), 201)
 
 
 @router.patch(
     "/schedules/{id}",
     tags=["schedules"],
-    operation_id="change_schedule",
+    id="change_schedule",
     summary="Change a schedule: pause it, resume it, or anything else",
-    responses={200: {"model": dream_wire.ScheduleOut}, **documented(body=True, writes=True)},
+    answers={200: Answer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
 @needs(Right.DREAM)
-def change(call: Call, id: wire.Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
-    fields = {**body.model_dump(exclude_unset=True), "id": id}
+def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
+    fields = {**msgspec.to_builtins(body), "id": id}
     return reply(due_document(call.host.schedules.due(call.host.schedules.save(call.actor, fields, existing=True))))
 
 
 @router.delete(
     "/schedules/{id}",
     tags=["schedules"],
-    operation_id="remove_schedule",
+    id="remove_schedule",
     summary="Remove a schedule",
-    responses={200: {"model": dream_wire.RemovedOut}, **documented(writes=True)},
+    answers={200: Answer(body=dream_wire.RemovedOut), **documented(writes=True)},
 )
 @needs(Right.DREAM)
-def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
+def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     call.host.schedules.drop(call.actor, id)
     return reply({"id": id})
 
@@ -69,10 +70,10 @@ def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
 @router.post(
     "/schedules/{id}/run",
     tags=["schedules"],
-    operation_id="run_schedule",
+    id="run_schedule",
     summary="Run a schedule now; its next tick stays as it is",
-    responses={200: {"model": dream_wire.OutcomeOut}, **documented(writes=True)},
+    answers={200: Answer(body=dream_wire.OutcomeOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
-def run(call: Call, id: wire.Segment) -> Response:  # noqa: A002
+def run(call: Call, id: Segment) -> Response:  # noqa: A002
     return reply(outcome_document(call.host.schedules.run_now(call.actor, id)))

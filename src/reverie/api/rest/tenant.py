@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Annotated
 
 import msgspec
-from fastapi import Query, Response
-from fastapi.responses import StreamingResponse
+from starlette.responses import Response
 
 from reverie.api.rest import wire
 from reverie.api.rest.call import api, reply
 from reverie.api.rest.errors import documented
-from reverie.api.rest.mapping import chunks
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
 from reverie.http.call import Call, needs
-from reverie.http.limits import key_of
 from reverie.http.parsing import UnsupportedMedia
-from reverie.http.sse import Stream
+from reverie.http.routes import Answer, Query, Segment
+from reverie.http.sse import LINES, line_stream
 from reverie.http.threads import Lane
 from reverie.memory.export import Imported
 
 router = api()
-BUNDLE = "application/x-ndjson"
+BUNDLE = LINES
 
 
 @router.get(
     "/memory",
-    operation_id="list_memories",
+    id="list_memories",
     summary="The tenant's memories with the number of their entries",
     tags=["tenant"],
-    responses={200: {"model": wire.RefsOut}, **documented()},
+    answers={200: Answer(body=wire.RefsOut), **documented()},
 )
-def refs(call: Call) -> Response:
-    return reply({"refs": [{"ref": ref, "entries": count} for ref, count in call.host.reading.refs(call.actor)]})
+def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
+    found = call.host.reading.refs(call.actor, asked.prefix)
+    return reply({"refs": [{"ref": ref, "entries": count} for ref, count in found]})
 
 
 @router.post(
     "/memory/forget",
-    operation_id="forget",
+    id="forget",
     summary="Destroy everything about a subject",
     tags=["tenant"],
-    responses={200: {"model": wire.ForgottenOut}, **documented(body=True, writes=True)},
+    answers={200: Answer(body=wire.ForgottenOut), **documented(body=True, writes=True)},
 )
 @needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
@@ -54,11 +52,36 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
 
 
 @router.get(
+    "/me",
+    id="me",
+    summary="Who the key is: its tenant, rights, authority and scopes",
+    tags=["tenant"],
+    answers={200: Answer(body=wire.MeOut), **documented()},
+)
+def me(call: Call) -> Response:
+    actor = call.actor
+    document = {"tenant": actor.tenant, "id": actor.id, "authority": actor.authority, "version": call.app.version}
+    return reply({**document, "rights": sorted(actor.rights), "scopes": sorted(actor.scopes)})
+
+
+@router.post(
+    "/sweep",
+    id="sweep",
+    summary="Destroy what has expired or outlived the undo window",
+    tags=["tenant"],
+    answers={200: Answer(body=wire.SweptOut), **documented(writes=True)},
+)
+@needs(Right.WRITE, lane=Lane.HEAVY)
+def sweep(call: Call) -> Response:
+    return reply({"destroyed": call.host.lifecycle.sweep(call.actor)})
+
+
+@router.get(
     "/stats",
-    operation_id="stats",
+    id="stats",
     summary="Counts and sizes",
     tags=["tenant"],
-    responses={200: {"model": wire.StatsOut}, **documented()},
+    answers={200: Answer(body=wire.StatsOut), **documented()},
 )
 def stats(call: Call) -> Response:
     return reply(dict(call.host.reading.stats(call.actor)))
@@ -66,10 +89,10 @@ def stats(call: Call) -> Response:
 
 @router.get(
     "/policy",
-    operation_id="get_policy",
+    id="get_policy",
     summary="Limits, retention and quotas",
     tags=["tenant"],
-    responses={200: {"model": wire.PolicyOut}, **documented()},
+    answers={200: Answer(body=wire.PolicyOut), **documented()},
 )
 def policy(call: Call) -> Response:
     return reply(call.host.rules.policy(call.actor).document())
@@ -77,22 +100,22 @@ def policy(call: Call) -> Response:
 
 @router.patch(
     "/policy",
-    operation_id="change_policy",
+    id="change_policy",
     summary="Change limits, retention or quotas",
     tags=["tenant"],
-    responses={200: {"model": wire.PolicyOut}, **documented(body=True, writes=True)},
+    answers={200: Answer(body=wire.PolicyOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN)
 def change_policy(call: Call, body: wire.PolicyIn) -> Response:
-    return reply(call.host.rules.set_policy(call.actor, body.model_dump(exclude_unset=True)).document())
+    return reply(call.host.rules.set_policy(call.actor, msgspec.to_builtins(body)).document())
 
 
 @router.get(
     "/secrets",
-    operation_id="list_secrets",
+    id="list_secrets",
     summary="The ids of registered secrets",
     tags=["secrets"],
-    responses={200: {"model": wire.SecretsOut}, **documented()},
+    answers={200: Answer(body=wire.SecretsOut), **documented()},
 )
 def secrets(call: Call) -> Response:
     return reply({"secrets": call.host.rules.secret_ids(call.actor)})
@@ -100,11 +123,10 @@ def secrets(call: Call) -> Response:
 
 @router.post(
     "/secrets",
-    operation_id="register_secret",
+    id="register_secret",
     summary="Register a secret: its value is replaced in everything stored from now on",
     tags=["secrets"],
-    status_code=201,
-    responses={201: {"model": wire.SecretOut}, **documented(body=True, writes=True)},
+    answers={201: Answer(body=wire.SecretOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN)
 def register(call: Call, body: wire.SecretIn) -> Response:
@@ -113,22 +135,22 @@ def register(call: Call, body: wire.SecretIn) -> Response:
 
 @router.delete(
     "/secrets/{id}",
-    operation_id="remove_secret",
+    id="remove_secret",
     summary="Remove a secret from the registry; what was redacted stays redacted",
     tags=["secrets"],
-    responses={200: {"model": wire.SecretOut}, **documented(writes=True)},
+    answers={200: Answer(body=wire.SecretOut), **documented(writes=True)},
 )
 @needs(Right.ADMIN)
-def remove(call: Call, id: wire.Segment) -> Response:  # noqa: A002
+def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     return reply({"id": id, "seq": call.host.rules.remove(call.actor, id)})
 
 
 @router.get(
     "/audit/verify",
-    operation_id="verify_audit",
+    id="verify_audit",
     summary="Prove the log, and that every stored text is the one that was written",
     tags=["log"],
-    responses={200: {"model": wire.VerdictOut}, **documented()},
+    answers={200: Answer(body=wire.VerdictOut), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call) -> Response:
@@ -137,28 +159,26 @@ def verify(call: Call) -> Response:
 
 @router.get(
     "/export",
-    operation_id="export_bundle",
+    id="export_bundle",
     summary="The tenant's memory as a bundle of JSON lines",
     tags=["bundles"],
-    response_class=StreamingResponse,
-    responses={200: {"content": {BUNDLE: {"schema": {"type": "string"}}}}, **documented()},
+    answers={200: Answer(media={BUNDLE: {"type": "string"}}), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     lines = call.host.bundles.export(call.actor, ref=asked.ref, events=asked.events)
-    first = next(lines)  # what can be refused is refused here, before the answer begins
-    pieces = call.app.state.threads.each(Lane.HEAVY, call.actor.tenant, chunks(chain([first], lines)))
-    return Stream(pieces, slot=call.limits.heavy.one(key_of(call.actor)), media_type=BUNDLE)
+    return line_stream(call.app.state, call.actor, lines)
 
 
 @router.post(
     "/import",
-    operation_id="import_bundle",
+    id="import_bundle",
     summary="Store a bundle; entries whose id is known already are left alone",
     description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     tags=["bundles"],
-    responses={200: {"model": wire.ImportedOut}, **documented(body=True, writes=True)},
-    openapi_extra={"requestBody": {"required": True, "content": {BUNDLE: {"schema": {"type": "string"}}}}},
+    answers={200: Answer(body=wire.ImportedOut), **documented(body=True, writes=True)},
+    body={"type": "string"},
+    body_media=BUNDLE,
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
 async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Response:
@@ -176,10 +196,10 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
 
 @router.post(
     "/scan",
-    operation_id="scan",
+    id="scan",
     summary="Look again for secrets in what is stored, with today's rules",
     tags=["secrets"],
-    responses={200: {"model": wire.ScanOut}, **documented(body=True, writes=True)},
+    answers={200: Answer(body=wire.ScanOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:

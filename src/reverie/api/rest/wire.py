@@ -1,32 +1,23 @@
 """The shapes of the API. What comes in is read strictly: no unknown field, no text for a number.
 
-What goes out is encoded straight from the core's values (`mapping.py`); the models here document it.
+What goes out is encoded straight from the core's values (`mapping.py`); the structs here document it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    create_model,
-)
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from reverie.core.errors import TooLarge
 from reverie.core.policy import TenantPolicy
-from reverie.http.faults import in_slices
-from reverie.http.paths import decoded
 from reverie.memory.entries import MAX_BATCH
 
 LARGEST = 2**53 - 1
+
 _AN_ENTRY: dict[str, Any] = {
     "content": "The customer prefers e-mail to phone calls.",
     "tags": ["preference"],
@@ -36,171 +27,196 @@ _AN_ENTRY: dict[str, Any] = {
 
 When = Annotated[
     str,
-    Field(
+    Meta(
         max_length=64,
         description="An RFC 3339 instant with a zone.",
-        json_schema_extra={"format": "date-time"},
+        extra_json_schema={"format": "date-time"},
         examples=["2026-11-15T08:05:09Z"],
     ),
 ]
-Label = Annotated[str, Field(max_length=256)]
-Labels = Annotated[list[Label], Field(fail_fast=True)]
-Segment = Annotated[str, BeforeValidator(decoded)]
+
+Label = Annotated[str, Meta(max_length=256)]
+
+Since = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="Created at or after: an RFC 3339 instant, a day, an age such as 3d, or words such as last week.",
+        examples=["2026-11-15T08:05:09Z", "2026-11-01", "3d", "last week"],
+    ),
+]
+Until = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="Created before, written like since; a day or a longer period is included.",
+        examples=["2026-11-15T08:05:09Z", "yesterday"],
+    ),
+]
+Zone = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="The time zone in which dates and words such as yesterday are read; left out: the policy's.",
+        examples=["Europe/Lisbon"],
+    ),
+]
 
 
-class Inward(BaseModel):
+class Inward(Struct, kw_only=True, forbid_unknown_fields=True):
     """Something a caller sends."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-
-class Asked(BaseModel):
+class Asked(Inward):
     """Query parameters; an unknown one is refused, since a misspelt filter would show everything."""
 
-    model_config = ConfigDict(extra="forbid")
+
+class Outward(Struct, kw_only=True):
+    """Something a caller is answered."""
 
 
 class SourceIn(Inward):
-    actor: Label = Field(default="", description="Who says so, when it is not the caller.")
+    actor: Annotated[Label, Meta(description="Who says so, when it is not the caller.")] = ""
     role: Label | None = None
     session: Label | None = None
     run: Label | None = None
     node: Label | None = None
-    trust: int = Field(default=10, ge=0, le=10)
+    trust: Annotated[int, Meta(ge=0, le=10)] = 10
 
 
 class EntryIn(Inward):
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [_AN_ENTRY]})
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [_AN_ENTRY]}
 
-    content: str = Field(min_length=1, description="What to remember. Secrets in it are replaced before it is stored.")
-    kind: str = Field(default="note", min_length=1, max_length=64)
-    tags: Labels = Field(default_factory=list)
-    subject: Label | None = Field(default=None, description="Whom it is about; forget goes by it.")
-    attributes: dict[str, Any] = Field(default_factory=dict, description="Plain JSON that belongs to it.")
-    id: Annotated[str, Field(min_length=1, max_length=1500)] | None = Field(
-        default=None, description="Chosen by the caller."
-    )
-    source: SourceIn = Field(default_factory=SourceIn)
+    content: Annotated[
+        str, Meta(min_length=1, description="What to remember. Secrets in it are replaced before it is stored.")
+    ]
+    kind: Annotated[str, Meta(min_length=1, max_length=64)] = "note"
+    tags: list[Label] = []
+    subject: Annotated[Label | None, Meta(description="Whom it is about; forget goes by it.")] = None
+    attributes: Annotated[dict[str, Any], Meta(description="Plain JSON that belongs to it.")] = {}
+    id: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1500)] | None, Meta(description="Chosen by the caller.")
+    ] = None
+    source: SourceIn = msgspec.field(default_factory=SourceIn)
     created_at: When | None = None
     expires_at: When | None = None
     pinned: bool = False
-
-
-def _batch(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
-    """Counted before the first entry is looked at."""
-    if isinstance(value, list) and len(value) > MAX_BATCH:
-        raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
-    return in_slices(value, check, "entries")
+    replaces: Annotated[
+        Label | None,
+        Meta(description="One of its tags: readable entries with this tag are deleted in the same transaction."),
+    ] = None
 
 
 class EntriesIn(Inward):
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"entries": [_AN_ENTRY]}]})
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"entries": [_AN_ENTRY]}]}
 
-    entries: Annotated[list[EntryIn], WrapValidator(_batch)] = Field(
-        min_length=1, description="Stored in one transaction: all of them, or none."
-    )
+    entries: Annotated[
+        list[EntryIn], Meta(min_length=1, description="Stored in one transaction: all of them, or none.")
+    ]
 
-
-def _one_or_many(value: Any) -> str:
-    return "many" if isinstance(value, EntriesIn) or (isinstance(value, dict) and "entries" in value) else "one"
-
-
-PutIn = Annotated[
-    Annotated[EntryIn, Tag("one")] | Annotated[EntriesIn, Tag("many")],
-    Discriminator(_one_or_many),
-]
+    @staticmethod
+    def prepared(document: Any) -> Any:
+        """Counted before the first entry is looked at."""
+        entries = document.get("entries") if isinstance(document, dict) else None
+        if isinstance(entries, list) and len(entries) > MAX_BATCH:
+            raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
+        return document
 
 
 class ChangeIn(Inward):
     """Exactly one change: each is one event of its own."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"minProperties": 1, "maxProperties": 1, "examples": [{"pinned": True}]},
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1, "maxProperties": 1, "examples": [{"pinned": True}]}
 
-    pinned: bool = Field(default=False, description="true: never dream it away.")
-    archived: bool = Field(default=False, description="true: out of recall, and kept. false: readable again.")
-    held: bool = Field(default=False, description="true: may not be erased until released. Needs the right admin.")
-    state: Literal["retracted", "active"] = Field(default="active", description="Withdraw it, or take that back.")
+    pinned: Annotated[bool, Meta(description="true: never dream it away.")] | UnsetType = UNSET
+    archived: Annotated[bool, Meta(description="true: out of recall, and kept. false: readable again.")] | UnsetType = (
+        UNSET
+    )
+    held: (
+        Annotated[bool, Meta(description="true: may not be erased until released. Needs the right admin.")] | UnsetType
+    ) = UNSET
+    state: (
+        Annotated[Literal["retracted", "active"], Meta(description="Withdraw it, or take that back.")] | UnsetType
+    ) = UNSET
+    expires_at: Annotated[When, Meta(description="Another expiry, in the future.")] | UnsetType = UNSET
 
 
 class FilterIn(Inward):
     """Every part given must hold."""
 
-    tags: Labels = Field(default_factory=list, description="Every one of these tags.")
-    any_tags: Labels | None = Field(default=None, description="At least one of these tags.")
-    kinds: Labels | None = None
+    tags: Annotated[list[Label], Meta(description="Every one of these tags.")] = []
+    any_tags: Annotated[list[Label] | None, Meta(description="At least one of these tags.")] = None
+    kinds: list[Label] | None = None
     subject: Label | None = None
     actor: Label | None = None
     session: Label | None = None
     run: Label | None = None
     pinned: bool | None = None
-    since: When | None = None
-    until: When | None = None
+    since: Since | None = None
+    until: Until | None = None
 
 
 class SearchIn(Inward):
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"examples": [{"query": "how to reach the customer", "limit": 5}]},
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"query": "how to reach the customer", "limit": 5}]}
 
-    query: str = Field(min_length=1, max_length=4096)
-    limit: int = Field(default=10, ge=1, le=200)
+    query: Annotated[str, Meta(min_length=1, max_length=4096)]
+    limit: Annotated[int, Meta(ge=1, le=200)] = 10
     mode: Literal["hybrid", "words", "meaning"] = "hybrid"
-    filter: FilterIn = Field(default_factory=FilterIn)
-    explain: bool = Field(default=False, description="Say why each hit is where it is.")
-    include: Literal["superseded"] | None = Field(
-        default=None, description="Entries that consolidation replaced too, each behind its successor."
-    )
-    zone: str = Field(default="UTC", max_length=64, description="The time zone in which dates of the query are read.")
+    filter: FilterIn = msgspec.field(default_factory=FilterIn)
+    explain: Annotated[bool, Meta(description="Say why each hit is where it is.")] = False
+    include: Annotated[
+        Literal["superseded"] | None,
+        Meta(description="Entries that consolidation replaced too, each behind its successor."),
+    ] = None
+    zone: Zone | None = None
+    deep: Annotated[
+        Literal["auto", "never", "always"],
+        Meta(description="Whether the sources of dreams are searched: when nothing hot answers well, never, always."),
+    ] = "auto"
 
 
 class ContextIn(Inward):
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"examples": [{"purpose": "answer the customer's question", "budget": 1000}]},
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {
+        "examples": [{"purpose": "answer the customer's question", "budget": 1000}]
+    }
 
-    purpose: str = Field(min_length=1, max_length=4096)
-    budget: int = Field(default=2000, ge=1, le=1_000_000, description="Tokens, counted with the host's tokenizer.")
-    limit: int = Field(default=50, ge=1, le=200, description="How many entries to consider.")
-    filter: FilterIn = Field(default_factory=FilterIn)
+    purpose: Annotated[str, Meta(min_length=1, max_length=4096)]
+    budget: Annotated[int, Meta(ge=1, le=1_000_000, description="Tokens, counted with the host's tokenizer.")] = 2000
+    limit: Annotated[int, Meta(ge=1, le=200, description="How many entries to consider.")] = 50
+    filter: FilterIn = msgspec.field(default_factory=FilterIn)
+    zone: Zone | None = None
 
 
 class ForgetIn(Inward):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [{"subject": "customer-42", "preview": True}]}
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"subject": "customer-42", "preview": True}]}
 
-    subject: str = Field(min_length=1, max_length=256)
-    ref: str | None = Field(default=None, description="Only in this memory; everywhere when left out.")
-    memoryRef: str | None = Field(default=None, description="The same under its OpenWOP name.")  # noqa: N815
-    mentions: bool = Field(
-        default=False, description="Also entries that mention the words of the subject without being labelled with it."
-    )
-    preview: bool = Field(default=False, description="Count, and change nothing.")
+    subject: Annotated[str, Meta(min_length=1, max_length=256)]
+    ref: Annotated[str | None, Meta(description="Only in this memory; everywhere when left out.")] = None
+    memoryRef: Annotated[str | None, Meta(description="The same under its OpenWOP name.")] = None  # noqa: N815
+    mentions: Annotated[
+        bool, Meta(description="Also entries that mention the words of the subject without being labelled with it.")
+    ] = False
+    preview: Annotated[bool, Meta(description="Count, and change nothing.")] = False
 
 
 class SecretIn(Inward):
-    id: str = Field(min_length=1, max_length=64, description="Shown in place of the value: `[REDACTED:<id>]`.")
-    value: str = Field(min_length=8, max_length=65_536, description="Kept sealed; never shown again.")
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"id": "mail", "value": "correct horse battery"}]}
+
+    id: Annotated[str, Meta(min_length=1, max_length=64, description="Shown in place of the value: `[REDACTED:<id>]`.")]
+    value: Annotated[str, Meta(min_length=8, max_length=65_536, description="Kept sealed; never shown again.")]
 
 
-def _policy_fields(*, asked: bool) -> dict[str, Any]:
+def _policy_fields(*, asked: bool) -> list[tuple[str, Any] | tuple[str, Any, Any]]:
     """The fields of TenantPolicy, so that this API never falls behind it."""
-    fields: dict[str, Any] = {}
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for field in dataclasses.fields(TenantPolicy):
         number = "int" in str(field.type)
         kind: Any = int if number else str
-        if asked or "None" in str(field.type):
-            kind = kind | None
-        limits: dict[str, Any] = {"ge": 0, "le": LARGEST} if number else {"max_length": 256}
-        fields[field.name] = (kind, Field(default=None, **limits) if asked else Field())
+        if asked:
+            limits = Meta(ge=0, le=LARGEST) if number else Meta(max_length=256)
+            fields.append((field.name, Annotated[kind, limits] | None | UnsetType, UNSET))
+        else:
+            fields.append((field.name, kind | None if "None" in str(field.type) else kind))
     return fields
 
 
@@ -209,93 +225,111 @@ if TYPE_CHECKING:
     class PolicyIn(Inward):
         """What to change; the rest stays."""
 
-    class PolicyOut(BaseModel):
+    class PolicyOut(Outward):
         """The whole policy."""
 
 else:
-    PolicyIn = create_model("PolicyIn", __base__=Inward, **_policy_fields(asked=True))
-    PolicyOut = create_model("PolicyOut", **_policy_fields(asked=False))
+    _example = {"schema_extra": {"examples": [{"max_entries": 100_000, "zone": "Europe/Lisbon"}]}}
+    PolicyIn = msgspec.defstruct(
+        "PolicyIn", _policy_fields(asked=True), bases=(Inward,), kw_only=True, namespace=_example
+    )
+    PolicyOut = msgspec.defstruct("PolicyOut", _policy_fields(asked=False), bases=(Outward,), kw_only=True)
 
 
 class ScanIn(Inward):
-    dry_run: bool = Field(default=False, description="Report, and change nothing.")
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"dry_run": True}]}
+
+    dry_run: Annotated[bool, Meta(description="Report, and change nothing.")] = False
 
 
 class ListAsked(Asked):
-    limit: int = Field(default=100, ge=1, le=1000)
-    cursor: str | None = Field(
-        None, max_length=1024, description="From the page before, with the same other parameters."
-    )
-    tag: list[Label] = Field(default_factory=list, description="Every one of these tags.")
-    any_tag: list[Label] = Field(default_factory=list, description="At least one of these tags.")
-    kind: list[Label] = Field(default_factory=list)
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    cursor: Annotated[
+        Annotated[str, Meta(max_length=1024)] | None,
+        Meta(description="From the page before, with the same other parameters."),
+    ] = None
+    tag: Annotated[list[Label], Meta(description="Every one of these tags.")] = []
+    any_tag: Annotated[list[Label], Meta(description="At least one of these tags.")] = []
+    kind: list[Label] = []
     subject: Label | None = None
     actor: Label | None = None
     session: Label | None = None
     run: Label | None = None
-    since: When | None = Field(default=None, description="Created at or after.")
-    until: When | None = Field(default=None, description="Created before.")
+    since: Since | None = None
+    until: Until | None = None
+    zone: Zone | None = None
     pinned: bool | None = None
-    archived: bool = Field(default=False, description="true: archived entries instead of those in recall.")
-    as_of: int | None = Field(
-        default=None, ge=0, le=LARGEST, description="A log position: the memory as it was readable then."
-    )
+    archived: Annotated[bool, Meta(description="true: archived entries instead of those in recall.")] = False
+    as_of: Annotated[
+        Annotated[int, Meta(ge=0, le=LARGEST)] | None,
+        Meta(description="A log position: the memory as it was readable then."),
+    ] = None
     order: Literal["newest", "oldest"] = "newest"
 
 
 class GetAsked(Asked):
-    as_of: int | None = Field(default=None, ge=0, le=LARGEST, description="A log position.")
-    cold: bool = Field(
-        default=False, description="true: also when archived, retracted or deleted, while its text exists."
-    )
+    as_of: Annotated[Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position.")] = None
+    cold: Annotated[
+        bool, Meta(description="true: also when archived, retracted or deleted, while its text exists.")
+    ] = False
 
 
 class DeleteAsked(Asked):
-    erase: bool = Field(default=False, description="true: destroy its text now. Cannot be undone.")
+    erase: Annotated[bool, Meta(description="true: destroy its text now. Cannot be undone.")] = False
+
+
+class RefsAsked(Asked):
+    prefix: Annotated[str, Meta(max_length=256, description="Only memories whose names begin with it.")] = ""
+
+
+class IdsAsked(Asked):
+    prefix: Annotated[str, Meta(min_length=4, max_length=256, description="How the ids begin.")]
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
 class LinksAsked(Asked):
-    incoming: bool = Field(default=False, description="true: the arrows to the entry instead of from it.")
+    incoming: Annotated[bool, Meta(description="true: the arrows to the entry instead of from it.")] = False
 
 
 class EventsAsked(Asked):
-    after: int | None = Field(default=None, ge=0, le=LARGEST, description="A log position; events after it.")
-    since: str | None = Field(default=None, max_length=64, description="The same as `after`, or an instant.")
-    limit: int = Field(default=1000, ge=1, le=10_000)
-    type: list[Label] = Field(default_factory=list, description="Only events of these types.")
+    after: Annotated[
+        Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position; events after it.")
+    ] = None
+    since: Annotated[
+        Annotated[str, Meta(max_length=64)] | None, Meta(description="The same as `after`, or an instant.")
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    type: Annotated[list[Label], Meta(description="Only events of these types.")] = []
 
 
 class ExportAsked(Asked):
-    ref: Label | None = Field(default=None, description="Only this memory.")
-    events: bool = Field(default=True, description="With the log.")
+    ref: Annotated[Label | None, Meta(description="Only this memory.")] = None
+    events: Annotated[bool, Meta(description="With the log.")] = True
 
 
 class ImportAsked(Asked):
-    ref: Label | None = Field(default=None, description="Store everything into this memory.")
+    ref: Annotated[Label | None, Meta(description="Store everything into this memory.")] = None
 
 
-class Problem(BaseModel):
+class Problem(Outward, forbid_unknown_fields=True):
     """Why not."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "error": "validation_error",
-                    "message": "/limit: Input should be less than or equal to 1000.",
-                    "details": {"pointer": "/limit"},
-                }
-            ]
-        },
-    )
+    schema_extra: ClassVar[Mapping[str, Any]] = {
+        "examples": [
+            {
+                "error": "validation_error",
+                "message": "/limit: Input should be less than or equal to 1000.",
+                "details": {"pointer": "/limit"},
+            }
+        ]
+    }
 
-    error: str = Field(description="A stable snake_case code.")
+    error: Annotated[str, Meta(description="A stable snake_case code.")]
     message: str
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: dict[str, Any] = {}
 
 
-class SourceOut(BaseModel):
+class SourceOut(Outward):
     actor: str
     role: str | None
     door: str
@@ -305,7 +339,7 @@ class SourceOut(BaseModel):
     trust: int
 
 
-class EntryOut(BaseModel):
+class EntryOut(Outward):
     ref: str
     id: str
     kind: str
@@ -321,10 +355,10 @@ class EntryOut(BaseModel):
     created_at: When
     expires_at: When | None
     version: int
-    seq: int = Field(description="The log position at which it was written.")
+    seq: Annotated[int, Meta(description="The log position at which it was written.")]
 
 
-class ReceiptOut(BaseModel):
+class ReceiptOut(Outward):
     """What the write really did; given only after the commit is durable."""
 
     id: str
@@ -332,69 +366,82 @@ class ReceiptOut(BaseModel):
     seq: int
     version: int
     created_at: When
-    findings: dict[str, int] = Field(description="What was redacted, counted by kind.")
-    indexed: Literal["ok", "words"] = Field(description="`words`: the vector is still to come.")
-    replayed: bool = Field(description="true: this answers a retry; nothing was written again.")
+    findings: Annotated[dict[str, int], Meta(description="What was redacted, counted by kind.")]
+    indexed: Annotated[Literal["ok", "words"], Meta(description="`words`: the vector is still to come.")]
+    replayed: Annotated[bool, Meta(description="true: this answers a retry; nothing was written again.")]
 
 
-class ReceiptsOut(BaseModel):
+class ReceiptsOut(Outward):
     receipts: list[ReceiptOut]
 
 
-class PageOut(BaseModel):
+class PageOut(Outward):
     entries: list[EntryOut]
-    cursor: str | None = Field(description="Leads to the next page; null at the end, and only there.")
+    cursor: Annotated[str | None, Meta(description="Leads to the next page; null at the end, and only there.")]
 
 
-class ErasedOut(BaseModel):
+class ErasedOut(Outward):
     id: str
     erased_bytes: int
 
 
-class LinkOut(BaseModel):
+class LinkOut(Outward):
     from_id: str
     to_id: str
     type: str
     note: str | None
 
 
-class LinksOut(BaseModel):
+class IdsOut(Outward):
+    ids: list[str]
+
+
+class LinksOut(Outward):
     links: list[LinkOut]
 
 
-class PassageOut(BaseModel):
+class PassageOut(Outward):
     text: str
-    start: int = Field(description="The first character of the passage in the content.")
+    start: Annotated[int, Meta(description="The first character of the passage in the content.")]
     end: int
-    number: int = Field(description="Which passage of the entry, from 1.")
-    of: int = Field(description="How many passages the entry has.")
+    number: Annotated[int, Meta(description="Which passage of the entry, from 1.")]
+    of: Annotated[int, Meta(description="How many passages the entry has.")]
 
 
-class HitOut(BaseModel):
+class HitOut(Outward):
     entry: EntryOut
     passage: PassageOut
     score: float
     signals: dict[str, float]
-    confidence: float = Field(description="0 to 1: the measured share of right answers with this much evidence.")
-    weak: bool = Field(description="More likely noise than an answer.")
-    older: str | None = Field(description="The id of a newer hit that says something else about the same matter.")
-    superseded_by: str | None = Field(description="The id of the entry that replaced this one.")
+    confidence: Annotated[
+        float, Meta(description="0 to 1: the measured share of right answers with this much evidence.")
+    ]
+    weak: Annotated[bool, Meta(description="More likely noise than an answer.")]
+    older: Annotated[
+        str | None, Meta(description="The id of a newer hit that says something else about the same matter.")
+    ]
+    superseded_by: Annotated[str | None, Meta(description="The id of the entry that replaced this one.")]
+    cold: Annotated[bool, Meta(description="Whether it rests in cold storage, as a source of a dream.")]
+    dream: Annotated[str | None, Meta(description="Of a cold hit: the id of the readable dream that holds it.")]
+    sources: Annotated[list[str], Meta(description="Of a line of a dream: the ids of the entries it was made from.")]
 
 
-class SearchOut(BaseModel):
+class SearchOut(Outward):
     hits: list[HitOut]
     mode: str
-    degraded: list[str] = Field(description="Why this answer may be worse than usual; empty when nothing is wrong.")
+    degraded: Annotated[
+        list[str], Meta(description="Why this answer may be worse than usual; empty when nothing is wrong.")
+    ]
     explanation: dict[str, Any] | None = None
 
 
-class LeftOutOut(BaseModel):
+class LeftOutOut(Outward):
     id: str
     reason: str
 
 
-class ContextOut(BaseModel):
-    text: str = Field(description="Ready to paste into a prompt, as quoted data.")
+class ContextOut(Outward):
+    text: Annotated[str, Meta(description="Ready to paste into a prompt, as quoted data.")]
     tokens: int
     budget: int
     included: list[str]
@@ -403,44 +450,62 @@ class ContextOut(BaseModel):
     degraded: list[str]
 
 
-class ForgottenOut(BaseModel):
+class ForgottenOut(Outward):
     forgotten: int
-    derived: int = Field(description="Dreams made from them, destroyed too.")
-    redone: int = Field(description="Dreams made again from what remains.")
-    restored: int = Field(description="Entries readable again because their dream could not be made again.")
+    derived: Annotated[int, Meta(description="Dreams made from them, destroyed too.")]
+    redone: Annotated[int, Meta(description="Dreams made again from what remains.")]
+    restored: Annotated[int, Meta(description="Entries readable again because their dream could not be made again.")]
     archives: int
     bytes: int
     refs: int
     held: int
     preview: bool
-    readable: int = Field(description="How many of all these could be read until now.")
-    certificate: int | None = Field(description="The log position of the certificate.")
-    ways: dict[str, int] = Field(
-        description="How many were reached by `subject`, by `tag`, by `mention`, and by `lineage` (made from others)."
-    )
-    mentioned: int | None = Field(
-        description="When no label matches and mentions are not asked for: entries that mention the words."
-    )
-    outside: list[str] = Field(
-        description="Copies the database server keeps for a while, out of reach of every query: see docs/privacy.md."
-    )
+    readable: Annotated[int, Meta(description="How many of all these could be read until now.")]
+    certificate: Annotated[int | None, Meta(description="The log position of the certificate.")]
+    ways: Annotated[
+        dict[str, int],
+        Meta(description="How many were reached by `subject`, `tag`, `mention`, and by `lineage` (made from others)."),
+    ]
+    mentioned: Annotated[
+        int | None,
+        Meta(description="When no label matches and mentions are not asked for: entries that mention the words."),
+    ]
+    outside: Annotated[
+        list[str],
+        Meta(
+            description="Copies the database server keeps for a while, out of reach of any query: see docs/privacy.md."
+        ),
+    ]
 
 
-class RefOut(BaseModel):
+class MeOut(Outward):
+    tenant: str
+    id: str
+    rights: list[str]
+    authority: int
+    scopes: list[str]
+    version: Annotated[str, Meta(description="Of the host.")]
+
+
+class SweptOut(Outward):
+    destroyed: Annotated[int, Meta(description="How many entries.")]
+
+
+class RefOut(Outward):
     ref: str
     entries: int
 
 
-class RefsOut(BaseModel):
+class RefsOut(Outward):
     refs: list[RefOut]
 
 
-class EventsOut(BaseModel):
+class EventsOut(Outward):
     events: list[dict[str, Any]]
-    next: int = Field(description="Pass it as `after` to read on.")
+    next: Annotated[int, Meta(description="Pass it as `after` to read on.")]
 
 
-class StatsOut(BaseModel):
+class StatsOut(Outward):
     entries: int
     cold: int
     text_bytes: int
@@ -451,16 +516,16 @@ class StatsOut(BaseModel):
     with_vector: int
 
 
-class SecretsOut(BaseModel):
-    secrets: list[str] = Field(description="Ids; never a value.")
+class SecretsOut(Outward):
+    secrets: Annotated[list[str], Meta(description="Ids; never a value.")]
 
 
-class SecretOut(BaseModel):
+class SecretOut(Outward):
     id: str
     seq: int
 
 
-class VerdictOut(BaseModel):
+class VerdictOut(Outward):
     ok: bool
     events: int
     entries: int
@@ -469,14 +534,14 @@ class VerdictOut(BaseModel):
     reason: str | None
 
 
-class ImportedOut(BaseModel):
+class ImportedOut(Outward):
     entries: int
     skipped: int
     links: int
     findings: dict[str, int]
 
 
-class ScanOut(BaseModel):
+class ScanOut(Outward):
     entries: int
     affected: int
     findings: dict[str, int]

@@ -46,7 +46,7 @@ FIELD_AGENT = "akashik.field"
 
 
 _THE_ENVELOPES = "\0envelope"
-"""Stands for the session that the envelope names; None is a session of its own: none."""
+"""The session that the envelope names; None is a session of its own: none."""
 
 
 class Again(Exception):
@@ -86,6 +86,10 @@ class Ready:
     """What was redacted in it, counted by kind."""
     agent: Agent | None = None
     session: Session | None = None
+    epoch: int = 0
+    """The epoch of this operation; in `prepare`, the one it will have unless another operation is first."""
+    attempt: int = 0
+    """How many times it was begun again."""
 
     @property
     def level(self) -> int:
@@ -127,8 +131,6 @@ class Call(Ready):
     """The Field's clock before this message."""
     received: int = 0
     """The epoch the sender sent."""
-    epoch: int = 0
-    """The epoch of this operation."""
     logged: int = 0
     """How many events it has so far."""
     _view: View | None = None

@@ -1,6 +1,6 @@
 """Conflicts: two units that contradict each other, from detection to resolution.
 
-A conflict is a document; which are unresolved stands in a space of its own, so that a Field with a long history lists
+A conflict is a document; the unresolved ones have a space of their own, so that a Field with a long history lists
 its open ones quickly. A pair of units has one conflict for ever: its id is made from theirs.
 """
 
@@ -10,18 +10,22 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import orjson
 from msgspec import Struct, convert, structs, to_builtins
 
-from reverie.core.entry import READABLE, Entry, EntryState
+from reverie.core.actor import Actor
+from reverie.core.entry import READABLE, Entry, EntryState, Scope
+from reverie.core.event import NewEvent
 from reverie.core.ids import encode
 from reverie.core.query import Filter
 from reverie.distil.contradictions import contradiction
 from reverie.protocols.akashik import documents
 from reverie.protocols.akashik.call import Call
+from reverie.protocols.akashik.candidates import touched
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import CredentialView, View
 from reverie.search.analysis import terms
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, WriteTx
 
 CONFLICTS = "akashik.conflict"
 OPEN = "akashik.conflict.open"
@@ -213,22 +217,85 @@ def sides_purged(call: Call, unit_ids: Sequence[str]) -> None:
             settle(call, side, conflict)
 
 
+def sides_forgotten(tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
+    """Forgetting a side ends its open conflicts, and takes the reasons given in all of them: they may quote it.
+
+    Reads every conflict of the tenant: which units have one is kept nowhere else.
+    """
+    gone = {entry.id: entry.ref for entry in entries}
+    for key, body, _ in list(documents.each(tx, CONFLICTS)):
+        conflict = convert(body, Conflict)
+        ref = next((gone[side] for side in conflict.units if side in gone), None)
+        if ref is not None and key == conflict_id(ref, *conflict.units):
+            tx.scope = Scope(actor.tenant, ref)
+            _end(tx, actor, conflict, [side for side in conflict.units if side not in gone])
+
+
+def _end(tx: WriteTx, actor: Actor, conflict: Conflict, survivors: Sequence[str]) -> None:
+    """Resolve a conflict of which a side was destroyed; nothing of its earlier versions is kept."""
+
+    def append(event: str, data: dict[str, Any], *, entry_id: str | None = None) -> int:
+        about = {"entry_id": entry_id, "session": conflict.session, "conflict_id": conflict.id}
+        return tx.append(NewEvent(event, "FORGET", actor.id, data=data, **about))
+
+    units: dict[str, Any] = {"unit_a": conflict.unit_a, "unit_b": conflict.unit_b, "authors": conflict.authors}
+    before = conflict.resolution or {
+        "strategy": "human_escalation",
+        "winner_id": survivors[0] if survivors else None,
+        "resolved_by": actor.id,
+        "epoch_resolved": tx.head().epoch,
+    }
+    resolution = before | {"rationale": "unit forgotten"}
+    seq = tx.head().seq
+    if conflict.status != "resolved":
+        if conflict.status != "escalated":
+            append("conflict.escalated", units)
+        decided = {name: resolution[name] for name in ("strategy", "winner_id")}
+        seq = append("conflict.resolved", units | decided)
+        tx.drop(OPEN, conflict.id, seq=seq)
+    after = structs.replace(conflict, status="resolved", resolution=resolution)
+    tx.save(CONFLICTS, conflict.id, orjson.dumps(to_builtins(after)), seq=seq, keep=1)
+    for side in survivors:
+        unit = find_unit(tx, side)
+        if unit is not None and unit.state is EntryState.CONTESTED and not _disputed(tx, side):
+            seq = append("memory.settled", {}, entry_id=side)
+            tx.change(side, seq=seq, state=EntryState.ACTIVE)
+
+
+def _disputed(tx: ReadTx, unit_id: str) -> bool:
+    """Whether a unit has an open conflict."""
+    return any(unit_id in conflict.units for conflict in each_unresolved(tx))
+
+
 def contradict(call: Call, entry: Entry, target: Entry) -> str:
     """RECORD with a `contradicts` relation opens a Conflict (or finds the one of the pair): its id.
 
-    A draft opens none: nobody but its author may know of it. Empty then.
+    A draft opens none: only its author may know of it. Empty then.
     """
     if EntryState.DRAFT in (entry.state, target.state):
         return ""
     return open_conflict(call, entry, target, method="explicit", why="declared by its author")[0]
 
 
-def detect(call: Call, entry: Entry) -> list[str]:
-    """Automatic detection for a unit just recorded (Level 2): the ids of conflicts it opened."""
+class Alike(Struct, frozen=True):
+    """Positions of units that share words with one that is about to be recorded, as of a log position."""
+
+    positions: list[int] = []
+    snapshot: int = 0
+
+
+def detect(call: Call, entry: Entry, alike: Alike) -> list[str]:
+    """Automatic detection for a unit just recorded (Level 2): the ids of conflicts it opened.
+
+    Compared with what a search found before the write, and with units recorded since.
+    """
     if call.level < 2 or not speaks(entry):
         return []
     opened = []
-    for other in _alike(call.tx, entry):
+    known = call.tx.at(alike.positions, Filter()).values()
+    for other in (*known, *touched(call.tx, alike.snapshot)):
+        if other.id == entry.id or other.source.session != entry.source.session or not speaks(other):
+            continue
         found = contradiction(entry.content, other.content)
         if found is not None and call.view.sees(other):
             key, fresh = open_conflict(call, entry, other, method=found.method, why=WHY[found.kind])
@@ -242,19 +309,12 @@ def speaks(entry: Entry) -> bool:
     return entry.state in READABLE and not entry.archived and entry.kind != "question"
 
 
-def _alike(tx: ReadTx, entry: Entry) -> list[Entry]:
-    """Standing units of the same session that share words with this one."""
-    words = list(dict.fromkeys(terms(entry.content[:_LOOKED_AT])))[:_MOST_TERMS]
-    if not words:
-        return []
-    where = Filter(session=entry.source.session)
-    near = tx.match(words, where, limit=_CANDIDATES)
-    positions = [
-        match.entry.position
-        for match in near
-        if match.entry.id != entry.id and match.entry.session == entry.source.session
-    ]
-    return [other for other in tx.at(positions, where).values() if speaks(other)]
+def look_alike(tx: ReadTx, content: str, session: str | None) -> Alike:
+    """Search for units of a session that share words with a text. On a snapshot: a write has no index of its own."""
+    words = list(dict.fromkeys(terms(content[:_LOOKED_AT])))[:_MOST_TERMS]
+    where = Filter(session=session) if session is not None else Filter(sessionless=True)
+    found = tx.match(words, where, limit=_CANDIDATES) if words else []
+    return Alike([match.entry.position for match in found], tx.head().seq)
 
 
 def in_sight(tx: ReadTx, view: View | CredentialView, conflict: Conflict) -> bool:
@@ -265,10 +325,10 @@ def in_sight(tx: ReadTx, view: View | CredentialView, conflict: Conflict) -> boo
 
 def touches(tx: ReadTx, view: View, conflict: Conflict) -> bool:
     """Whether a conflict is in sight and one of its sides is in the session that the envelope names."""
-    if not in_sight(tx, view, conflict):
+    sides = [find_unit(tx, side) for side in conflict.units]
+    if not all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides):
         return False
-    sides = [side for key in conflict.units if (side := find_unit(tx, key)) is not None]
-    return not sides or any(view.sees(side) for side in sides)
+    return not any(sides) or any(view.sees(side) for side in sides if side is not None)
 
 
 def unresolved(call: Call) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ class FieldError(ReverieError):
         super().__init__(message, code=code, details=details)
         self.operation = operation
         self.extra = dict(extra or {})
-        """Members that stand beside the five of every error, such as `tombstone`."""
+        """Members in addition to the five of every error, such as `tombstone`."""
 
     def body(self) -> dict[str, Any]:
         """The protocol's error object."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -28,6 +29,7 @@ from reverie.protocols.akashik.names import name_of, named, with_names
 from reverie.protocols.akashik.operations.agents import Agent, each_agent, load_agent
 from reverie.protocols.akashik.operations.sessions import check_session, enter, load_session
 from reverie.protocols.akashik.operations.table import TABLE
+from reverie.protocols.akashik.operations.tasks import each_task
 from reverie.protocols.akashik.units import ARCHIVED, HOT, PURGED, UNIT_STATES, as_born, shown_unit, tombstone
 from reverie.protocols.akashik.visibility import CredentialView, View
 from reverie.store.contract import ReadTx, WriteTx
@@ -112,17 +114,17 @@ class Field:
     def _perform(self, actor: Actor, envelope: Envelope, row: Operation) -> dict[str, Any]:
         scope = Scope(actor.tenant, self.services.ref)
 
-        def prepare(rules: Rules) -> Callable[[WriteTx], dict[str, Any]]:
-            ready = self._ready(actor, envelope, rules)
+        def prepare(attempt: int, rules: Rules) -> Callable[[WriteTx], dict[str, Any]]:
+            ready = replace(self._ready(actor, envelope, rules), attempt=attempt)
             prepared: Any = None
             if row.prepare is not None:
                 look = self.services.parts.store.read(scope, lambda tx: self._look(tx, ready, envelope, row))
                 prepared = row.prepare(look)
             return lambda tx: self._execute(tx, ready, envelope, row, prepared)
 
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             try:
-                return self.services.rulebook.guarded(actor.tenant, prepare, scope)
+                return self.services.rulebook.guarded(actor.tenant, partial(prepare, attempt), scope)
             except _Repeated as repeated:
                 return repeated.answer
             except Again:
@@ -156,7 +158,7 @@ class Field:
         self._repeat(tx, ready, envelope, row)
         checked = replace(ready)
         self._admit(tx, checked, row)
-        _tick(tx, envelope.epoch, ready)
+        checked.epoch = _tick(tx, envelope.epoch, ready)
         return checked
 
     def _execute(self, tx: WriteTx, ready: Ready, envelope: Envelope, row: Operation, prepared: Any) -> dict[str, Any]:
@@ -209,6 +211,7 @@ class Field:
             findings=ready.findings,
             agent=ready.agent,
             session=ready.session,
+            attempt=ready.attempt,
             tx=tx,
         )
 
@@ -256,6 +259,15 @@ class Field:
     def agents(self, actor: Actor) -> dict[str, Any]:
         """Every registered agent."""
         return self._read(actor, lambda tx: {"agents": [agent.document() for agent in each_agent(tx)]})
+
+    def tasks(self, actor: Actor) -> dict[str, Any]:
+        """Every task of the sessions in sight of the credential."""
+
+        def body(tx: ReadTx) -> dict[str, Any]:
+            view = self._view(tx, actor, None)
+            return {"tasks": [task.document() for task in each_task(tx) if view.enters(task.session_id)]}
+
+        return self._read(actor, body)
 
     def conflicts(self, actor: Actor, *, agent_id: str | None = None, session_id: str | None = None) -> dict[str, Any]:
         """Unresolved conflicts in sight of the agent, or of the credential where no agent is named."""
@@ -351,7 +363,7 @@ class Field:
 
 
 def _named(tx: ReadTx, ready: Ready, envelope: Envelope) -> Ready:
-    """The message with the names in it told apart, where they had to be redacted."""
+    """The message with redacted names numbered, so that they stay distinct."""
     session = envelope.session_id
     if not ready.findings and ready.agent_id == envelope.agent_id and ready.session_id == session:
         return ready

@@ -11,38 +11,12 @@ from reverie.core.ids import TimeIds
 from reverie.host import Host
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.schemas import PAYLOADS, SUMMARIES
 
 _IDS = TimeIds()
-_SAYS = {
-    "REGISTER": "Join the Field. payload: {id, role, interests?, required_operations?, authority_level?}. The answer"
-    " lists what this Field supports.",
-    "DEREGISTER": "Leave the Field. payload: {agent_id}. What you recorded stays.",
-    "RECORD": "Record a unit for the team. payload: {mode: draft|committed, type: finding|decision|observation|..., "
-    "content, intent: {purpose, task_id?, question?}, confidence: {score 0..1, reasoning, evidence?, assumptions?},"
-    " relations?: [{type, target_id}]}. Say why in intent.purpose.",
-    "ATTUNE": "Get the units that matter to you now. payload: {scope: {role, max_units, max_tokens?, interests?,"
-    " active_task_id?, since_epoch?, include_own?, include_archived?}, context_hint?, format?}. To follow the Field,"
-    " ask again with since_epoch.",
-    "DETECT": "Find contradictions. payload: {mode: check|scan|list, target_id?, filter?}.",
-    "MERGE": "Resolve a conflict. payload: {conflict_id, strategy: last_write_wins|confidence_weighted|evidence_count|"
-    "authority|synthesis|human_escalation|vote, resolution: {rationale, winner_id?, synthesis?}}.",
-    "REPLAY": "How something came to be, from the log. payload: {target_type: task|memory_unit|decision|conflict|"
-    "session, target_id, depth: summary|detailed|full_trace}.",
-    "COMPACT": "Keep the Field small. payload: {strategy: archive|summarize|purge, filter?: {max_age_epochs?,"
-    " session_id?, types?, status?}, reason?, dry_run?}. purge destroys text and needs authority 10.",
-    "SUBSCRIBE": "List your subscriptions. payload: {action: list}. Over MCP there is no push; poll ATTUNE with"
-    " since_epoch.",
-    "HANDOFF": "Hand a task to another agent with its context. payload: {action: initiate|accept|reject|get|list,"
-    " handoff_id?, task_id, to_agent, reason?, context?}.",
-    "COORDINATE": "Tasks of the team. payload: {action: create|assign|claim|start|block|unblock|complete|fail|retry|"
-    "release|cancel|get|list, task: {...}, reason?}.",
-    "SESSION": "Sessions of the Field. payload: {action: create|join|leave|pause|resume|end|get|list|set_policy,"
-    " session: {...}}.",
-}
 _READS = ("ATTUNE", "DETECT", "REPLAY", "SUBSCRIBE")
 _PROPERTIES: dict[str, dict[str, Any]] = {
     "agent_id": {"type": "string", "description": "Who you are: the id you registered."},
-    "payload": {"type": "object", "description": "What the operation takes."},
     "session_id": {"type": ["string", "null"], "description": "The session you work in; leave it out for none."},
     "epoch": {
         "type": ["integer", "null"],
@@ -79,12 +53,12 @@ TOOLS = tuple(
     HostTool(
         f"akashik_{operation.lower()}",
         text,
-        _PROPERTIES,
+        {"agent_id": _PROPERTIES["agent_id"], "payload": PAYLOADS[operation], **_PROPERTIES},
         partial(_perform, operation),
         required=("agent_id", "payload"),
         reads=operation in _READS,
         destroys=operation == "COMPACT",
         heavy=operation == "COMPACT",
     )
-    for operation, text in _SAYS.items()
+    for operation, text in SUMMARIES.items()
 )

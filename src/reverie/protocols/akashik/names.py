@@ -1,7 +1,7 @@
-"""Names that hold a secret: replaced like any other text, but told apart.
+"""Names that hold a secret: replaced like any other text, but kept distinct.
 
 Two sessions whose ids both look like tokens would otherwise become one, and see each other. So a name that had to be
-redacted gets the first letters of its hash under the tenant's own key: the same name gives the same, and nobody can
+redacted gets the first letters of its hash under the tenant's own key: the same name gives the same, and no caller can
 guess it back.
 """
 
@@ -49,7 +49,7 @@ def name_of(tx: ReadTx, redactor: Redactor, known: KnownSecrets, sent: str) -> s
 
 
 def with_names(tx: ReadTx, sent: Any, clean: Any, member: str | None = None) -> Any:
-    """`clean` with the names in it told apart, by what was sent."""
+    """`clean` with the names in it kept distinct, by what was sent."""
     if isinstance(sent, str) and isinstance(clean, str):
         return named(tx, sent, clean) if member in NAMES else clean
     if isinstance(sent, list) and isinstance(clean, list):

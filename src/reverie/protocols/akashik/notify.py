@@ -1,4 +1,4 @@
-"""From the log to notifications: what one subscription is told of, and nothing it may not know."""
+"""From the log to notifications: what one subscription asks for, as far as it may see it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SUMMARY = 160
 
 
 class Feed:
-    """One subscription being served. It remembers only what spares repeats; who may know what is read anew."""
+    """One subscription being served. It remembers only what spares repeats; visibility is read again each time."""
 
     def __init__(self, services: FieldServices, tenant: str, subscription: Subscription, key_id: str | None) -> None:
         self._services = services
@@ -139,11 +139,12 @@ class Feed:
         }
 
     def _relevance(self, tx: ReadTx, agent: Agent, entry: Any, event: Event) -> float:
-        from reverie.protocols.akashik.relevance import Asked, rank_units
+        from reverie.protocols.akashik.relevance import Asked, meaning_of, rank_units, vector_of
 
         query = " ".join(agent.interests)
         asked = Asked(role=agent.role, query=query, task_id=agent.current_task_id, epoch=event.epoch)
-        return rank_units(tx, [entry], asked, self._services.parts.embedder)[0].score
+        meaning = meaning_of(tx, [entry], query, vector_of(query, self._services.parts.embedder))
+        return rank_units([entry], asked, meaning)[0].score
 
     def _too_soon(self, event: Event, name: str) -> bool:
         """Whether this entity was spoken of within the debounce time, by the log's own clock."""

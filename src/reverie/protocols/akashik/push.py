@@ -85,7 +85,7 @@ async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
 async def _notifications(
     connection: HTTPConnection, feed: Feed, after: int
 ) -> AsyncGenerator[dict[str, Any] | None, None]:
-    """What the subscription is told of, in order and once; None when a sign of life is due."""
+    """The notifications of a subscription, in order and once; None when a sign of life is due."""
     state = connection.app.state
     host: Host = state.host
     actor = replace(host.system_actor(feed.tenant), key_id=feed.key_id)

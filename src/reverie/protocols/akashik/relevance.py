@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from reverie.core.entry import Entry
 from reverie.core.ports import Embedder
-from reverie.core.query import Filter
 from reverie.memory.entries import searchable_text
 from reverie.protocols.akashik.units import score_of, task_of, type_of
 from reverie.search.analysis import query_terms, terms
@@ -43,7 +42,6 @@ _HALF_LIFE = 50
 """Epochs after which a unit counts half as recent."""
 _AGAIN = 0.02
 """What each further unit of the same author loses, up to five: many voices before one voice many times."""
-_MOST_MATCHED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +70,61 @@ class Scored:
 
     @property
     def reason(self) -> str:
-        """Why it stands where it stands, for a person."""
+        """Why it ranks where it ranks, for a person."""
         return _reason(self.entry, self.asked, self.factors, self.meaning)
 
 
-def rank_units(tx: ReadTx, entries: Sequence[Entry], asked: Asked, embedder: Embedder | None) -> list[Scored]:
+Meaning = Mapping[str, tuple[float, Sequence[str]]]
+"""How close each unit is to a query, by id, and the query's words it has."""
+
+
+def vector_of(query: str, embedder: Embedder | None) -> bytes:
+    """The vector of a query; empty when there is none to compare with. Never called inside a transaction."""
+    if embedder is None or not query.strip():
+        return b""
+    try:
+        return embedder.embed([comparable(query)])[0]
+    except Exception:  # an embedder that is down: words still work
+        return b""
+
+
+def meaning_of(
+    tx: ReadTx, entries: Sequence[Entry], query: str, vector: bytes, alike: Collection[int] | None = None
+) -> Meaning | None:
+    """How close each entry is to a query; None when nothing is asked. `alike`: positions that may share its words."""
+    if not query.strip():
+        return None
+    asked = query_terms(query)
+    cosines = tx.cosines(vector, [entry.position for entry in entries]) if any(vector) and entries else {}
+    return {
+        entry.id: _close(
+            entry,
+            asked,
+            cosines.get(entry.position, ()),
+            words=alike is None or entry.position in alike or entry.archived or entry.gone_seq is not None,
+        )
+        for entry in entries
+    }
+
+
+def words_of(entries: Sequence[Entry], query: str) -> Meaning | None:
+    """The same by words alone: for the few units of a write, which has no index."""
+    asked = query_terms(query) if query.strip() else None
+    return None if asked is None else {entry.id: _close(entry, asked, ()) for entry in entries}
+
+
+def _close(
+    entry: Entry, asked: Sequence[str], cosines: Sequence[float], *, words: bool = True
+) -> tuple[float, Sequence[str]]:
+    own = set(terms(searchable_text(entry))) if asked and words else set()
+    has = [term for term in asked if term in own]
+    covered = len(has) / len(asked) if asked else 0.0
+    close = max(0.0, min(1.0, max(cosines, default=0.0)))
+    return 1 - (1 - close) * (1 - 0.7 * covered), has
+
+
+def rank_units(entries: Sequence[Entry], asked: Asked, meaning: Meaning | None) -> list[Scored]:
     """Every entry scored, best first."""
-    meaning = _meaning(tx, entries, asked.query, embedder) if asked.query.strip() else None
     role = frozenset(word for word in asked.role.lower().split() if len(word) > 3)
     scored = [
         _score(entry, asked, role, meaning.get(entry.id, (0.0, ())) if meaning is not None else None)
@@ -97,33 +143,6 @@ def rank_units(tx: ReadTx, entries: Sequence[Entry], asked: Asked, embedder: Emb
 
 def _order(item: Scored) -> tuple[float, int, int]:
     return -item.score, -item.entry.epoch, item.entry.position
-
-
-def _meaning(
-    tx: ReadTx, entries: Sequence[Entry], query: str, embedder: Embedder | None
-) -> Mapping[str, tuple[float, Sequence[str]]]:
-    """How close each entry is to the query, and the query's words it has."""
-    asked = query_terms(query)
-    wanted = {entry.position: entry for entry in entries}
-    cosines: Mapping[int, Sequence[float]] = {}
-    if embedder is not None and entries:
-        try:
-            vector = embedder.embed([comparable(query)])[0]
-        except Exception:  # an embedder that is down: words still work
-            vector = b""
-        if any(vector):
-            cosines = tx.cosines(vector, list(wanted))
-    matched = {match.entry.position for match in tx.match(asked, Filter(), limit=_MOST_MATCHED)} if asked else set()
-    found: dict[str, tuple[float, Sequence[str]]] = {}
-    for position, entry in wanted.items():
-        words: Sequence[str] = ()
-        if asked and (position in matched or entry.archived or entry.gone_seq is not None):
-            own = set(terms(searchable_text(entry)))
-            words = [term for term in asked if term in own]
-        covered = len(words) / len(asked) if asked else 0.0
-        close = max(0.0, min(1.0, max(cosines.get(position, ()), default=0.0)))
-        found[entry.id] = (1 - (1 - close) * (1 - 0.7 * covered), words)
-    return found
 
 
 def _score(entry: Entry, asked: Asked, role: frozenset[str], meaning: tuple[float, Sequence[str]] | None) -> Scored:

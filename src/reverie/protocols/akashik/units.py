@@ -62,7 +62,7 @@ def status_of(entry: Entry) -> str:
 
 
 def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> dict[str, Any]:
-    """The unit on the wire. `content` stands in for the entry's own when it was shortened."""
+    """The unit on the wire. `content` replaces the entry's own when it was shortened."""
     attributes = entry.attributes
     intent = attributes.get("intent")
     confidence = attributes.get("confidence")
@@ -117,7 +117,7 @@ def relations_of(tx: ReadTx, entry: Entry) -> Sequence[Link]:
 
 
 def find_unit(tx: ReadTx, unit_id: str) -> Entry | None:
-    """A unit that still has text, hot or archived, whoever may see it."""
+    """A unit that still has text, hot or archived, visible to the caller or not."""
     return tx.get(unit_id, where=ANY_UNIT)
 
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from reverie.core.entry import Entry, EntryState
+from reverie.core.query import Filter
 from reverie.store.contract import ReadTx
 
 if TYPE_CHECKING:
@@ -40,6 +43,27 @@ class View:
             return True
         active = self._session(self._session_id)
         return active is not None and active.policy.cross_session and self._member(own)
+
+    @property
+    def filtered(self) -> bool:
+        """Whether a filter can say which units are in sight; it cannot across sessions."""
+        active = self._session(self._session_id)
+        return self._level < 3 or active is None or not active.policy.cross_session
+
+    def narrow(self, where: Filter) -> Filter:
+        """The part of a filter that is in sight: of the session, without the types that its rules deny."""
+        if self._level < 3 or not self.filtered:
+            return where
+        if self._session_id is None:
+            return msgspec.structs.replace(where, sessionless=True)
+        if not self._member(self._session_id):
+            return msgspec.structs.replace(where, kinds=())
+        active, denied = self._session(self._session_id), frozenset[str]()
+        if active is not None:
+            rules, authority = active.policy, self.authority_in(self._session_id)
+            denied = rules.denied(self._agent.role if self._agent else None)
+            denied |= {kind for kind, least in rules.min_authority.items() if authority < least}
+        return msgspec.structs.replace(where, session=self._session_id, without_kinds=tuple(sorted(denied)))
 
     def reaches(self, entry: Entry) -> bool:
         """Whether the unit is in sight from any session the agent is a member of; authority 10 reaches every one."""

@@ -79,6 +79,10 @@ class Agents:
 
         own = {agent.id: agent for agent in self._parts.store.read(Scope(actor.tenant), body)}
         seen = {**self._folder, **self.installed_for_all(), **own}
+        if not seen and self._parts.agent_fixtures:
+            from reverie.protocols.openwop.conformance.agents import fixture_agents
+
+            seen = {agent.id: agent for agent in fixture_agents(self._parts.redactor)}
         return [seen[agent_id] for agent_id in sorted(seen)]
 
     def get(self, actor: Actor, agent_id: str) -> Agent:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reverie.core.clock import iso_duration
 from reverie.core.policy import TenantPolicy
-from reverie.jobs.schedule import HORIZON_MS
+from reverie.jobs.timetable import HORIZON_MS
 from reverie.protocols.openwop.forks import MODES
 from reverie.protocols.openwop.passes import MOST_ENTRIES
 from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
@@ -35,8 +35,8 @@ class Wired:
     """Whether tenants' secrets can be kept."""
     scheduler: bool
     """Whether something looks at what is due."""
-    agents: bool = True
-    """Whether agents can be installed."""
+    dispatch: bool = True
+    """Whether an installed agent can be run: a run is written."""
     workspace: bool = False
     """Whether workspace files are served."""
 
@@ -50,6 +50,7 @@ def wired(parts: Services, *, scheduler: bool, workspace: bool = False) -> Wired
         tokenizer=parts.tokens.name if parts.tokens else None,
         embedder=parts.embedder is not None,
         sealed=parts.cipher is not None,
+        dispatch=writable,
         scheduler=scheduler and writable and parts.store.durable,
         workspace=workspace and writable,
     )
@@ -120,14 +121,14 @@ def _memory(has: Wired) -> dict[str, Any]:
 
 
 def _agents(has: Wired) -> dict[str, Any]:
-    agents: dict[str, Any] = {"supported": True}
+    agents: dict[str, Any] = {"supported": has.dispatch}
     if has.durable:
         agents["memoryBackends"] = [LONG_TERM]
     if has.durable and has.writable:
         agents["memoryConsolidation"] = {"supported": True, "schedule": "scheduled" if has.scheduler else "on-demand"}
     if has.scheduler:
         agents["commitments"] = {"supported": True, "fireConditions": ["time", "predicate"]}
-    if has.agents:
+    if has.dispatch:
         agents["manifestRuntime"] = {"supported": True, "installScope": "tenant"}
     return agents
 
@@ -211,7 +212,7 @@ def lacking(keys: Sequence[str], document: Mapping[str, Any]) -> list[str]:
 
 
 def _met(value: Any) -> bool:
-    """Whether what stands at a key is an advertised capability."""
+    """Whether the value at a key is an advertised capability."""
     if isinstance(value, Mapping):
         return value.get("supported", True) is True
     if isinstance(value, bool):
@@ -225,7 +226,7 @@ def _flag(name: str, document: Mapping[str, Any], *path: str) -> Verdict:
 
 
 def _at(document: Any, *path: str) -> Any:
-    """What stands at a path; None when there is nothing, or when something on the way is not an object."""
+    """The value at a path; None when there is none, or when something on the way is not an object."""
     for step in path:
         if not isinstance(document, Mapping):
             return None

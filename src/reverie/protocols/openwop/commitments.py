@@ -33,7 +33,7 @@ _PAGE = 500
 
 
 class Commitment(Struct, frozen=True, omit_defaults=True):
-    """How a commitment stands."""
+    """The state of a commitment."""
 
     ref: str
     id: str
@@ -165,7 +165,7 @@ def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
 
 
 def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
-    """Whether a commitment fires now, and how it stands afterwards. One whose entry is gone never fires."""
+    """Whether a commitment fires now, and its state afterwards. One whose entry is gone never fires."""
     if not _entry(tx, item):
         return False, item
     scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)

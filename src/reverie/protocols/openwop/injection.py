@@ -24,7 +24,9 @@ class Injection:
         if self._parts.embedder is None:
             raise ReverieError("This host has no embedder, so it cannot rank by relevance.", code="no_embedder")
         where = Filter(tags=(tag,)) if tag is not None else Filter()
-        found = self._recall.search(actor, ref, query, where=where, limit=min(limit or MAX_HITS, MAX_HITS))
+        found = self._recall.search(
+            actor, ref, query, where=where, limit=min(limit or MAX_HITS, MAX_HITS), deep="never"
+        )
         return [hit.entry for hit in found.hits]
 
     def within(self, entries: Iterable[Entry], budget: int) -> list[Entry]:

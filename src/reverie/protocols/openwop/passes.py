@@ -9,19 +9,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import DreamPlan, DreamReport, GivenText
+from reverie.core.dream import DreamPlan, DreamReport, GivenText, Selector
 from reverie.core.errors import Busy, Invalid
 from reverie.core.run import COMPACT, CONSOLIDATE, DISTILL
 from reverie.distil.request import Told
 from reverie.dreams.archive import Archives
 from reverie.dreams.consolidate import Consolidated, Consolidator
-from reverie.dreams.engine import DreamEngine
+from reverie.dreams.engine import Check, DreamEngine
 from reverie.memory.policy import RuleBook, check_ref
 from reverie.memory.read import Reader
 from reverie.protocols.openwop.commitments import Commitments
@@ -81,11 +82,14 @@ class Passes:
         secrets: Secrets | None = None,
         summarizer_output: str | None = None,
         as_of: int | None = None,
+        check: Check | None = None,
     ) -> Passed | None:
         """Make one entry of many. None when fewer than two live entries are there to take.
 
-        `summarizer_output` takes the place of the joined sources before redaction. Raises RedactionFailed with
-        nothing stored.
+        What must be kept is in the output. Entries for which `max_output_bytes` has no room are not taken: a further
+        run takes them.
+        `summarizer_output` takes the place of the joined sources before redaction. `check` is asked in the
+        transaction: raising, it cancels the pass. Raises RedactionFailed with nothing stored.
         """
         run = run_id or self._parts.ids.new()
         plan = DreamPlan(
@@ -99,7 +103,7 @@ class Passes:
             strict=False,
             as_of=as_of,
         )
-        return self._dream(actor, plan, run, secrets, summarizer_output, None)
+        return self._dream(actor, plan, run, secrets, summarizer_output, check)
 
     def distil(
         self,
@@ -113,6 +117,7 @@ class Passes:
         secrets: Secrets | None = None,
         summarizer_output: str | None = None,
         as_of: int | None = None,
+        check: Check | None = None,
     ) -> Passed | None:
         """Distil a memory (or `sources` in its stead) within a token budget. None when there is nothing to distil.
 
@@ -123,6 +128,8 @@ class Passes:
             check_budget(budget)
         plan = DreamPlan(
             ref=ref,
+            selector=Selector() if sources is None else None,
+            given=tuple(sources or ()),
             operation="DISTILL",
             budget=budget,
             run=run,
@@ -132,7 +139,7 @@ class Passes:
             strict=False,
             as_of=as_of,
         )
-        return self._dream(actor, plan, run, secrets, summarizer_output, sources)
+        return self._dream(actor, plan, run, secrets, summarizer_output, check)
 
     def consolidate(
         self,
@@ -170,6 +177,8 @@ class Passes:
         configurable: Mapping[str, Any],
         run_id: str,
         snapshot_seq: int | None,
+        *,
+        check: Check | None = None,
     ) -> dict[str, Any]:
         """One run of a host workflow: its variables. Raises what the pass raises, with nothing changed."""
         self.check(workflow_id, inputs, configurable)
@@ -185,6 +194,7 @@ class Passes:
                 budget=asked_budget(configurable),
                 index=_asked_index(inputs),
                 as_of=snapshot_seq,
+                check=check,
             )
         elif workflow_id == COMPACT:
             passed = self.compact(
@@ -194,6 +204,7 @@ class Passes:
                 max_input=inputs.get("maxInputEntries"),
                 max_output_bytes=inputs.get("maxOutputBytes"),
                 as_of=snapshot_seq,
+                check=check,
             )
         else:
             raise Invalid("There is no such workflow.", pointer="/workflowId")
@@ -218,7 +229,7 @@ class Passes:
         run: str,
         secrets: Secrets | None,
         told: str | None,
-        given: Sequence[GivenText] | None,
+        check: Check | None,
     ) -> Passed | None:
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, plan.ref)
@@ -227,9 +238,8 @@ class Passes:
         if secrets:
             self._rules.register_run(actor, run, secrets)
         try:
-            report = self._patiently(
-                lambda: self._dreaming.run(runner, plan, distiller=distiller, dream_id=run, given=given)
-            )
+            dream = partial(self._dreaming.run, runner, plan, distiller=distiller, dream_id=run, check=check)
+            report = self._patiently(dream)
         except Busy:
             if plan.most_bytes is None:
                 raise

@@ -1,7 +1,7 @@
 """Runs: work with a beginning, an end, and a stream of events.
 
 A run is begun in one transaction (record, `run.started`, lease), does its work outside any, and is ended in one more
-(record, last event). Whoever works on it holds its lease. When the process dies the lease ends, and another process
+(record, last event). Its process holds the lease meanwhile. When that process dies the lease ends, and another process
 does what the run's record says: the work again, or the end with `run_interrupted`; exactly one process does, since
 taking the run over is a transaction that fails for everyone else.
 """
@@ -39,7 +39,7 @@ LEASE_MS = 30_000
 """How long a run without a sign of life counts as being worked on."""
 MOST_ATTEMPTS = 3
 ABANDONED_MS = 60 * 60_000
-"""How long a run waits for whoever started it to start it again."""
+"""How long a run waits for its starter to start it again."""
 MAX_OPTION_BYTES = 65_536
 MAX_TAGS = 64
 
@@ -91,14 +91,14 @@ class Runs:
         """Run a workflow of the host to its end. A request that cannot be right is refused before anything begins.
 
         A workflow of the background goes on after the answer. `run_id`: an id for the run; when a run of that id has
-        begun before, it goes on, or is answered as it stands.
+        begun before, it continues, or is answered as it is.
         """
         workflow = self.workflow(workflow_id, fixtures=fixtures)
         for right in workflow.rights:
             actor.require(right)
         run = self._draft(actor, workflow_id, inputs or {}, configurable or {}, tags, metadata or {})
         ref = workflow.ref(run.inputs)
-        workflow.check(run.inputs, run.configurable)
+        workflow.check(actor, run.inputs, run.configurable)
         run = msgspec.structs.replace(run, ref=ref, interrupted=workflow.interrupted, fork=fork, id=run_id or run.id)
         if workflow.background:
             self._background.check()
@@ -168,7 +168,7 @@ class Runs:
         return list(enumerate(found, skip))
 
     def cancel(self, actor: Actor, run_id: str) -> Run:
-        """Ask a run to stop. One that nobody works on ends at once; one that has ended stays as it is."""
+        """Ask a run to stop. One that no process works on ends at once; one that has ended stays as it is."""
         actor.require(Right.WRITE)
         self._writable()
 
@@ -221,7 +221,7 @@ class Runs:
     # inside
 
     def _later(self, actor: Actor, run: Run, workflow: Workflow) -> Run:
-        """Go on in the background; the run as it stands."""
+        """Continue in the background; returns the run as it is now."""
         self._background.start(lambda: self._execute(actor, run, workflow.body))
         return run
 
@@ -285,15 +285,15 @@ class Runs:
             save_run(tx, begun, seq=seq, new=True)
             tx.save(OPEN_SPACE, run.id, b"", seq=seq)
             tx.claim(_lease(run.id), self._holder, until=tx.now + LEASE_MS)
-            tx.wake(tx.now + LEASE_MS)  # whoever works on it may be gone by then
+            tx.wake(tx.now + LEASE_MS)  # the process that works on it may be gone by then
             return begun
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
     def _resume(self, actor: Actor, run_id: str, *, waiting: bool = False) -> Run | None:
-        """Take over a run that nobody works on; None when there is none, or someone does. Raises RunOver at its end.
+        """Take over a run that no process works on; None when there is none. Raises RunOver at its end.
 
-        `waiting`: leave a run to whoever started it, for an hour.
+        `waiting`: leave a run to its starter, for an hour.
         """
         self._writable()
         taker = f"{self._holder}/taker"  # not our own name: a lease that this very process holds is not free either
@@ -372,7 +372,10 @@ class Runs:
 
     def _end(self, tx: WriteTx, actor: Actor, run: Run, status: RunStatus) -> Run:
         """The last event of a run, with its record; nothing is written in its name after it."""
-        ended = msgspec.structs.replace(run, status=status, completed_at=tx.now)
+        workflow = self._workflows.get(run.workflow)
+        transient = {taken.name for taken in workflow.takes if taken.transient} if workflow else set()
+        inputs = {name: value for name, value in run.inputs.items() if name not in transient}
+        ended = msgspec.structs.replace(run, status=status, completed_at=tx.now, inputs=inputs)
         data: dict[str, Any] = {"run": run.id, "workflow": run.workflow}
         if status is RunStatus.FAILED and run.fault:
             data["code"] = run.fault.code

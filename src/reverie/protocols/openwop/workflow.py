@@ -49,6 +49,8 @@ class Input:
     type: str
     required: bool = False
     default: Any = None
+    transient: bool = False
+    """Free text that the run needs and its record does not: dropped when the run ends. A forget would not find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Workflow:
     takes: tuple[Input, ...] = ()
     background: bool = False
     """Whether the start of a run is answered before the run has ended."""
-    check: Callable[[Mapping[str, Any], Mapping[str, Any]], None] = lambda *_: None
+    check: Callable[[Actor, Mapping[str, Any], Mapping[str, Any]], None] = lambda *_: None
     """Refuse inputs and options that cannot be right, before a run begins."""
 
 
@@ -112,6 +114,11 @@ class Work:
         run = self._parts.store.read(Scope(self.actor.tenant), lambda tx: load_run(tx, self.run.id))
         return run.status is not RunStatus.RUNNING
 
+    def check(self, tx: ReadTx) -> None:
+        """Raise Stopped when someone asked the run to stop: asked inside the transaction that ends its work."""
+        if load_run(tx, self.run.id).status is not RunStatus.RUNNING:
+            raise Stopped()
+
     def wait(self, milliseconds: int) -> None:
         """Do nothing for a while. Raises Stopped as soon as someone asks the run to stop, or the process ends."""
         until = time.monotonic() + milliseconds / 1000
@@ -122,20 +129,21 @@ class Work:
     @contextmanager
     def node(self, node_id: str, *, output: bool = False) -> Iterator[None]:
         """A step of the run, with an event at its start and its end. `output`: the run's variables are its result."""
-        self._note("node.started", node_id)
+        self.note("node.started", node=node_id)
         try:
             yield
         except RunOver:
             raise
         except ReverieError as fault:
-            self._note("node.failed", node_id, code=fault.reason)
+            self.note("node.failed", node=node_id, code=fault.reason)
             raise
-        self._note("node.completed", node_id, **({"output": True} if output else {}))
+        self.note("node.completed", node=node_id, **({"output": True} if output else {}))
 
-    def _note(self, name: str, node_id: str, **more: Any) -> None:
+    def note(self, name: str, **data: Any) -> None:
+        """Append an event to the run's stream."""
+
         def body(tx: WriteTx) -> None:
-            data = {**mark(tx, self.actor), "node": node_id, **more}
-            tx.append(NewEvent(name, "RUN", self.actor.id, data=data))
+            tx.append(NewEvent(name, "RUN", self.actor.id, data={**mark(tx, self.actor), **data}))
 
         self._parts.store.write(Scope(self.actor.tenant), body)
 

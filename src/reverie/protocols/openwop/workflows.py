@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reverie.core.actor import Right
+from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
-from reverie.core.run import COMPACT, DISTILL
+from reverie.core.run import COMPACT, DISPATCH, DISTILL
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.protocols.openwop.conformance.fixtures import fixtures
 from reverie.protocols.openwop.conformance.injection import InjectionProbe
+from reverie.protocols.openwop.dispatch import Dispatcher
 from reverie.protocols.openwop.passes import WORKFLOWS, Passes
 from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow, memory_ref
@@ -25,21 +26,29 @@ _TAKES = {
 _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
 
 
-def make_runs(parts: Services, rules: RuleBook, writing: Entries, passes: Passes, probe: InjectionProbe) -> Runs:
+def make_runs(
+    parts: Services,
+    rules: RuleBook,
+    writing: Entries,
+    passes: Passes,
+    dispatcher: Dispatcher,
+    probe: InjectionProbe,
+) -> Runs:
     """Runs that offer every workflow."""
     runs = Runs(parts, rules, writing)
-    for name, workflow in workflows(parts, passes, probe).items():
+    for name, workflow in workflows(parts, passes, dispatcher, probe).items():
         runs.offer(name, workflow)
     return runs
 
 
-def workflows(parts: Services, passes: Passes, probe: InjectionProbe) -> dict[str, Workflow]:
+def workflows(parts: Services, passes: Passes, dispatcher: Dispatcher, probe: InjectionProbe) -> dict[str, Workflow]:
     """Every workflow by id."""
-    return {name: _pass(name, parts, passes) for name in WORKFLOWS} | fixtures(parts, probe)
+    own = {name: _pass(name, parts, passes) for name in WORKFLOWS}
+    return own | {DISPATCH: dispatcher.workflow()} | fixtures(parts, probe)
 
 
 def _pass(name: str, parts: Services, passes: Passes) -> Workflow:
-    def check(inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
+    def check(_: Actor, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
         passes.check(name, inputs, configurable)
 
     step = name.rpartition(".")[2]
@@ -64,7 +73,7 @@ def _body(name: str, parts: Services, passes: Passes) -> Callable[[Work], Mappin
             done = next((event for event in before if event.type in _VARIABLES), None)
             if done is not None:
                 return _VARIABLES[done.type](done)
-        return passes.execute(work.actor, name, run.inputs, run.configurable, run.id, run.snapshot)
+        return passes.execute(work.actor, name, run.inputs, run.configurable, run.id, run.snapshot, check=work.check)
 
     return body
 

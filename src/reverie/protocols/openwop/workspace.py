@@ -1,4 +1,4 @@
-"""Workspace files: versioned texts beside memory, such as MEMORY-INDEX.json.
+"""Workspace files: versioned texts that are not memory, such as MEMORY-INDEX.json.
 
 A file is a document. Its version goes up by one with every write; a delete leaves a tombstone that takes a version
 too, so the count never starts again. Everything written passes the redactor.

@@ -5,7 +5,7 @@
     await Runner.run(agent, "Go on.", session=session, run_config=config)
 
 The runner reads a session once per run and then keeps the history itself; only the filter sees every model call. Both
-stand on one window: the session holds it, the filter puts it in the place of the history that the runner repeats.
+use one window: the session holds it, the filter puts it in the place of the history that the runner repeats.
 Nothing here raises because of a compaction.
 """
 
@@ -16,7 +16,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import ReverieError
+from reverie.window.compaction import pressure
 from reverie.window.continuation import Match, align, matches
+from reverie.window.cost import carry
+from reverie.window.estimate import estimate
 from reverie.window.items import Item
 from reverie.window.strip import strip_for_compact
 
@@ -33,8 +36,9 @@ class WindowSession:
     session_settings: Any = None
     _ignore_ids_for_matching = True  # the runner compares what it saved with what it reads, and ids are not replayed
 
-    def __init__(self, window: AsyncWindow, *, model: str | None = None) -> None:
+    def __init__(self, window: AsyncWindow, *, model: str | None = None, session_settings: Any = None) -> None:
         self.window = window
+        self.session_settings = _settings(session_settings)
         self.session_id = window.scope
         self.model = model
         self._views: deque[list[Match]] = deque(maxlen=_VIEWS)
@@ -43,8 +47,11 @@ class WindowSession:
         """Whether a runner keeps its items here; else the filter has to."""
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The window: what a compaction left, and everything since. With `limit` the latest so many, oldest first."""
+        """The window: what a compaction left, and everything since. With `limit` (else that of `session_settings`) the
+        latest so many, oldest first."""
         self._keeps = True
+        if limit is None:
+            limit = getattr(self.session_settings, "limit", None)
         items = self._sendable(await self.window.items())
         if limit is not None:
             return items[max(0, len(items) - limit) :] if limit > 0 else []
@@ -54,6 +61,7 @@ class WindowSession:
     async def add_items(self, items: list[Any]) -> None:
         """Grow the window, durably."""
         self._keeps = True
+        self.window.check_open()
         if items:
             await self._append([Item.of(item) for item in items])
 
@@ -66,7 +74,7 @@ class WindowSession:
         return item
 
     async def clear_session(self) -> None:
-        """Begin anew. What was said stays in the memory."""
+        """Start over. What was said stays in the memory."""
         await self.window.clear()
         self._views.clear()
 
@@ -91,7 +99,7 @@ class WindowSession:
 
     async def _bounded(self, history: list[Any], shape: dict[str, Any]) -> list[Any] | None:
         given = [Item.of(item) for item in history]
-        await self.window.items()  # as it is now, whoever changed it
+        await self.window.items()  # as it is now, with changes by others
         state = self.window.engine.state
         state.shape = {**state.shape, **shape}
         increment = self._increment(given)
@@ -106,7 +114,11 @@ class WindowSession:
             if not self._views:
                 self._views.append([])
             await self._append(increment)
-            increment = []
+            new, increment = increment, []
+        else:
+            new = increment
+        state = self.window.engine.state
+        carry(state, pressure(state, increment)[0], new=estimate(new), cached=None)
         await self._maybe_compact(increment)
         return self._sendable([item.value for item in self.window.engine.state.items] + [i.value for i in increment])
 
@@ -158,3 +170,10 @@ class WindowSession:
 
     def _sendable(self, items: list[Any]) -> list[Any]:
         return strip_for_compact(items, store=False)
+
+
+def _settings(given: Any) -> Any:
+    """The SDK's settings of a session, from what it takes for them."""
+    from agents.memory.session_settings import SessionSettings, coerce_session_settings
+
+    return SessionSettings() if given is None else coerce_session_settings(given)

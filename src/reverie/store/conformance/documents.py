@@ -72,6 +72,15 @@ def count_on_after_a_drop(lab: Lab) -> None:
     assert _save(lab, "k", b"2", expected=0).version == 3
 
 
+def leave_nothing_when_asked(lab: Lab) -> None:
+    """A drop that keeps no version leaves no tombstone: the count begins again."""
+    _save(lab, "k", b"1", keep=5)
+    _save(lab, "k", b"2", keep=5)
+    assert lab.write(lambda tx: tx.drop("files", "k", seq=tx.append(make_event("document.dropped")), keep=0), ref=None)
+    assert lab.read(lambda tx: tx.load("files", "k", dropped=True), ref=None) is None
+    assert _save(lab, "k", b"3", expected=0).version == 1
+
+
 def are_listed_by_key(lab: Lab) -> None:
     """The newest version of each, dropped ones left out, by prefix taken literally."""
     for key in ("b", "a%", "ab", "a_c", "dropped"):

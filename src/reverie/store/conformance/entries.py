@@ -106,6 +106,28 @@ def refs_are_listed_with_their_readable_entries(lab: Lab) -> None:
     assert lab.read(lambda tx: tx.refs(), ref=None) == [("a", 1), ("b", 1)]
 
 
+def refs_are_listed_by_prefix(lab: Lab) -> None:
+    """A prefix is compared by its bytes, case and all; nothing in it is a pattern."""
+    for ref in ("users/ann", "users/ann/z", "users/anna", "Users/ann", "users_ann", "zebra", "users-b"):
+        lab.put(ref=ref)
+    found = lab.read(lambda tx: tx.refs("users/ann"), ref=None)
+    assert found == [("users/ann", 1), ("users/ann/z", 1), ("users/anna", 1)]
+    assert lab.read(lambda tx: tx.refs("users_"), ref=None) == [("users_ann", 1)]
+    assert lab.read(lambda tx: tx.refs("%"), ref=None) == []
+
+
+def ids_are_found_by_their_beginning(lab: Lab) -> None:
+    """A prefix is compared by its bytes; drafts, erased entries and other memories stay out."""
+    for name in ("01ABC", "01ABD", "01AB", "01ab", "02", "é1", "é2"):
+        lab.put(id=name)
+    lab.put(id="01ABE", state=EntryState.DRAFT)
+    lab.put(id="01ABF", ref="other")
+    assert lab.read(lambda tx: tx.ids("01AB", limit=9)) == ["01AB", "01ABC", "01ABD"]
+    assert lab.read(lambda tx: tx.ids("01AB", limit=2)) == ["01AB", "01ABC"]
+    assert lab.read(lambda tx: tx.ids("é", limit=9)) == ["é1", "é2"]
+    assert lab.read(lambda tx: tx.ids("%", limit=9)) == []
+
+
 def a_write_reads_what_it_wrote(lab: Lab) -> None:
     """Inside one transaction every verb sees everything done so far."""
 

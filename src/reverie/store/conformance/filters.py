@@ -48,6 +48,13 @@ def each_part_selects(lab: Lab) -> None:
         (Filter(until=now), ["old"]),
         (Filter(since=now + 1, until=now + 100), []),
         (Filter(subject="ada", kinds=("decision",)), []),
+        (Filter(sessionless=True, kinds=("decision",)), ["kinded"]),
+        (Filter(sessionless=True, session="s9"), []),
+        (Filter(without_kinds=("note", "other")), ["kinded"]),
+        (Filter(not_by=("x", 1), session="s9"), []),
+        (Filter(not_by=("x", 1_000_000), session="s9"), ["session"]),
+        (Filter(not_by=("ada", 1), actor="ada"), []),
+        (Filter(since_epoch=1_000_000), []),
     ):
         assert lab.ids(where) == expected, where
         assert lab.read(lambda tx, where=where: tx.count(where)) == len(expected)  # type: ignore[misc]
@@ -217,3 +224,23 @@ def _both(tx: ReadTx, where: Filter, limit: int) -> tuple[list[Match], list[Matc
     """By words and by meaning."""
     vector = bytes([100, 3, 250, 9, 40, 77, 128, 1])
     return tx.match(["kettle", "zebra"], where, limit=limit), tx.nearest(vector, where, limit=limit)
+
+
+def are_counted_by_value(lab: Lab) -> None:
+    """Kinds, subjects, sources and tags of readable entries, the most frequent first; nothing of other memories."""
+    for n in range(3):
+        lab.put(
+            kind="decision", tags=("a", f"t{n}", "archive:1", "subject:zoe"), subject="zoe", source=Source(actor="mara")
+        )
+    lab.put(id="gone", kind="rare", tags=("a", "gone"), source=Source(actor="ghost"))
+    lab.put(kind="late", tags=("late",), expires_at=lab.clock.now() - 1)
+    lab.put(ref="other", kind="elsewhere", tags=("b",))
+    lab.put(tenant="rival", kind="theirs", tags=("c",))
+    lab.put(kind="note", source=Source(actor=""))
+    lab.change("gone", state=EntryState.RETRACTED)
+    found = lab.read(lambda tx: tx.facets(most=2))
+    assert found["kind"] == [("decision", 3), ("note", 1)]
+    assert found["subject"] == [("zoe", 3)]
+    assert found["source"] == [("mara", 3)]
+    assert found["tag"] == [("a", 3), ("t0", 1)]
+    assert lab.read(lambda tx: tx.facets(most=2), ref="none") == {}

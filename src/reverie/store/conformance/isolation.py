@@ -59,7 +59,8 @@ def _everything(tx: ReadTx) -> list[object]:
         tx.load("files", "k"),
         tx.documents("files"),
         tx.recall_answer("k"),
-        tx.cold(before=tx.now, limit=100),
+        tx.cold(EntryState.DELETED, before=tx.now, limit=100),
+        tx.dreamt(after=(0, 0), limit=100),
     ]
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from reverie.core.entry import EntryState
-from reverie.core.event import RULE_EVENTS, genesis
+from reverie.core.event import RULE_EVENTS, NewEvent, genesis
+from reverie.core.query import Flow
 from reverie.store.conformance.lab import Lab, make_entry, make_event, put, refuses, same_but
 from reverie.store.contract import WriteTx
 
@@ -55,6 +59,28 @@ def keeps_lamport_time(lab: Lab) -> None:
     lab.write(body)
     assert [e.epoch for e in lab.read(lambda tx: tx.read_log())] == [1, 1, 42, 43]
     assert lab.head().epoch == 43
+
+
+def can_be_read_backwards(lab: Lab) -> None:
+    """With `before`, newest first: between two positions, by type, and never another tenant's."""
+    for n in range(6):
+        event = make_event("memory.pinned" if n % 2 else "memory.unpinned")
+        lab.write(_appended(event))
+        lab.put(tenant="rival")
+
+    def seqs(**asked: Any) -> list[int]:
+        return [event.seq for event in lab.read(lambda tx: tx.read_log(**asked))]
+
+    assert seqs(before=100) == [6, 5, 4, 3, 2, 1]
+    assert seqs(before=6, limit=2) == [5, 4]
+    assert seqs(before=6, after=3) == [5, 4]
+    assert seqs(before=6, types=("memory.pinned",)) == [4, 2]
+    assert seqs(before=1) == []
+    assert lab.read(lambda tx: tx.read_log(before=100), tenant="nowhere") == []
+
+
+def _appended(event: NewEvent) -> Callable[[WriteTx], int]:
+    return lambda tx: tx.append(event)
 
 
 def can_be_read_by_type(lab: Lab) -> None:
@@ -146,3 +172,42 @@ def can_be_read_by_run(lab: Lab) -> None:
     assert lab.read(lambda tx: tx.read_run("nobody")) == []
     assert len(lab.read(lambda tx: tx.read_run("r2"), ref=None)) == 5
     assert len(lab.read(lambda tx: tx.read_run("r1"), tenant="rival")) == 5
+
+
+def can_be_read_by_a_few_types(lab: Lab) -> None:
+    """Events of some types, in order or newest first, by parts; other types and other tenants stay out."""
+    for _ in range(3):
+        for name in ("memory.written", "policy.changed", "memory.pinned"):
+            lab.write(lambda tx, name=name: tx.append(make_event(name)))  # type: ignore[misc]
+        lab.write(lambda tx: tx.append(make_event("memory.pinned")), tenant="rival")
+
+    def seqs(types: tuple[str, ...], **parts: int) -> list[int]:
+        return [event.seq for event in lab.read(lambda tx: tx.read_log(types=types, **parts))]
+
+    assert seqs(("memory.pinned",)) == [3, 6, 9]
+    assert seqs(("memory.pinned", "memory.written", "memory.pinned")) == [1, 3, 4, 6, 7, 9]
+    assert seqs(("memory.pinned", "memory.written"), after=3, limit=2) == [4, 6]
+    assert seqs(("memory.pinned", "memory.written"), before=9, limit=3) == [7, 6, 4]
+    assert seqs(("memory.pinned",), after=3, before=100) == [9, 6]
+    assert seqs(("memory.held",)) == []
+    assert seqs(()) == []
+    assert seqs((*(f"no.{n}" for n in range(20)), "memory.pinned"), before=9) == [6, 3]
+
+
+def shows_its_flow(lab: Lab) -> None:
+    """At each instant: the position, how many entries were stored, and how many left since the one before."""
+    start = lab.clock.now()
+    assert lab.read(lambda tx: tx.flow([start])) == [Flow(0, 0, 0)]
+    for n in range(4):
+        lab.clock.advance(1000)
+        lab.put(id=f"e{n}")
+        lab.put(tenant="rival")
+    lab.clock.advance(1000)
+    lab.change("e1", state=EntryState.RETRACTED)
+    lab.change("e2", archived=True)
+    lab.change("e3", pinned=True)
+    instants = [start, start + 1000, start + 2500, start + 4000, start + 5000, start + 9000]
+    found = lab.read(lambda tx: tx.flow(instants), ref=None)
+    assert [one.position for one in found] == [0, 1, 2, 4, 7, 7]
+    assert [one.stored for one in found] == [0, 1, 2, 4, 4, 4]
+    assert [one.left for one in found] == [0, 0, 0, 0, 2, 0]

@@ -15,6 +15,7 @@ from psycopg import Cursor
 
 from reverie.core.event import genesis
 from reverie.core.query import Head
+from reverie.index.cache import IndexCache
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL, TYPES, array
 from reverie.store.rows import positions_of
@@ -63,8 +64,13 @@ class Tenant:
 class Batch:
     """A transaction that holds the head of its tenant. `alone`: it runs one body only, so undoing is rolling back."""
 
-    def __init__(self, connection: Connection, name: str, now: int, row: Row, *, made: bool, alone: bool) -> None:
+    def __init__(
+        self, connection: Connection, name: str, now: int, row: Row, *, made: bool, alone: bool, indexes: IndexCache
+    ) -> None:
         self.connection = connection
+        self.indexes = indexes
+        self.scrubbed: dict[str, list[int]] = {}
+        """By ref: positions whose words and vectors are destroyed."""
         self.name = name
         self.now = now
         self.alone = alone

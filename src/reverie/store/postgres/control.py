@@ -1,4 +1,4 @@
-"""What stands above tenants: names, keys, settings."""
+"""What belongs to no tenant: names, keys, settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from reverie.core.query import Key
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL
-from reverie.store.rows import encode, to_key
+from reverie.store.rows import key_row, to_key
 
 
 class PostgresControlTx:
@@ -35,19 +35,7 @@ class PostgresControlTx:
         return [to_key(row) for row in self._fetch("keys", {"tenant": tenant})]
 
     def add_key(self, key: Key) -> None:
-        bound = (
-            key.id,
-            key.tenant,
-            key.digest,
-            key.name,
-            encode(list(key.rights)),
-            key.authority,
-            encode(list(key.scopes)),
-            key.created_at,
-            key.expires_at,
-            key.revoked_at,
-        )
-        self._fetch("add_key", bound)
+        self._fetch("add_key", key_row(key))
 
     def revoke_key(self, key_id: str, *, at: int) -> bool:
         return bool(self._fetch("revoke_key", (at, key_id)))

@@ -19,7 +19,7 @@ from reverie.store.sql import session_name
 
 NAME = session_name("reverie.store.postgres")
 MOST_WAITING = 1024
-"""Callers that may wait for a connection; the next one is told to come back."""
+"""Callers that may wait for a connection; the next one gets `busy`."""
 CONNECT_SECONDS = 5
 
 SLOW_SECONDS = 0.5

@@ -37,6 +37,18 @@ e.actor = %(actor)s
 -- name: filter_session
 e.session = %(session)s
 
+-- name: filter_sessionless
+e.session IS NULL
+
+-- name: filter_without_kinds
+e.kind <> ALL(%(without_kinds)s::text[])
+
+-- name: filter_not_by
+(e.actor <> %(not_actor)s OR e.born_seq < %(not_from)s)
+
+-- name: filter_since_epoch
+e.epoch >= %(since_epoch)s
+
 -- name: filter_run
 e.run = %(run)s
 
@@ -174,11 +186,11 @@ AND (%(gone)s OR e.gone_seq IS NULL) AND e.n > %(n)s AND {filter}
 ORDER BY e.n LIMIT %(limit)s
 
 -- name: scan_cold
--- Deleted and dreamt entries that left readable memory before an instant, in order of insertion.
+-- Deleted or dreamt entries that left readable memory before an instant, the first to leave first: files, or all others.
 SELECT {columns} FROM reverie.entry AS e
-WHERE e.tenant = %s AND e.gone_seq IS NOT NULL AND e.gone_at <= %s AND e.state IN ('deleted', 'dreamt')
-AND NOT e.archived AND NOT e.held
-ORDER BY e.n LIMIT %s
+WHERE e.tenant = %s AND e.state = %s AND e.state IN ('deleted', 'dreamt') AND e.gone_seq IS NOT NULL AND e.gone_at <= %s
+AND NOT e.archived AND NOT e.held AND (e.kind = 'file') = %s
+ORDER BY e.gone_at, e.n LIMIT %s
 
 -- name: count
 -- How many entries match.
@@ -187,22 +199,34 @@ WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND (
 AND {filter}
 
 -- name: refs
--- The memories of a tenant with their readable entries.
-SELECT ref, count(*) FROM reverie.entry WHERE tenant = %s AND gone_seq IS NULL AND state <> 'draft'
-AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref ORDER BY ref
+-- The memories of a tenant with their readable entries, in a range of names.
+SELECT ref, count(*) FROM reverie.entry WHERE tenant = %s AND ref >= %s AND ref < %s AND gone_seq IS NULL
+AND state <> 'draft' AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref ORDER BY ref
+
+-- name: ids
+-- The ids of a memory in a range.
+SELECT id FROM reverie.entry WHERE tenant = %s AND ref = %s AND id >= %s AND id < %s
+AND long_id IS NULL AND state NOT IN ('draft', 'erased') ORDER BY id LIMIT %s
+
+-- name: scan_dreamt
+-- The sources of dreams of a memory beyond a place, the first to leave first.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.state = 'dreamt' AND e.gone_seq IS NOT NULL
+AND e.gone_seq >= %(seq)s AND (e.gone_seq, e.n) > (%(seq)s, %(n)s)
+ORDER BY e.gone_seq, e.n LIMIT %(limit)s
 
 -- name: pick
 -- Entries at the given positions that match. `ref || ''` and `gone_seq + 0` keep the planner from the indexes of these:
 -- without statistics, right after a load, it would read the whole memory by them.
 SELECT {columns} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
-AND e.gone_seq + 0 IS NULL AND {filter}
+AND (%(gone)s OR e.gone_seq + 0 IS NULL) AND {filter}
 
 -- name: pick_briefs
 -- The same in brief.
 SELECT {brief} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
-AND e.gone_seq + 0 IS NULL AND {filter}
+AND (%(gone)s OR e.gone_seq + 0 IS NULL) AND {filter}
 
 -- name: passing
 -- Positions of a ref that match.
@@ -368,6 +392,70 @@ SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, t
 FROM reverie.event WHERE tenant = %(tenant)s AND seq > %(after)s
 AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s::text[]))
 ORDER BY seq LIMIT %(limit)s
+
+-- name: read_log_back
+-- Events between two positions, newest first.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM reverie.event WHERE tenant = %(tenant)s AND seq > %(after)s AND seq < %(before)s
+AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s::text[]))
+ORDER BY seq DESC LIMIT %(limit)s
+
+-- name: read_type
+-- Events of one type after a position.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM reverie.event WHERE tenant = %(tenant)s AND type = %(type)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
+
+-- name: read_type_back
+-- Events of one type between two positions, newest first.
+SELECT seq, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM reverie.event WHERE tenant = %(tenant)s AND type = %(type)s AND seq > %(after)s AND seq < %(before)s
+ORDER BY seq DESC LIMIT %(limit)s
+
+-- name: positions_at
+-- The last log position at or before each instant, found by halving.
+WITH RECURSIVE look (at, low, high) AS (
+  SELECT i, 0::bigint, %(head)s::bigint FROM unnest(%(instants)s::bigint[]) AS i
+  UNION ALL
+  SELECT look.at, CASE WHEN e.at <= look.at THEN (low + high + 1) / 2 ELSE low END,
+  CASE WHEN e.at <= look.at THEN high ELSE (low + high + 1) / 2 - 1 END
+  FROM look JOIN reverie.event AS e ON e.tenant = %(tenant)s AND e.seq = (low + high + 1) / 2 WHERE low < high
+)
+SELECT at, low FROM look WHERE low = high
+
+-- name: stored_by
+-- How many entries were stored up to each log position, found by halving: entries are numbered as they are stored.
+WITH RECURSIVE look (seq, low, high) AS (
+  SELECT p, %(first)s::bigint, coalesce(
+    (SELECT max(n) FROM reverie.entry WHERE tenant = %(tenant)s), %(first)s::bigint)
+  FROM unnest(%(positions)s::bigint[]) AS p
+  UNION ALL
+  SELECT look.seq, CASE WHEN e.born_seq <= look.seq THEN (low + high + 1) / 2 ELSE low END,
+  CASE WHEN e.born_seq <= look.seq THEN high ELSE (low + high + 1) / 2 - 1 END
+  FROM look CROSS JOIN LATERAL (
+    SELECT born_seq FROM reverie.entry WHERE tenant = %(tenant)s AND n >= (low + high + 1) / 2 ORDER BY n LIMIT 1
+  ) AS e WHERE low < high
+)
+SELECT seq, low - %(first)s::bigint FROM look WHERE low = high
+
+-- name: left_between
+-- How many entries left readable memory between two log positions and are out of it.
+SELECT count(*) FROM reverie.entry WHERE tenant = %s AND gone_seq IS NOT NULL AND gone_seq > %s AND gone_seq <= %s
+
+-- name: facets
+-- What readable entries of a memory are told apart by, each value with their number.
+WITH own AS MATERIALIZED (
+  SELECT n, kind, actor, subject FROM reverie.entry
+  WHERE tenant = %(tenant)s AND ref = %(ref)s AND gone_seq IS NULL AND state <> 'draft'
+  AND (expires_at IS NULL OR expires_at > %(now)s)
+)
+(SELECT 'kind', kind, count(*) FROM own GROUP BY kind ORDER BY 3 DESC, 2 LIMIT %(most)s)
+UNION ALL
+(SELECT 'subject', subject, count(*) FROM own WHERE subject IS NOT NULL GROUP BY subject ORDER BY 3 DESC, 2 LIMIT %(most)s)
+UNION ALL
+(SELECT 'source', actor, count(*) FROM own WHERE actor <> '' GROUP BY actor ORDER BY 3 DESC, 2 LIMIT %(most)s)
+UNION ALL
+(SELECT 'tag', tag, count(*) FROM reverie.tag WHERE tenant = %(tenant)s AND ref = %(ref)s AND n IN (SELECT n FROM own)
+AND NOT (tag LIKE 'compacted-from:%%' OR tag LIKE 'archive:%%' OR tag LIKE 'subject:%%') GROUP BY tag ORDER BY 3 DESC, 2 LIMIT %(most)s)
 
 -- name: read_run
 -- Events that name a run.

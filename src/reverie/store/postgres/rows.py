@@ -33,7 +33,7 @@ TYPES = {
 }
 """Columns that are not text."""
 LONGEST_ID = 512
-"""Bytes of an id that an index takes; the digest of a longer one stands for it there."""
+"""Bytes of an id that an index takes; a longer one is represented there by its digest."""
 
 
 @lru_cache(maxsize=4096)
@@ -57,6 +57,10 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
         "subject": where.subject,
         "actor": where.actor,
         "session": where.session,
+        "sessionless": where.sessionless or None,
+        "without_kinds": list(where.without_kinds) or None,
+        "not_by": where.not_by,
+        "since_epoch": where.since_epoch,
         "run": where.run,
         "pinned": where.pinned,
         "since": where.since,
@@ -65,7 +69,10 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
         "any_tags": None if where.any_tags is None else list(where.any_tags),
     }
     parts = tuple(name for name, value in bound.items() if value is not None)
-    return parts, {name: bound[name] for name in parts} | {"now": now}
+    given = {name: bound[name] for name in parts} | {"now": now}
+    if where.not_by is not None:
+        given["not_actor"], given["not_from"] = given.pop("not_by")
+    return parts, given
 
 
 def short_id(entry_id: str) -> str:

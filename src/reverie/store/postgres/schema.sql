@@ -78,6 +78,8 @@ CREATE TABLE reverie.entry (
 CREATE UNIQUE INDEX entry_id ON reverie.entry (tenant, ref, id);
 CREATE INDEX entry_live ON reverie.entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
 CREATE INDEX entry_gone ON reverie.entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
+CREATE INDEX entry_cold ON reverie.entry (tenant, state, gone_at) WHERE gone_seq IS NOT NULL AND state IN ('deleted', 'dreamt');
+CREATE INDEX entry_dreamt ON reverie.entry (tenant, ref, gone_seq) WHERE gone_seq IS NOT NULL AND state = 'dreamt';
 CREATE INDEX entry_subject ON reverie.entry (tenant, subject, n) WHERE subject IS NOT NULL;
 CREATE INDEX entry_expiry ON reverie.entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
 
@@ -141,6 +143,7 @@ CREATE TABLE reverie.event (
   PRIMARY KEY (tenant, seq)
 );
 CREATE INDEX event_run ON reverie.event (tenant, run, seq) WHERE run IS NOT NULL;
+CREATE INDEX event_type ON reverie.event (tenant, type, seq);
 CREATE FUNCTION reverie.event_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'the event log is append-only';

@@ -45,6 +45,7 @@ class PostgresStore:
     name = "postgres"
     outside: Sequence[str] = ("wal", "replicas", "free_space")
     durable = True
+    quick = False
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class PostgresStore:
             error = translate(fault)
             raise error from fault
         self._scrubber = Scrubber(url)
-        self._writer = Writer(self._pool, self._clock, self._scrubber.owe)
+        self._writer = Writer(self._pool, self._clock, self._scrubber.owe, self._cache)
 
     def switch_wal(self) -> str:
         """End the segment of the server's log that may hold destroyed text; says when it is recycled."""

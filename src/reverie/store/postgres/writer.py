@@ -29,6 +29,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from reverie.core.entry import Scope
 from reverie.core.errors import StoreError, StoreUnavailable
 from reverie.core.ports import Clock
+from reverie.index.cache import IndexCache
 from reverie.store.postgres.batch import Batch, Row, new_tenant
 from reverie.store.postgres.faults import AGAIN, lost, translate
 from reverie.store.postgres.pool import Connection
@@ -102,8 +103,11 @@ class _Unsure(Exception):
 class Writer:
     """Every write of this process goes through it."""
 
-    def __init__(self, pool: ConnectionPool[Connection], clock: Clock, destroyed: Callable[[], None]) -> None:
+    def __init__(
+        self, pool: ConnectionPool[Connection], clock: Clock, destroyed: Callable[[], None], indexes: IndexCache
+    ) -> None:
         self._pool = pool
+        self._indexes = indexes
         self._destroyed = destroyed
         """To be called after text was destroyed."""
         self._clock = clock
@@ -233,17 +237,25 @@ class Writer:
             for job in jobs:
                 self._run_body(batch, job)
             if batch.kept:
+                held = batch.held
+                noted = {
+                    ref: name for ref in batch.scrubbed if (name := self._indexes.note((held.n, ref), held.log_key))
+                }
                 try:
                     ended = batch.commit()
                 except BaseException as fault:
                     if lost(fault) or connection.broken:
-                        held = batch.held
                         if not batch.logged:  # leases and answers: doing them again is doing them once
                             raise
                         raise _Unsure(tenant, held.seq, bytes.fromhex(held.hash)) from fault
                     raise
                 if ended != "COMMIT":  # the transaction had failed, and a body hid it
                     raise StoreError("The database undid the transaction.")
+                for (
+                    ref,
+                    name,
+                ) in noted.items():  # of a commit that is in doubt the notes stay, and the files are made again
+                    self._indexes.scrub(name, batch.scrubbed[ref], held.seq)
                 if batch.destroyed:
                     self._destroyed()
         finally:
@@ -257,7 +269,7 @@ class Writer:
                 found = connection.execute(SQL["lock_head"], {"name": tenant}, binary=True)
             row, made = found.fetchone(), True
             assert row is not None
-        return Batch(connection, tenant, self._clock.now(), row, made=made, alone=alone)
+        return Batch(connection, tenant, self._clock.now(), row, made=made, alone=alone, indexes=self._indexes)
 
     def _run_body(self, batch: Batch, job: _Job) -> None:
         """Run one body; what it raises is its caller's alone, unless the transaction itself is lost."""

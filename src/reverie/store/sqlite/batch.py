@@ -15,6 +15,7 @@ import apsw
 
 from reverie.core.event import genesis
 from reverie.core.query import Head
+from reverie.index.cache import IndexCache
 from reverie.store.rows import positions_of
 from reverie.store.sqlite.read import QUERIES
 
@@ -55,13 +56,18 @@ class _Tenant:
 class Batch:
     """One SQLite transaction and what waits to be inserted into it."""
 
-    def __init__(self, db: apsw.Connection, now: int, models: Mapping[str, int]) -> None:
+    def __init__(self, db: apsw.Connection, now: int, models: Mapping[str, int], indexes: IndexCache) -> None:
         self.db = db
+        self.indexes = indexes
+        self.scrubbed: dict[tuple[int, str], tuple[bytes, _Tenant, list[int]]] = {}
+        """By memory: the tenant's key, the tenant, and positions whose words and vectors are destroyed."""
         self.now = now
         self.tenants: dict[str, _Tenant] = {}
         self.models = dict(models)
         """Numbers of embedding models; those it was given are committed."""
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
+        self.waits = False
+        """Whether rows may wait to be inserted."""
         self.new_ids: set[tuple[int, str, str]] = set()
         self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
         self.scrub = False
@@ -87,6 +93,7 @@ class Batch:
 
     def add(self, query: str, row: tuple[Any, ...]) -> None:
         self.rows.setdefault(query, []).append(row)
+        self.waits = True
 
     def flush(self) -> None:
         try:
@@ -100,6 +107,7 @@ class Batch:
             if rows:
                 insert_many(self.db, sql, rows)
                 rows.clear()
+        self.waits = False
         for held in self.tenants.values():
             head = held.state()
             if held.written != head:

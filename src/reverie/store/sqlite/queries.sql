@@ -19,6 +19,10 @@ AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
 AND (:subject IS NULL OR e.subject = :subject)
 AND (:actor IS NULL OR e.actor = :actor)
 AND (:session IS NULL OR e.session = :session)
+AND (:sessionless IS NULL OR e.session IS NULL)
+AND (:without_kinds IS NULL OR e.kind NOT IN (SELECT value FROM json_each(:without_kinds)))
+AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
+AND (:since_epoch IS NULL OR e.epoch >= :since_epoch)
 AND (:run IS NULL OR e.run = :run)
 AND (:pinned IS NULL OR e.pinned = :pinned)
 AND (:since IS NULL OR e.created_at >= :since)
@@ -88,9 +92,11 @@ SELECT * FROM (
 ) ORDER BY created_at DESC, n DESC LIMIT :limit
 
 -- name: scan_all
--- Every row of a tenant (or of one ref), readable or not, in order of insertion.
+-- Every row of a tenant (or of one ref), readable or not, in order of insertion. Walked by position, in the tenant's
+-- range: by an index on the tenant every page would sort all of its rows.
 SELECT {columns} FROM entry AS e
-WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
+WHERE +e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL)
+AND e.n > max(:n, :base) AND e.n <= :top AND {filter}
 ORDER BY e.n LIMIT :limit
 
 -- name: scan_subject
@@ -103,7 +109,7 @@ ORDER BY e.n LIMIT :limit
 -- name: about
 -- Entries about a subject with or without text, in order of insertion.
 SELECT {columns} FROM about AS a CROSS JOIN entry AS e ON e.n = a.n
-WHERE a.tenant = ?1 AND a.who = ?2 AND e.tenant = ?1 ORDER BY a.n
+WHERE a.tenant = :tenant AND a.who = :who AND e.tenant = :tenant ORDER BY a.n
 
 -- name: scan_expired
 -- Entries of a tenant that passed their expiry and still have text, in order of insertion.
@@ -113,11 +119,11 @@ AND (:gone OR e.gone_seq IS NULL) AND e.n > :n AND {filter}
 ORDER BY e.n LIMIT :limit
 
 -- name: scan_cold
--- Deleted and dreamt entries that left readable memory before an instant, in order of insertion.
-SELECT {columns} FROM entry AS e INDEXED BY entry_gone
-WHERE e.tenant = ? AND e.gone_seq IS NOT NULL AND e.gone_at <= ? AND e.state IN ('deleted', 'dreamt')
-AND e.archived = 0 AND e.held = 0
-ORDER BY e.n LIMIT ?
+-- Deleted or dreamt entries that left readable memory before an instant, the first to leave first: files, or all others.
+SELECT {columns} FROM entry AS e INDEXED BY entry_cold
+WHERE e.tenant = ? AND e.state = ? AND e.state IN ('deleted', 'dreamt') AND e.gone_seq IS NOT NULL AND e.gone_at <= ?
+AND e.archived = 0 AND e.held = 0 AND (e.kind = 'file') = ?
+ORDER BY e.gone_at, e.n LIMIT ?
 
 -- name: count
 -- How many entries match.
@@ -125,19 +131,31 @@ SELECT count(*) FROM entry AS e
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
 -- name: refs
--- The memories of a tenant with their readable entries.
-SELECT ref, count(*) FROM entry WHERE tenant = ? AND gone_seq IS NULL AND state <> 'draft'
+-- The memories of a tenant with their readable entries, in a range of names.
+SELECT ref, count(*) FROM entry INDEXED BY entry_facets WHERE tenant = ? AND ref >= ? AND ref < ? AND gone_seq IS NULL AND state <> 'draft'
 AND (expires_at IS NULL OR expires_at > ?) GROUP BY ref ORDER BY ref
+
+-- name: ids
+-- The ids of a memory in a range.
+SELECT id FROM entry INDEXED BY entry_id WHERE tenant = ? AND ref = ? AND id >= ? AND id < ?
+AND state NOT IN ('draft', 'erased') ORDER BY id LIMIT ?
+
+-- name: scan_dreamt
+-- The sources of dreams of a memory beyond a place, the first to leave first.
+SELECT {columns} FROM entry AS e INDEXED BY entry_dreamt
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.state = 'dreamt' AND e.gone_seq IS NOT NULL
+AND (e.gone_seq, e.n) > (:seq, :n)
+ORDER BY e.gone_seq, e.n LIMIT :limit
 
 -- name: pick
 -- Entries at the given positions that match.
 SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
-WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
 -- name: pick_briefs
 -- The same in brief.
 SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
-WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
 -- name: passing
 -- Positions of a ref that match, led by time.
@@ -268,17 +286,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 
 -- name: add_recall
 -- What a new entry is found by.
-INSERT INTO recall (n, tenant, ref, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: set_recall
 -- Index an entry again; words or vector that are not given stay.
-INSERT INTO recall (n, tenant, ref, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (n) DO UPDATE SET seq = excluded.seq, again = 1, words = coalesce(excluded.words, words),
 model = coalesce(excluded.model, model), vector = coalesce(excluded.vector, vector)
 
 -- name: drop_recall
 -- Take an entry out of the index.
-DELETE FROM recall WHERE n = ?
+DELETE FROM recall WHERE tenant = ? AND ref = ? AND n = ?
 
 -- name: add_tag
 -- Tag an entry.
@@ -307,17 +325,17 @@ INSERT INTO model (name) VALUES (?) RETURNING k
 -- name: change
 -- What may change in an entry.
 UPDATE entry SET state = ?, archived = ?, pinned = ?, held = ?, attributes = ?, expires_at = ?, version = ?,
-gone_seq = ?, gone_at = CASE WHEN ? IS NOT NULL THEN coalesce(?, gone_at) END
-WHERE n = ? AND tenant = ?
+gone_seq = ?, gone_at = CASE WHEN ? THEN NULL ELSE coalesce(?, gone_at) END
+WHERE tenant = ? AND n = ?
 
 -- name: rewrite
 -- Replace the text of an entry by a more redacted one.
-UPDATE entry SET content = ?, tags = ?, subject = ?, attributes = ?, version = ? WHERE n = ? AND tenant = ?
+UPDATE entry SET content = ?, tags = ?, subject = ?, attributes = ?, version = ? WHERE tenant = ? AND n = ?
 
 -- name: purge
 -- Destroy the text of an entry; the row stays so that the id is never used again.
 UPDATE entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', actor = '', role = NULL,
-session = NULL, run = NULL, node = NULL, state = 'erased', pinned = 0, version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone_at, ?) WHERE n = ? AND tenant = ?
+session = NULL, run = NULL, node = NULL, state = 'erased', pinned = 0, version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone_at, ?) WHERE tenant = ? AND n = ?
 
 -- name: add_absence
 -- A restored entry was gone in this interval.
@@ -325,7 +343,7 @@ INSERT OR REPLACE INTO absence (tenant, n, gone_seq, back_seq) VALUES (?, ?, ?, 
 
 -- name: drop_notes
 -- Notes on the arrows of an entry are text about it.
-UPDATE link SET note = NULL WHERE tenant = ?1 AND ref = ?2 AND (from_id = ?3 OR to_id = ?3) AND note IS NOT NULL
+UPDATE link SET note = NULL WHERE tenant = :tenant AND ref = :ref AND (from_id = :id OR to_id = :id) AND note IS NOT NULL
 
 -- name: id_taken
 -- Whether a ref has, or had, an entry of this id.
@@ -351,6 +369,70 @@ SELECT n - :first, epoch, at, type, operation, actor, session, entry_id, conflic
 FROM event WHERE n > :first + :after AND n <= :last
 AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
 ORDER BY n LIMIT :limit
+
+-- name: read_log_back
+-- Events between two positions, newest first.
+SELECT n - :first, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM event WHERE n > :first + :after AND n < min(:first + :before, :last + 1)
+AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
+ORDER BY n DESC LIMIT :limit
+
+-- name: read_type
+-- Events of one type after a position.
+SELECT n - :first, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM event INDEXED BY event_type WHERE type = :type AND n > :first + :after AND n <= :last ORDER BY n LIMIT :limit
+
+-- name: read_type_back
+-- Events of one type between two positions, newest first.
+SELECT n - :first, epoch, at, type, operation, actor, session, entry_id, conflict_id, task_id, data, prev_hash, hash
+FROM event INDEXED BY event_type WHERE type = :type AND n > :first + :after AND n < min(:first + :before, :last + 1)
+ORDER BY n DESC LIMIT :limit
+
+-- name: positions_at
+-- The last log position at or before each instant, found by halving.
+WITH RECURSIVE look (at, low, high) AS (
+  SELECT value, 0, :head FROM json_each(:instants)
+  UNION ALL
+  SELECT look.at, iif(e.at <= look.at, (low + high + 1) / 2, low), iif(e.at <= look.at, high, (low + high + 1) / 2 - 1)
+  FROM look CROSS JOIN event AS e ON e.n = :first + (low + high + 1) / 2 WHERE low < high
+)
+SELECT at, low FROM look WHERE low = high
+
+-- name: stored_by
+-- How many entries were stored up to each log position, found by halving: entries are numbered as they are stored.
+WITH RECURSIVE look (seq, low, high) AS (
+  SELECT value, :first, coalesce((SELECT max(n) FROM entry WHERE n > :first AND n <= :last), :first)
+  FROM json_each(:positions)
+  UNION ALL
+  SELECT look.seq, iif(e.born_seq <= look.seq, (low + high + 1) / 2, low),
+  iif(e.born_seq <= look.seq, high, (low + high + 1) / 2 - 1)
+  FROM look CROSS JOIN entry AS e
+  ON e.n = (SELECT min(x.n) FROM entry AS x WHERE x.n >= (low + high + 1) / 2 AND x.n <= :last) WHERE low < high
+)
+SELECT seq, low - :first FROM look WHERE low = high
+
+-- name: left_between
+-- How many entries left readable memory between two log positions and are out of it.
+SELECT count(*) FROM entry INDEXED BY entry_gone WHERE tenant = ? AND gone_seq > ? AND gone_seq <= ?
+
+-- name: facets
+-- What readable entries of a memory are told apart by, each value with their number.
+WITH same AS MATERIALIZED (
+  SELECT kind, actor, subject, count(*) AS entries FROM entry INDEXED BY entry_facets
+  WHERE tenant = :tenant AND ref = :ref AND gone_seq IS NULL AND state <> 'draft'
+  AND (expires_at IS NULL OR expires_at > :now) GROUP BY kind, actor, subject
+)
+SELECT * FROM (SELECT 'kind', kind, sum(entries) FROM same GROUP BY kind ORDER BY 3 DESC, 2 LIMIT :most)
+UNION ALL SELECT * FROM (
+  SELECT 'subject', subject, sum(entries) FROM same WHERE subject IS NOT NULL GROUP BY subject
+  ORDER BY 3 DESC, 2 LIMIT :most)
+UNION ALL SELECT * FROM (
+  SELECT 'source', actor, sum(entries) FROM same WHERE actor <> '' GROUP BY actor ORDER BY 3 DESC, 2 LIMIT :most)
+UNION ALL SELECT * FROM (
+  SELECT 'tag', tag, count(*) FROM tag WHERE tenant = :tenant AND ref = :ref AND n IN (
+    SELECT n FROM entry INDEXED BY entry_facets WHERE tenant = :tenant AND ref = :ref AND gone_seq IS NULL
+    AND state <> 'draft' AND (expires_at IS NULL OR expires_at > :now))
+  AND NOT (tag GLOB 'compacted-from:*' OR tag GLOB 'archive:*' OR tag GLOB 'subject:*') GROUP BY tag ORDER BY 3 DESC, 2 LIMIT :most)
 
 -- name: read_run
 -- Events that name a run. The index holds those events only.

@@ -72,7 +72,7 @@ class Reserve:
         return True
 
     def release(self) -> None:
-        """Give the room to whoever erases."""
+        """Give the room to the caller that erases."""
         self._tried = time.monotonic()
         self._path.unlink(missing_ok=True)
 

@@ -67,8 +67,12 @@ CREATE TABLE entry (
 CREATE UNIQUE INDEX entry_id ON entry (tenant, ref, id);
 CREATE INDEX entry_live ON entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
 CREATE INDEX entry_gone ON entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
+CREATE INDEX entry_cold ON entry (tenant, state, gone_at) WHERE gone_seq IS NOT NULL AND state IN ('deleted', 'dreamt');
+CREATE INDEX entry_dreamt ON entry (tenant, ref, gone_seq) WHERE gone_seq IS NOT NULL AND state = 'dreamt';
 CREATE INDEX entry_subject ON entry (tenant, subject) WHERE subject IS NOT NULL;
 CREATE INDEX entry_expiry ON entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
+CREATE INDEX entry_facets ON entry (tenant, ref, kind, actor, subject, expires_at)
+  WHERE gone_seq IS NULL AND state <> 'draft';
 
 -- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
 CREATE TABLE absence (
@@ -116,6 +120,7 @@ CREATE TABLE event (
   prev_hash BLOB NOT NULL,
   hash BLOB NOT NULL
 );
+CREATE INDEX event_type ON event (type, n);
 CREATE TRIGGER event_is_final BEFORE UPDATE ON event BEGIN
   SELECT RAISE(ABORT, 'the event log is append-only');
 END;

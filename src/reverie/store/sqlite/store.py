@@ -21,8 +21,9 @@ from reverie.core.files import make_file, make_folder, narrow, others_may
 from reverie.core.ports import Clock
 from reverie.core.query import Anchored, Key
 from reverie.index.cache import IndexCache
+from reverie.index.files import Files
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
-from reverie.store.rows import encode, to_key
+from reverie.store.rows import key_row, to_key
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite import checksums
 from reverie.store.sqlite.anchor import Anchor, compare
@@ -36,6 +37,8 @@ from reverie.store.sqlite.writer import BUSY_MS, ControlPart, Writer
 
 T = TypeVar("T")
 MOST_IDLE_READERS = 32
+INDEX = "-index"
+"""The folder of the search index is named as the file, with this at the end."""
 QUICK_PAGES = 16_384
 """A file of so many pages (64 MiB) is read through at every start: some 60 ms."""
 OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
@@ -69,9 +72,11 @@ class SqliteStore:
     ) -> None:
         self.path = str(path)
         self.durable = self.path != ":memory:"
+        self.quick = self.durable  # in memory, a reader waits for the writer
         self.read_only = read_only and self.durable
         self._clock = clock or SystemClock()
-        self._cache = IndexCache()
+        self._index = Files(Path(self.path + INDEX), read_only=self.read_only) if self.durable else None
+        self._cache = IndexCache(files=self._index)
         self._vfs = vfs or (checksums.load() if self.durable else None)
         self._trusted = trust_pages
         # a memory store lives under a name of its own, which every connection of this process can open
@@ -91,11 +96,15 @@ class SqliteStore:
             raise error from fault
         self._db = db
         self._file = RawFile(self.path) if self.durable and not self.read_only else None
-        self._writer = None if self.read_only else Writer(db, self._clock, self._file, self._reserve, self.anchor)
+        self._writer = (
+            None if self.read_only else Writer(db, self._clock, self._file, self._reserve, self.anchor, self._cache)
+        )
         if self._file is not None:
             _close_to_others(Path(self.path))
         if self._reserve is not None:
             self._reserve.make()
+        if self._index is not None:
+            self._index.recover()
 
     def _find(self, *, create: bool) -> None:
         """Make the file and its folder, or refuse when there is none."""
@@ -373,7 +382,7 @@ class SqliteStore:
 
 
 class SqliteControlTx:
-    """What stands above tenants."""
+    """What belongs to no tenant."""
 
     def __init__(self, db: apsw.Connection, now: int) -> None:
         self._db = db
@@ -395,19 +404,7 @@ class SqliteControlTx:
         return [to_key(row) for row in self._db.execute(QUERIES["keys"], (tenant,))]
 
     def add_key(self, key: Key) -> None:
-        bound = (
-            key.id,
-            key.tenant,
-            key.digest,
-            key.name,
-            encode(list(key.rights)),
-            key.authority,
-            encode(list(key.scopes)),
-            key.created_at,
-            key.expires_at,
-            key.revoked_at,
-        )
-        self._db.execute(QUERIES["add_key"], bound)
+        self._db.execute(QUERIES["add_key"], key_row(key))
 
     def revoke_key(self, key_id: str, *, at: int) -> bool:
         self.revoked = True

@@ -14,8 +14,8 @@ from .conftest import Agent, unit
 
 
 @pytest.fixture(scope="module")
-def seamed(make_server: Callable[..., Any]) -> Any:
-    return make_server(akashik_faults=True)
+def seamed(lasting_server: Callable[..., Any]) -> Any:
+    return lasting_server(akashik_faults=True)
 
 
 def fault(agent: Agent, kind: str, *, on: bool) -> None:

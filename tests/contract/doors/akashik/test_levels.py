@@ -22,8 +22,8 @@ LEVELS = {
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])
-def lower(request: Any, make_server: Callable[..., Any]) -> tuple[int, Any]:
-    return request.param, make_server(akashik_level=request.param)
+def lower(request: Any, lasting_server: Callable[..., Any]) -> tuple[int, Any]:
+    return request.param, lasting_server(akashik_level=request.param)
 
 
 def test_what_a_level_lacks_is_unsupported(lower: tuple[int, Any], join: Callable[..., Agent]) -> None:

@@ -154,7 +154,7 @@ def test_the_ends_of_the_scale_are_scores(join: Callable[..., Agent], score: flo
         {"intent": {"purpose": "p", "task_id": 7}},
         {"confidence": {"score": 0.5, "reasoning": "r", "evidence": "one"}},
         {"content": "x" * 70_000},
-        {"intent": {"purpose": "p" * 20_000}},
+        {"intent": {"purpose": "p" * 70_000}},
     ],
 )
 def test_other_faults_are_invalid_requests(join: Callable[..., Agent], change: dict[str, Any]) -> None:

@@ -193,3 +193,30 @@ def test_one_memory_through_every_door(boss: Any) -> None:
     assert [hit["entry"]["id"] for hit in found["hits"]] == [made["id"]]
     events = boss.caller.get("events?limit=1000&type=memory.compacted").json()["events"]
     assert [event["memory_unit_id"] for event in events] == [made["id"]]
+
+
+RULES = [
+    "Never deploy the crane on a Friday evening.",
+    "Mira is allergic to peanuts and cashews.",
+    "Do not log request bodies in production.",
+    "The launch review must be signed by Tomas before 3 March.",
+    "Always run the migration script before the tests.",
+    "We decided to use PostgreSQL 16 for billing.",
+    "The crane password is rotated by Ines every Monday.",
+    "Visitors must wear a helmet in the yard.",
+]
+
+
+def test_what_must_be_kept_is_carried_into_as_many_units_as_it_takes(boss: Any) -> None:
+    originals = [boss.record(rule) for rule in RULES]
+    planned = compact(boss, "summarize", dry_run=True)
+    done = compact(boss, "summarize")
+    assert done["units_affected"] == len(originals)
+    units = syntheses(boss)
+    assert len(units) == done["synthesis_units_created"] == planned["synthesis_units_created"]
+    text = "\n".join(unit["content"] for unit in units)
+    assert [rule for rule in RULES if rule.rstrip(".") not in text] == []
+    for unit in units:
+        if len(unit["relations"]) >= 5:
+            assert len(unit["content"]) < sum(len(rule) for rule in RULES if rule.rstrip(".") in unit["content"])
+    assert sum(len(unit["relations"]) for unit in units) == len(originals)

@@ -11,9 +11,9 @@ SEAMS = {"openwop_seams": True, "openwop_compaction": True, "openwop_trigger_com
 
 
 @pytest.fixture(scope="session")
-def seamed(make_server: Callable[..., Any]) -> Any:
+def seamed(lasting_server: Callable[..., Any]) -> Any:
     """One server with every seam, for tests that bring their own tenant."""
-    return make_server(**SEAMS)
+    return lasting_server(**SEAMS)
 
 
 @pytest.fixture

@@ -139,18 +139,53 @@ def test_at_most_so_many_entries_the_oldest(ada: Any) -> None:
 @pytest.mark.parametrize("most", [1, 2, 3, 17, 18, 19, 40, 77])
 def test_a_cut_splits_no_character_and_no_marker(ada: Any, most: int) -> None:
     ref = fresh()
-    seed(
-        ada,
-        ref,
-        "☕☕☕ [BYOK:abc] ☕☕ [REDACTED:x] ☕",
-        "ünïcödé <REDACTED:label> ☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕",
-    )
-    body = compact(ada, ref, maxOutputBytes=most)
+    seed(ada, ref, "Good morning!", "Thanks, bye.")
+    text = "☕☕☕ [BYOK:abc] ☕☕ [REDACTED:x] ☕\nünïcödé <REDACTED:label> ☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕☕"
+    body = compact(ada, ref, maxOutputBytes=most, summarizerOutput=text)
     text = body["outputContent"]
     assert body["payload"]["byteSize"] == len(text.encode()) <= most
     assert "\ufffd" not in text
     assert "BYOK" not in text
     assert "REDACTED" not in MARKER.sub("", text)
+
+
+RULES = [
+    "Never deploy on a Friday evening.",
+    "Mira is allergic to peanuts and cashews.",
+    "Do not log request bodies in production.",
+    "The launch review must be signed by Tomas before 3 March.",
+    "Always run the migration script before the tests.",
+    "We decided to use PostgreSQL 16 for the billing service.",
+]
+
+
+def test_what_must_be_kept_is_in_the_output_or_left_to_a_further_run(ada: Any) -> None:
+    ref, most = fresh(), 130
+    chatter = [f"Good morning number {n}, thanks, see you!" for n in range(6)]
+    seed(ada, ref, *(text for pair in zip(RULES, chatter, strict=True) for text in pair))
+    outputs: list[str] = []
+    for _ in range(12):
+        answer = ada.post(COMPACT, {"memoryRef": ref, "maxOutputBytes": most})
+        if answer.status_code == 204:
+            break
+        body = answer.json()
+        outputs.append(body["payload"]["outputId"])
+        assert body["payload"]["byteSize"] <= most
+        live = "\n".join(entry["content"] for entry in stored(ada, ref))
+        assert [rule for rule in RULES if rule.rstrip(".") not in live] == []
+    assert len(outputs) > 1
+    assert len(set(outputs)) == len(outputs)
+    left = {entry["id"] for entry in stored(ada, ref)}
+    assert len(left) < 12
+
+
+def test_an_entry_that_is_too_large_is_not_taken(ada: Any) -> None:
+    ref = fresh()
+    rule = "Never ship the crane controller without the signed checklist of the harbour office in Porto."
+    seed(ada, ref, rule, "Good morning!", "Thanks, bye.")
+    body = compact(ada, ref, maxOutputBytes=40)
+    assert sorted(body["payload"]["sourceIds"]) == ["e1", "e2"]
+    assert rule in [entry["content"] for entry in stored(ada, ref)]
 
 
 def test_the_output_expires_only_if_every_source_does(ada: Any) -> None:
@@ -373,7 +408,7 @@ def test_a_redaction_that_fails_changes_nothing(seamed: Any, ada: Any, monkeypat
         raise RedactionFailed
 
     with monkeypatch.context() as patch:
-        patch.setattr(seamed.host.dreaming._gating, "clean", broken)
+        patch.setattr(seamed.host.dreaming._gates, "clean", broken)
         answer = ada.post(COMPACT, {"memoryRef": ref})
     assert answer.status_code == 500
     valid(answer.json(), ERROR)

@@ -189,6 +189,14 @@ def test_refusals_are_the_closed_envelope(acme: Any, method: str, path: str, sta
     valid(answer.json(), ERROR)
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_token_of_an_interrupt_needs_no_key_and_is_never_known(server: Any, method: str) -> None:
+    answer = server.stranger().send(method, "/v1/interrupts/some-token")
+    assert answer.status_code == 404
+    valid(answer.json(), ERROR)
+    assert server.stranger().get("/v1/interruptsome-token").status_code == 401
+
+
 def test_a_scope_opens_what_it_names_and_nothing_else(server: Any) -> None:
     reader = server.caller(scopes=["manifest:read"])
     assert reader.get("/v1/agents").status_code == 200

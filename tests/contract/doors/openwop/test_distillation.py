@@ -172,6 +172,22 @@ def test_the_minimum_is_exact(ada: Any, sources: list[str]) -> None:
     assert distil(ada, ref, sources=sources, tokenBudget=minimum)["event"]["distillation"]["tokenBudget"] == minimum
 
 
+def test_the_least_budget_holds_what_must_be_kept(ada: Any) -> None:
+    rules = [
+        "Never deploy on a Friday evening.",
+        "Mira is allergic to peanuts and cashews.",
+        "The launch review must be signed by Tomas before 3 March.",
+    ]
+    talk = [f"Good morning number {n}, the weather is fine." for n in range(20)]
+    ref = fresh()
+    asked = {"memoryRef": ref, "sources": [*rules, *talk]}
+    minimum = ada.post(DISTILL, {**asked, "tokenBudget": 1}).json()["details"]["minimumRequired"]
+    text = distil(ada, ref, sources=[*rules, *talk], tokenBudget=minimum)["outputContent"]
+    assert [rule for rule in rules if rule.rstrip(".") not in text] == []
+    few = ada.post(DISTILL, {"memoryRef": ref, "sources": [rules[0], *talk], "tokenBudget": 1}).json()["details"]
+    assert few["minimumRequired"] < minimum
+
+
 def test_what_fails_fails_whole(ada: Any) -> None:
     ref = planted(ada)
     before = stored(ada, ref)

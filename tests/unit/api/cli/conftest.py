@@ -34,7 +34,7 @@ class Answer:
         """Check that it failed with one clear line that has these words, and with nothing on stdout."""
         assert self.code == code, self
         assert self.out == "", self
-        assert self.err.startswith("reverie: "), self.err
+        assert self.err.startswith(("reverie: ", '{"error":')), self.err
         assert self.err.count("\n") == 1, self.err
         assert "Traceback" not in self.err
         for word in words:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
+
 Cli = Any
 
 DAY_MS = 86_400_000
@@ -88,7 +90,7 @@ def test_what_is_selected(team: Cli) -> None:
     assert "nothing to dream" in team("dream", "run", "--tag", "nowhere").out
     assert team("dream", "run", "--session", "nowhere", "--json").json is None
     team("dream", "run", "--after", "elsewhere").failed("cold, archive, purge")
-    team("dream", "run", "--older-than", "soon").failed("90d")
+    team("dream", "run", "--older-than", "soon").failed("--older-than", "3d")
     team("dream", "run", "--distiller", "oracle").failed("extractive")
     team("dream", "run", "--budget", "0").failed("at least 1")
 
@@ -116,7 +118,7 @@ def test_a_dream_is_traced_diffed_and_verified(team: Cli) -> None:
     team("why", "nothing").failed("not_found")
     team("derived", "nothing").failed("not_found")
     diff = team("dream", "diff", report["id"], "--json").json
-    fates = [entry for fate in ("kept", "shortened", "merged", "retired") for entry in diff[fate]]
+    fates = [entry for fate in FATES for entry in diff[fate]]
     assert sorted(fates) == sorted(item["id"] for item in report["sources"])
     assert "word for word" in team("dream", "diff", report["id"]).err
     verdict = team("dream", "verify", report["id"], "--json").json
@@ -145,7 +147,7 @@ def test_consolidate_twice_is_consolidate_once(team: Cli) -> None:
     again = team("consolidate", "--json").json
     assert again["seq"] is None
     assert again["input_count"] == again["output_count"] == first["output_count"]
-    assert "0 were said again" in team("consolidate").out
+    assert "0 duplicates" in team("consolidate").out
 
 
 def test_forget_reaches_the_dream(team: Cli, data: Path) -> None:

@@ -83,6 +83,9 @@ def test_list_filters_and_pages(cli: Cli) -> None:
     assert "There is more" in cli("list", "--limit", "2").err
     assert cli("list", "--since", "1h", "--json").json["items"] != []
     assert cli("list", "--until", "1h", "--json").json["items"] == []
+    assert cli("list", "--since", "yesterday", "--until", "today", "--json").json["items"] != []
+    assert cli("list", "--until", "letzte Woche", "--json").json["items"] == []
+    cli("list", "--since", "some day").failed("--since: This is no time that can be read")
 
 
 def test_search_and_context(cli: Cli) -> None:
@@ -121,8 +124,10 @@ def test_the_life_of_an_entry(cli: Cli) -> None:
 def test_tenants_do_not_see_each_other(cli: Cli) -> None:
     entry_id = cli("put", "ours", "--tenant", "acme", "--json").json["id"]
     cli("get", entry_id, "--tenant", "globex").failed("not_found")
-    assert cli("list", "--tenant", "globex", "--json").json["items"] == []
-    assert cli("refs", "--tenant", "globex", "--json").json["items"] == []
+    cli("list", "--tenant", "globex", "--json").failed("no tenant named globex")
+    cli("put", "theirs", "--tenant", "globex")
+    cli("get", entry_id, "--tenant", "globex").failed("not_found")
+    assert [item["content"] for item in cli("list", "--tenant", "globex", "--json").json["items"]] == ["theirs"]
 
 
 def test_stats(cli: Cli) -> None:
@@ -145,5 +150,5 @@ def test_export_import(cli: Cli, tmp_path: Any) -> None:
     damaged = bundle.read_bytes().replace(b"two", b"TWO")
     cli("import", "-", "--tenant", "third", stdin=damaged).failed("SHA-256")
     cli("import", "-", "--tenant", "third", stdin=b"".join(damaged.splitlines(True)[:-1])).failed("cut short")
-    assert cli("list", "--tenant", "third", "--json").json["items"] == []
+    cli("list", "--tenant", "third", "--json").failed("no tenant named third")
     assert not list(tmp_path.glob(".*partial"))

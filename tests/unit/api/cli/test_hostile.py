@@ -32,7 +32,6 @@ Cli = Any
         (["put", "lone \udcff surrogate"], 1),
         (["put", "y" * 70_000], 1),
         (["put", "x", "--expires", "2020-01-01T00:00:00Z"], 1),
-        (["put", "x", "--expires", "2030-01-01T00:00:00"], 1),
         (["put", "x", "--expires", "999999999w"], 1),
         (["put", "x", "--attribute", "nothing"], 1),
         (["put", "x", "--attribute", "a:={"], 1),
@@ -50,8 +49,8 @@ def test_bad_arguments(cli: Cli, arguments: list[str], code: int) -> None:
 def test_reads_with_a_malformed_ref_find_nothing(cli: Cli) -> None:
     cli("put", "something")
     for ref in ("../default", "default/", "", "a\x00", "%2e%2e"):
-        assert cli("list", "--ref", ref, "--json").json == {"items": [], "cursor": None}
-        assert cli("search", "something", "--ref", ref, "--json").json["hits"] == []
+        cli("list", "--ref", ref, "--json").failed("not_found")
+        cli("search", "something", "--ref", ref, "--json").failed("not_found")
 
 
 def test_a_missing_database_is_not_made_by_reading(cli: Cli, data: Path) -> None:

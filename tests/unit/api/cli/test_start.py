@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SERVER = ("fastapi", "starlette", "uvicorn", "mcp", "prometheus_client", "opentelemetry", "asyncio")
+SERVER = ("starlette", "uvicorn", "mcp", "prometheus_client", "opentelemetry", "asyncio")
 DRIVERS = ("psycopg", "procrastinate", "cryptography", "httpx", "httpx2", "openai", "anthropic", "splintr")
 OWN = (
     "reverie.http",
@@ -19,8 +19,18 @@ OWN = (
     "reverie.protocols.akashik",
     "reverie.protocols.openwop.runs",
 )
+SLOW = (
+    "typer",
+    "click",
+    "rich",
+    "pydantic",
+    "email",
+    "importlib.metadata",
+    "reverie.search.dates",
+    "reverie.search.context",
+)
 NEVER = (*SERVER, *DRIVERS, *OWN)
-TEXT = ("reverie.redact.patterns", "reverie.providers.static")
+TEXT = ("reverie.redact.rules", "reverie.providers.static")
 STORE = ("numpy", "apsw", "msgspec")
 
 CHILD = """
@@ -38,7 +48,7 @@ print("\\n" + json.dumps(sorted(sys.modules)))
         ("--version", (*NEVER, *TEXT, "numpy")),
         ("put something", NEVER),
         ("list", (*NEVER, *TEXT)),
-        ("search something", (*NEVER, "reverie.redact.patterns")),
+        ("search something", (*NEVER, "reverie.redact.rules")),
     ],
 )
 def test_a_light_command_imports_nothing_heavy(command: str, unwanted: tuple[str, ...], tmp_path: Path) -> None:
@@ -47,6 +57,20 @@ def test_a_light_command_imports_nothing_heavy(command: str, unwanted: tuple[str
         child("put", "something", "--data", str(tmp_path))
     loaded = child(*words, *([] if words[0].startswith("-") else ["--data", str(tmp_path)]))
     assert not [name for name in loaded if _within(name, unwanted)]
+
+
+@pytest.mark.parametrize(
+    ("command", "most", "unwanted"),
+    [("--help", 110, SLOW), ("put something", 430, SLOW), ("list", 390, SLOW[:6])],
+)
+def test_a_command_imports_few_modules(command: str, most: int, unwanted: tuple[str, ...], tmp_path: Path) -> None:
+    """Most of the time of a short command is its imports: their number is what a test can hold on any machine."""
+    words = command.split()
+    if words[0] == "list":
+        child("put", "something", "--data", str(tmp_path))
+    loaded = child(*words, *([] if words[0].startswith("-") else ["--data", str(tmp_path)]))
+    assert not [name for name in loaded if _within(name, unwanted)]
+    assert len(loaded) <= most
 
 
 def _within(name: str, packages: tuple[str, ...]) -> bool:

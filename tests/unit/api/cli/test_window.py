@@ -114,7 +114,7 @@ def test_unknown_and_hostile_scopes(cli: Any, window: str) -> None:
     cli("window", "show", "none").failed("no window")
     cli("window", "show", "x" * 600).failed("scope")
     cli("window", "rebuild", "none").failed()
-    cli("window", "show", window, "--tenant", "other").failed("no window")
+    cli("window", "show", window, "--tenant", "other").failed("no tenant")
 
 
 @pytest.mark.parametrize(

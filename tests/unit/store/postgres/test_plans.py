@@ -37,7 +37,8 @@ FOUND_BY = {
 BY_POSITION: dict[str, tuple[str, Any]] = {
     "get_any": ("entry_id", (1, "r1", "e40")),
     "id_taken": ("entry_id", (1, "r1", "e40")),
-    "scan_cold": ("entry_gone", (1, 1, 1)),
+    "scan_dreamt": ("entry_dreamt", {"tenant": 1, "ref": "r1", "seq": 5990, "n": 0, "limit": 10}),
+    "scan_cold": ("entry_cold", (1, "dreamt", 1, False, 1)),
     "index_rows": ("recall_pkey", {"tenant": 1, "ref": "r1", "after": 5990, "since": 5990}),
     "index_gone": ("entry_gone", (1, 5990, "r1")),
     "drop_recall": ("recall_pkey", (1, "r1", 40)),

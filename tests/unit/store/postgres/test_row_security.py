@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors, sql
 from tests.postgres import PostgresServer
 
-from reverie.core.entry import Link, Scope
+from reverie.core.entry import EntryState, Link, Scope
 from reverie.core.query import Filter
 from reverie.index.cache import IndexCache
 from reverie.store.conformance import make_entry, make_event
@@ -126,7 +126,7 @@ def test_a_query_of_the_store_that_forgets_the_tenant_stays_inside(
         "links_from": lambda tx: tx.links("a"),
         "load": lambda tx: tx.load("files", "k"),
         "answer": lambda tx: tx.recall_answer("k"),
-        "scan_cold": lambda tx: tx.cold(before=2**50, limit=10),
+        "scan_cold": lambda tx: tx.cold(EntryState.DELETED, before=2**50, limit=10),
         "index_rows": lambda tx: tx.nearest(bytes([1, 2]), Filter(), limit=5),
     }
     before = {tenant: store.read(Scope(tenant, "notes"), calls[name]) for tenant in TENANTS}

@@ -104,5 +104,6 @@ def test_every_query_has_a_purpose_and_is_used() -> None:
         if line.startswith("-- name: "):
             assert lines[number + 1].startswith("-- "), line
     folder = Path(str(files(PACKAGE)))
-    source = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    paths = (*folder.glob("*.py"), *folder.parent.glob("*.py"))
+    source = "".join(path.read_text("utf-8") for path in paths)
     assert [name for name in QUERIES if f'"{name}"' not in source] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
 import textwrap
@@ -566,6 +567,50 @@ def test_many_writes_of_one_tenant_delay_another_by_one_commit(
     assert ("acme", 0) in done[:8]
     assert [number for tenant, number in done if tenant == "greedy"] == list(range(30))
     assert not store._writer._left
+
+
+def test_large_batches_are_committed_one_by_one_and_small_writes_go_first(
+    make_store: Callable[..., SqliteStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, commits = make_store(), []
+    work = writer_module.Writer._commit_all
+
+    def noted(writer: Any, jobs: Any) -> None:
+        commits.append([job.scope.tenant for job in jobs if job.scope])
+        work(writer, jobs)
+
+    monkeypatch.setattr(writer_module.Writer, "_commit_all", noted)
+
+    def body(weight: int) -> Body:
+        def stored(_: Any) -> None:
+            return None
+
+        stored.weight = weight  # type: ignore[attr-defined]
+        return stored
+
+    batches = [(Scope("greedy", "notes"), body(1000)) for _ in range(3)]
+    small = [(Scope(tenant, "notes"), body(1)) for tenant in ("acme", "brook")]
+    for future in one_batch(store, [*batches, *small]):
+        future.result(30)
+    assert commits[-4:] == [["acme", "brook"], ["greedy"], ["greedy"], ["greedy"]]
+    assert not store._writer._left
+
+
+def test_small_writes_do_not_keep_a_large_batch_waiting_for_ever() -> None:
+    writer = object.__new__(writer_module.Writer)
+    writer._queue, writer._left, writer._passed = queue.SimpleQueue(), [], 0
+
+    def job(weight: int) -> writer_module._Job:
+        made = writer_module._Job(Scope("acme", "notes"), lambda _: None)
+        made.heavy = weight > writer_module.HEAVY
+        return made
+
+    writer._queue.put(job(1000))
+    taken: list[list[bool]] = []
+    while len(taken) < 5:
+        writer._queue.put(job(1))
+        taken.append([one.heavy for one in writer._take()])
+    assert taken[: writer_module.MOST_PASSES + 1] == [[False]] * writer_module.MOST_PASSES + [[True]]
 
 
 def test_turns_keep_each_tenants_order() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reverie.api.mcp.toolset import HostTool
+    from reverie.api.mcp.toolset import HostTool, Profile
     from reverie.http.door import Door
     from reverie.settings import Settings
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def door(settings: Settings) -> Door:
     """The door, ready to be mounted."""
     from reverie.http.door import Door
+    from reverie.protocols.akashik.http.described import operations
     from reverie.protocols.akashik.http.errors import body_of, code_of, status_of
     from reverie.protocols.akashik.http.routes import routes
     from reverie.protocols.akashik.http.wire import PREFIX
@@ -23,6 +24,7 @@ def door(settings: Settings) -> Door:
         name="akashik",
         prefix=PREFIX,
         routes=routes(settings),
+        operations=operations(settings),
         status_of=status_of,
         code_of=code_of,
         body_of=body_of,
@@ -34,7 +36,14 @@ def mcp_door() -> Door:
     """The operations as MCP tools, ready to be mounted."""
     from reverie.api.mcp import tools_door
 
-    return tools_door("/akashik/mcp", mcp_tools)
+    return tools_door("/akashik/mcp", mcp_profile)
+
+
+def mcp_profile() -> Profile:
+    """The operations as tools; answers as structure and as text, as the protocol wants them."""
+    from reverie.api.mcp.toolset import Profile
+
+    return Profile(mcp_tools(), "Reverie is durable memory that a team of agents shares.", structured=True)
 
 
 def mcp_tools() -> Sequence[HostTool]:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
 from reverie.core.actor import Right
-from reverie.core.entry import READABLE, Entry, EntryState
-from reverie.core.query import Filter
+from reverie.core.entry import Entry, Scope
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.budget import counting, cut, fit, gist
-from reverie.protocols.akashik.call import Call, Operation
+from reverie.protocols.akashik.call import Again, Call, Operation, Ready, view_of
+from reverie.protocols.akashik.candidates import MOST_FRESH, Admission, Fresh, admit, fresh, gather
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH
-from reverie.protocols.akashik.relevance import LAYERS, Asked, rank_units
+from reverie.protocols.akashik.relevance import (
+    LAYERS,
+    Asked,
+    Meaning,
+    Scored,
+    meaning_of,
+    rank_units,
+    vector_of,
+    words_of,
+)
 from reverie.protocols.akashik.units import find_unit, relations_of, unit
+from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx
 
 FORMATS = ("full", "summary", "ids_only")
-_PAGE = 1000
-_OWN_LOOKED_AT = 50
-"""How many of the agent's own newest units are asked for their relations."""
+_TIMES = 3
+"""How often it begins again on a new snapshot when too much was committed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class _Scope:
     format: str
 
 
-def _scope(call: Call) -> _Scope:
+def _scope(call: Ready) -> _Scope:
     payload = call.payload
     scope = payload.get("scope")
 
@@ -124,44 +131,75 @@ def _texts(no: Any, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def each_unit(tx: ReadTx, where: Filter) -> Iterator[Entry]:
-    """Every unit that matches."""
-    cursor: str | None = None
-    while True:
-        page = tx.scan(where, limit=_PAGE, cursor=cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
+@dataclass(slots=True)
+class _Found:
+    """What an agent would be shown as of a snapshot."""
+
+    scope: _Scope
+    asked: Asked
+    ranked: list[Scored]
+    """The best: as many as are asked for, and some to take the place of those that leave meanwhile."""
+    meaning: Meaning | None
+    available: int
+    snapshot: int
+    at_hand: Mapping[str, Entry] = field(default_factory=dict)
+
+
+def _prepare(ready: Ready) -> _Found:
+    """Find, score and count on a snapshot: no writer waits for it."""
+    scope = _scope(ready)
+    ready.require(2)
+    agent, services = ready.speaker, ready.services
+    interests = scope.interests or tuple(agent.interests)
+    query = " ".join([scope.hint, *interests]) if scope.hint or scope.interests else ""
+    vector = vector_of(query, services.parts.embedder)
+
+    def look(tx: ReadTx) -> _Found:
+        admission = _admission(view_of(tx, ready), ready, scope)
+        found = gather(tx, admission, query=query, vector=vector, most_units=scope.max_units)
+        asked = Asked(
+            role=scope.role,
+            query=query,
+            task_id=scope.active_task_id or agent.current_task_id,
+            recency_weight=scope.recency_weight,
+            layers=scope.layers,
+            related=found.related,
+            epoch=ready.epoch,
+        )
+        meaning = meaning_of(tx, found.entries, query, vector, found.alike)
+        ranked = _above(rank_units(found.entries, asked, meaning), scope)
+        available = len(found.entries) if found.complete else admission.count(tx)
+        kept = ranked[: scope.max_units + MOST_FRESH]
+        return _Found(scope, asked, kept, meaning, available, found.snapshot)
+
+    return services.parts.store.read(Scope(ready.actor.tenant, services.ref), look)
+
+
+def _admission(view: View, ready: Ready, scope: _Scope) -> Admission:
+    return admit(
+        view,
+        ready.speaker.id,
+        since_seq=ready.speaker.since_seq,
+        own=scope.include_own,
+        archived=scope.include_archived,
+        since_epoch=scope.since_epoch,
+    )
+
+
+def _above(ranked: list[Scored], scope: _Scope) -> list[Scored]:
+    return ranked if scope.threshold is None else [item for item in ranked if item.score >= scope.threshold]
 
 
 def _execute(call: Call) -> dict[str, Any]:
-    scope = _scope(call)
+    """The small write: what was found is checked again, what was committed meanwhile comes in."""
+    found: _Found = call.prepared
+    scope = found.scope
     call.require(2)
-    agent, view = call.speaker, call.view
-    states = READABLE | {EntryState.DRAFT} if scope.include_own else READABLE
-    where = Filter(states=states)
-    if scope.include_archived:
-        where = msgspec.structs.replace(where, archived=None, gone=True)
-    found = [
-        entry
-        for entry in each_unit(call.tx, where)
-        if entry.epoch >= scope.since_epoch and (scope.include_own or not view.wrote(entry)) and view.sees(entry)
-    ]
-    task = scope.active_task_id or agent.current_task_id
-    interests = scope.interests or tuple(agent.interests)
-    asked = Asked(
-        role=scope.role,
-        query=" ".join([scope.hint, *interests]) if scope.hint or scope.interests else "",
-        task_id=task,
-        recency_weight=scope.recency_weight,
-        layers=scope.layers,
-        related=_related(call),
-        epoch=call.epoch,
-    )
-    ranked = rank_units(call.tx, found, asked, call.services.parts.embedder)
-    if scope.threshold is not None:
-        ranked = [item for item in ranked if item.score >= scope.threshold]
+    admission = _admission(call.view, call, scope)
+    later = fresh(call.tx, admission, found.snapshot)
+    if not later.complete and call.attempt < _TIMES:
+        raise Again()
+    ranked = _checked(call, found, admission, later)
     best = ranked[: scope.max_units]
     count = counting(call.services.parts.tokens)
     lengths: list[int | None] = [None] * len(best)
@@ -178,34 +216,45 @@ def _execute(call: Call) -> dict[str, Any]:
         whole = kept is None and scope.format == "full"
         shown = {"id": item.entry.id, "score": item.score, "reason": item.reason, "length": kept}
         record.append({**shown, "format": "full" if whole else "summary"})
-    call.prepared = {item.entry.id: item.entry for item in best}
+    found.at_hand = {item.entry.id: item.entry for item in best}
     call.append("field.attuned", data={"units": len(record)})
     return {
         "status": "ok",
         "record": record,
         "ids_only": scope.format == "ids_only",
+        "busy": not later.complete,
         "context_budget": {
             "units_returned": len(record),
-            "units_available": len(ranked),
+            "units_available": max(found.available + later.more, len(record)),
             "tokens_used": used,
             "tokens_budget": scope.max_tokens,
         },
     }
 
 
-def _related(call: Call) -> frozenset[str]:
-    """What the agent's own newest units point at, and what points at them."""
-    own = call.tx.scan(Filter(actor=call.speaker.id, states=READABLE), limit=_OWN_LOOKED_AT).items
-    found: set[str] = set()
-    for entry in own:
-        found.update(link.to_id for link in relations_of(call.tx, entry))
-        found.update(link.from_id for link in call.tx.links(entry.id, incoming=True))
-    return frozenset(found)
+def _checked(call: Call, found: _Found, admission: Admission, later: Fresh) -> list[Scored]:
+    """The best as they are now: without what left since the snapshot, with what came."""
+    hot = call.tx.at([item.entry.position for item in found.ranked], admission.where)
+    entries: list[Entry] = []
+    for item in found.ranked:
+        current = hot.get(item.entry.position)
+        if current is None and (item.entry.archived or item.entry.gone_seq is not None):
+            current = call.tx.get(item.entry.id, where=admission.where)
+        if current is not None and admission.takes(current):
+            entries.append(current)
+    known = {entry.id for entry in entries}
+    new = [entry for entry in later.entries if entry.id not in known]
+    if not new and call.epoch == found.asked.epoch and len(entries) == len(found.ranked):
+        return found.ranked
+    asked = replace(found.asked, epoch=call.epoch)
+    more = words_of(new, asked.query)
+    meaning = None if found.meaning is None else {**found.meaning, **(more or {})}
+    return _above(rank_units([*entries, *new], asked, meaning), found.scope)
 
 
 def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
     """Put the units in. A unit that was purged since the first answer is not shown again."""
-    at_hand: Mapping[str, Entry] = call.prepared or {}
+    at_hand: Mapping[str, Entry] = call.prepared.at_hand if call.prepared else {}
     record = []
     for item in result["record"]:
         entry = at_hand.get(item["id"]) or find_unit(call.tx, item["id"])
@@ -225,7 +274,10 @@ def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
         )
     open_conflicts = conflicts.unresolved(call) if call.agent is not None else []
     budget = {**result["context_budget"], "units_returned": len(record)}
-    return {"status": "ok", "record": record, "conflicts": open_conflicts, "context_budget": budget}
+    shown_all = {"status": "ok", "record": record, "conflicts": open_conflicts, "context_budget": budget}
+    return {**shown_all, "warnings": ["BUSY"]} if result.get("busy") else shown_all
 
 
-ATTUNE = Operation("ATTUNE", level=0, execute=_execute, show=_show, event="field.attuned", right=Right.READ)
+ATTUNE = Operation(
+    "ATTUNE", level=0, execute=_execute, prepare=_prepare, show=_show, event="field.attuned", right=Right.READ
+)

@@ -2,8 +2,8 @@
 
 Archive and purge choose and act inside one transaction. Summarize works on a snapshot first: select, group, and one
 text per group by the dream engine; its transaction then looks at every original again, and when one of them is no
-longer as it was seen, all is undone and the groups are made anew. So a reader finds an original hot, or archived with
-its synthesis beside it, and never anything between.
+longer as it was seen, all is undone and the groups are made again. So a reader finds an original hot, or archived with
+its synthesis present, and never anything between.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import msgspec
 
 from reverie.core.actor import Right
 from reverie.core.clock import to_iso
+from reverie.core.dream import After, DreamPlan
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded
 from reverie.distil.group import Member, group
-from reverie.dreams.condense import Composed, Condenser
+from reverie.dreams.report import Made, report_of
 from reverie.memory.entries import Prepared, entry_hash, searchable_text
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, Again, Call, FieldServices, Operation, Ready, view_of
@@ -47,7 +48,7 @@ _PROCESS = uuid.uuid4().hex
 class Synthesis:
     """One group, ready to be written."""
 
-    composed: Composed
+    made: Made
     output: Prepared | None
     """None in a dry run."""
 
@@ -78,8 +79,7 @@ def _prepare(ready: Ready) -> Work | None:
     read = services.parts.store.read
     _, entries, borders = read(scope, look)
     if ask.dry_run:
-        members = _members(services, entries, borders)
-        return Work(0, [Synthesis(c, None) for c in _outline(services, ready, entries, members)])
+        return Work(0, [Synthesis(made, None) for made in _texts(ready, entries, borders, model=False)])
     if entries:
         _room(ready, scope)  # before any lease: who is refused must not keep others waiting
     holder = f"{_PROCESS}-{os.getpid()}-{threading.get_ident()}"
@@ -88,34 +88,27 @@ def _prepare(ready: Ready) -> Work | None:
         _take(ready, scope, lease, holder)
     # someone else may have done the work while we waited
     position, entries, borders = read(scope, look) if leases else (0, entries, borders)
-    members = _members(services, entries, borders)
-    condensing = _condensing(services)
-    by_id = {entry.id: entry for entry in entries}
-    room = min(condensing.room(ready.rules.policy), 8000)
     groups = []
-    for ids in group(members, tokens=room):
-        composed = condensing.compose(ready.actor, services.ref, [by_id[i] for i in ids], ready.rules)
-        groups.append(
-            Synthesis(composed, condensing.prepare(ready.actor, services.ref, _unit(composed, ask), ready.rules))
-        )
+    for made in _texts(ready, entries, borders):
+        unit = services.dreaming.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
+        groups.append(Synthesis(made, unit))
     return Work(position, groups, leases, holder)
 
 
-def _outline(
-    services: FieldServices, ready: Ready, entries: Sequence[Entry], members: Sequence[Member]
-) -> list[Composed]:
-    """The groups a summarize would make, without their texts."""
+def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, model: bool = True) -> list[Made]:
+    """The texts of all groups. What must be kept of a group may take several."""
+    services = ready.services
+    dreaming = services.dreaming
     by_id = {entry.id: entry for entry in entries}
-    room = min(_condensing(services).room(ready.rules.policy), 8000)
-    return [Composed("", tuple(by_id[i] for i in ids), "") for ids in group(members, tokens=room)]
-
-
-def _condensing(services: FieldServices) -> Condenser:
-    return Condenser(services.parts, services.rulebook, services.writing, services.archives)
+    room = min(dreaming.composer.room(ready.rules.policy), 8000)
+    found: list[Made] = []
+    for ids in group(_members(services, entries, borders), tokens=room):
+        found += dreaming.compose(ready.actor, services.ref, [by_id[i] for i in ids], ready.rules, model=model)
+    return found
 
 
 def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequence[Any]) -> list[Member]:
-    condensing, embedder = _condensing(services), services.parts.embedder
+    count, embedder = services.dreaming.composer.count, services.parts.embedder
     vectors = embedder.embed([searchable_text(entry) for entry in entries]) if embedder and entries else None
     return [
         Member(
@@ -124,7 +117,7 @@ def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequenc
             border,
             task_of(entry),
             entry.kind,
-            condensing.tokens(entry),
+            count(entry.content) + 12,
             vectors[at] if vectors else None,
         )
         for at, (entry, border) in enumerate(zip(entries, borders, strict=True))
@@ -132,7 +125,7 @@ def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequenc
 
 
 def _take(ready: Ready, scope: Scope, lease: str, holder: str) -> None:
-    """Compactions of one session go one after another. A lease that nobody gives back ends by itself, and soon: it
+    """Compactions of one session go one after another. A lease that is not given back ends by itself, and soon: it
     saves double work, while the versions checked inside the transaction keep the work right."""
     parts = ready.services.parts
     seconds = LEASE_MS // 1000 + (ready.rules.policy.model_seconds_per_dream if parts.distillers else 0)
@@ -156,9 +149,9 @@ def _check_room(ready: Ready, tx: ReadTx, entries: int, size: int) -> None:
         raise QuotaExceeded("The Field is full. Nothing was archived and nothing written.")
 
 
-def _unit(composed: Composed, ask: Ask) -> Any:
+def _unit(made: Made, ask: Ask) -> Any:
     """The synthesis unit of a group: less sure than the least sure of its originals, visible with all their types."""
-    entries = composed.entries
+    entries = made.sources
     count = len(entries)
     tasks = {task_of(entry) for entry in entries}
     task = next(iter(tasks)) if len(tasks) == 1 else None
@@ -168,9 +161,9 @@ def _unit(composed: Composed, ask: Ask) -> Any:
     types = sorted({kind if kind in TYPES else type_of(entry) for entry in entries for kind in kinds_of(entry)})
     units = "1 unit" if count == 1 else f"{count} units"
     reason = ask.reason or "to keep the Field small without losing what was said"
-    made = draft(
+    unit = draft(
         kind="synthesis",
-        content=composed.text,
+        content=made.text,
         mode="committed",
         intent={
             "purpose": f"Compaction of {units} ({', '.join(types)}): {reason}",
@@ -188,15 +181,15 @@ def _unit(composed: Composed, ask: Ask) -> Any:
         role=ROLE,
         session=entries[0].source.session,
         state=EntryState.ACTIVE,
-        more={"derived_from_types": types, "dream": composed.id, "sources": count},
+        more={"derived_from_types": types, "dream": made.id, "sources": count},
     )
-    shape = composed.draft()
+    shape = made.draft()
     return msgspec.structs.replace(
-        made,
+        unit,
         tags=_handed_down(entries, shape.tags),
         subject=shape.subject,
         expires_at=shape.expires_at,
-        source=msgspec.structs.replace(made.source, trust=shape.source.trust),
+        source=msgspec.structs.replace(unit.source, trust=shape.source.trust),
     )
 
 
@@ -282,7 +275,7 @@ def _weight(call: Call, entries: Sequence[Entry]) -> int:
 
 def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
     work: Work = call.prepared
-    originals = [entry for item in work.groups for entry in item.composed.entries]
+    originals = [entry for item in work.groups for entry in item.made.sources]
     if ask.dry_run:
         return _answer(len(originals), len(work.groups), None)
     for entry in originals:
@@ -297,17 +290,16 @@ def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
     call.append(
         "field.compacted", data={"strategy": ask.strategy, "units": len(originals), "outputs": len(work.groups)}
     )
-    condensing = _condensing(call.services)
     for item in work.groups:
-        _write(call, condensing, item, work.position)
+        _write(call, item, work.position)
     for lease in work.leases:
         call.tx.release(lease, work.holder)
     return _answer(len(originals), len(work.groups), None)
 
 
-def _write(call: Call, condensing: Condenser, item: Synthesis, position: int) -> None:
+def _write(call: Call, item: Synthesis, position: int) -> None:
     assert item.output is not None
-    entries, ref = item.composed.entries, call.services.ref
+    entries, ref = item.made.sources, call.services.ref
     session = item.output.entry.source.session
     output = call.insert(item.output, task_id=task_of(item.output.entry), data={"compaction": True})
     ids = [entry.id for entry in entries]
@@ -315,7 +307,7 @@ def _write(call: Call, condensing: Condenser, item: Synthesis, position: int) ->
         "ref": ref,
         "memoryRef": ref,
         "session_id": session,
-        "dream": item.composed.id,
+        "dream": item.made.id,
         "hash": entry_hash(call.tx.log_key(), output),
         "outputId": output.id,
         "sources": len(ids),
@@ -332,7 +324,9 @@ def _write(call: Call, condensing: Condenser, item: Synthesis, position: int) ->
     )
     for entry in entries:
         call.tx.link(Link(output.id, entry.id, "elaborates"))
-    condensing.keep(call.tx, ref, item.composed, output, position=position, seq=seq)
+    plan = DreamPlan(ref, after=After.ARCHIVE, operation="COMPACT")
+    report = report_of(call.tx, plan, item.made, output, retired=entries, position=position, seq=seq)
+    call.services.dreaming.keep(call.tx, report, {output.id: ids})
     for entry in entries:
         _archive(call, entry)
 

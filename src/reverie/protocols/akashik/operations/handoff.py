@@ -1,6 +1,6 @@
 """HANDOFF: a task goes to another agent, with what it needs to know.
 
-A handoff keeps ids, not units: its package is put together again for whoever looks, from what that agent may see and
+A handoff keeps ids, not units: its package is put together again for each reader, from what that agent may see and
 what is still there. So a purged unit is in no package.
 """
 
@@ -13,17 +13,17 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.clock import MS_PER_DAY
-from reverie.core.entry import READABLE, Entry
+from reverie.core.entry import READABLE, Entry, Scope
 from reverie.core.query import Filter
 from reverie.protocols.akashik import conflicts, documents
 from reverie.protocols.akashik.budget import counting, cut, fit
-from reverie.protocols.akashik.call import Call, Operation
+from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
+from reverie.protocols.akashik.candidates import each_unit, touched
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.operations.agents import Agent, load_agent
-from reverie.protocols.akashik.operations.attune import each_unit
 from reverie.protocols.akashik.operations.sessions import MAX_TEXT
 from reverie.protocols.akashik.operations.tasks import OPEN, Task, follow, load_task, save_task
-from reverie.protocols.akashik.relevance import Asked, rank_units
+from reverie.protocols.akashik.relevance import Asked, Meaning, meaning_of, rank_units, vector_of, words_of
 from reverie.protocols.akashik.units import relations_of, task_of, unit
 from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx
@@ -49,6 +49,34 @@ class Handoff(Struct, frozen=True):
     """Unit ids, best first, each with the length it was cut to, if it was."""
     generated_epoch: int = 0
     created_at: int = 0
+
+
+class _Found(Struct, frozen=True):
+    """Units of the task as of a snapshot, and how close they are to the summary."""
+
+    units: list[Entry] = []
+    meaning: Meaning | None = None
+    snapshot: int = 0
+
+
+def _prepare(ready: Ready) -> _Found | None:
+    """Look for the task's units on a snapshot: no writer waits for it."""
+    task_id = ready.payload.get("task_id")
+    if ready.payload.get("action") != "initiate" or not isinstance(task_id, str):
+        return None
+    context = _context(ready)
+    named = list(dict.fromkeys(context.get("unit_ids") or []))
+    summary = context.get("summary") or ""
+    vector = vector_of(summary, ready.services.parts.embedder)
+
+    def look(tx: ReadTx) -> _Found:
+        view = view_of(tx, ready)
+        where = view.narrow(Filter(states=READABLE))
+        found = [entry for entry in each_unit(tx, where) if task_of(entry) == task_id and view.sees(entry)]
+        wished = [entry for unit_id in named if (entry := tx.get(unit_id)) is not None]
+        return _Found(found, meaning_of(tx, [*wished, *found], summary, vector), tx.head().seq)
+
+    return ready.services.parts.store.read(Scope(ready.actor.tenant, ready.services.ref), look)
 
 
 def _execute(call: Call) -> dict[str, Any]:
@@ -115,7 +143,7 @@ def _initiate(call: Call) -> dict[str, Any]:
     return {"status": "initiated", "one": [handoff.id, "pending"]}
 
 
-def _context(call: Call) -> Mapping[str, Any]:
+def _context(call: Ready) -> Mapping[str, Any]:
     context = call.payload.get("context")
     context = {} if context is None else context
     sound = (
@@ -147,16 +175,20 @@ def _packed(call: Call, handoff: Handoff, receiver: Agent, context: Mapping[str,
         named.append(entry)
     ids = {entry.id for entry in named}
     found = [*named]
+    prepared: _Found = call.prepared
+    seen = call.tx.at([entry.position for entry in prepared.units], Filter(states=READABLE))
+    new = [entry for entry in touched(call.tx, prepared.snapshot) if entry.position not in seen]
     found += [
         entry
-        for entry in each_unit(call.tx, Filter(states=READABLE))
+        for entry in (*seen.values(), *new)
         if task_of(entry) == handoff.task_id and entry.id not in ids and call.view.sees(entry)
     ]
     found = [entry for entry in found if view.sees(entry)]
     summary = context.get("summary") or ""
     questions = list(context.get("open_questions") or [])
     asked = Asked(role=receiver.role, query=summary, task_id=handoff.task_id, epoch=call.epoch)
-    ranked = rank_units(call.tx, found, asked, call.services.parts.embedder)
+    meaning = prepared.meaning and {**prepared.meaning, **(words_of(new, summary) or {})}
+    ranked = rank_units(found, asked, meaning)
     count = counting(call.services.parts.tokens)
     budget = context.get("max_tokens")
     if budget is not None:
@@ -290,4 +322,4 @@ def _each(tx: ReadTx) -> Iterator[Handoff]:
         yield msgspec.convert(body, Handoff)
 
 
-HANDOFF = Operation("HANDOFF", level=2, execute=_execute, show=_show)
+HANDOFF = Operation("HANDOFF", level=2, execute=_execute, prepare=_prepare, show=_show)

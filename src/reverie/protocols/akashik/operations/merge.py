@@ -163,15 +163,29 @@ def _execute(call: Call) -> dict[str, Any]:
 def _answer(
     status: str, conflict: Conflict, *, superseded: list[str] | None = None, new_unit: str | None = None
 ) -> dict[str, Any]:
+    """What is remembered for a repeated message: without the reason given, which a forget must reach."""
+    shown = conflict.document()
+    if conflict.resolution is not None:
+        shown["resolution"] = {key: value for key, value in conflict.resolution.items() if key != "rationale"}
     return {
         "status": status,
-        "conflict": conflict.document(),
+        "conflict": shown,
         "side_effects": {
             "superseded_units": superseded or [],
             "new_unit_id": new_unit,
             "notified_agents": conflict.authors if status != "pending_vote" else [],
         },
     }
+
+
+def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+    """The answer with the reason as it is stored."""
+    conflict = result["conflict"]
+    found = load_conflict(call.tx, conflict["id"])
+    if "resolution" not in conflict or found is None or found[0].resolution is None:
+        return result
+    resolution = conflict["resolution"] | {"rationale": found[0].resolution["rationale"]}
+    return result | {"conflict": conflict | {"resolution": resolution}}
 
 
 def _winner(call: Call, ask: Ask, conflict: Conflict, sides: dict[str, Entry | None]) -> str | None:
@@ -268,4 +282,4 @@ def _supersede(call: Call, key: str, conflict: Conflict, *, by: str | None) -> b
     return True
 
 
-MERGE = Operation("MERGE", level=2, execute=_execute, prepare=_prepare)
+MERGE = Operation("MERGE", level=2, execute=_execute, prepare=_prepare, show=_show)

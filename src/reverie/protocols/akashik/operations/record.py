@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reverie.core.entry import MAX_TAG_LENGTH, Entry, EntryState, Link
+from reverie.core.entry import MAX_TAG_LENGTH, Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded, ReverieError
 from reverie.memory.entries import Prepared
 from reverie.memory.policy import Rules
@@ -40,6 +40,7 @@ class _Recording:
     retracts: Sequence[str]
     task_id: str | None
     enriched: bool
+    alike: conflicts.Alike
 
 
 def _prepare(ready: Ready) -> _Recording:
@@ -187,7 +188,11 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
             enriched = False
     if item is None:
         item = prepared(embed=False)
-    return _Recording(item, made.mode, relations, retracts, made.intent["task_id"], enriched)
+    alike = conflicts.Alike()
+    if made.mode == "committed" and ready.level >= 2:
+        scope, content = Scope(ready.actor.tenant, services.ref), item.entry.content
+        alike = services.parts.store.read(scope, lambda tx: conflicts.look_alike(tx, content, ready.session_id))
+    return _Recording(item, made.mode, relations, retracts, made.intent["task_id"], enriched, alike)
 
 
 def tagged(rules: Rules) -> Rules:
@@ -251,7 +256,7 @@ def _conflicts(call: Call, entry: Entry, pointed: Mapping[Relation, Entry]) -> t
                 opened.append(conflicts.contradict(call, entry, target))
     deferred = call.level >= 2 and call.services.faults.on(call.actor.tenant, "detection_timeout")
     if call.level >= 2 and not deferred:
-        opened += conflicts.detect(call, entry)
+        opened += conflicts.detect(call, entry, call.prepared.alike)
     return [name for name in dict.fromkeys(opened) if name], deferred
 
 

@@ -40,7 +40,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Session(Struct, frozen=True):
-    """A session. An implicit one was never created: whoever names it is a member."""
+    """A session. An implicit one was never created: every agent that names it is a member."""
 
     id: str
     goal: str | None = None
@@ -82,7 +82,7 @@ _GOES_ON_AFTER_END = frozenset({"ATTUNE", "DETECT", "REPLAY", "COMPACT", "SUBSCR
 
 
 def check_session(ready: Ready, session: Session | None) -> None:
-    """Refuse an operation that a session does not allow. A session that was never created is open to whoever names it.
+    """Refuse an operation that a session does not allow. A session that was never created is open to all.
 
     Paused: nothing is recorded, coordinated or handed over; reads go on. Ended: only reads, REPLAY and COMPACT.
     """

@@ -1,4 +1,4 @@
-"""SUBSCRIBE: what an agent wants to be told of. Subscriptions are documents; whoever pushes follows the log."""
+"""SUBSCRIBE: the events an agent asks for. Subscriptions are documents; the sender of notifications follows the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST = 1000
 
 
 class Subscription(Struct, frozen=True):
-    """What one agent wants to be told of, in one session."""
+    """The events one agent asks for, in one session."""
 
     id: str
     agent_id: str
@@ -66,7 +66,7 @@ class Subscription(Struct, frozen=True):
 
 
 def key_of(agent_id: str, subscription_id: str) -> str:
-    """An agent's subscriptions stand together, and nobody else's among them."""
+    """The key prefix of one agent's subscriptions."""
     return f"{len(agent_id)}:{agent_id}/{subscription_id}"
 
 
@@ -142,7 +142,7 @@ def _subscribe(call: Call, wanted: Subscription) -> dict[str, Any]:
         call.tx, SUBSCRIPTIONS, key_of(agent, key), to_builtins(made), seq=seq, expected=stored[1] if stored else None
     )
     for old, body, version in documents.each(call.tx, TICKETS):
-        if body["until"] <= call.tx.now:  # nobody came
+        if body["until"] <= call.tx.now:  # its agent did not come back
             call.tx.drop(TICKETS, old, seq=seq, expected=version)
     ticket = f"{call.actor.key_id or ''}~{secrets.token_urlsafe(32)}"  # ends up in logs of proxies: no tenant in it
     body = {"agent": agent, "key": call.actor.key_id, "subscription": key, "until": call.tx.now + TICKET_MS}

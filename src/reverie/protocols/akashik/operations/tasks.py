@@ -162,50 +162,74 @@ def _change(call: Call, task: Task, action: str, given: Mapping[str, Any]) -> Ta
     assignee = given.get("assignee") if action == "assign" else me if action == "claim" else task.assignee
     if action == "assign" and assignee is None:
         raise call.error("INVALID_REQUEST", "task.assignee is missing.")
-    own = me in (task.creator_id, task.assignee)
-    if action == "cancel":
-        call.require_in(task.session_id, 4 if own else 8, "COORDINATE cancel")
-    elif action == "assign":
-        least = 4 if assignee == me and task.assignee in (None, me) else 6
-        call.require_in(task.session_id, least, "COORDINATE assign")
-    else:
-        call.require_in(task.session_id, 4 if own or action != "retry" else 6, f"COORDINATE {action}")
-    if task.session_id != call.session_id and task.session_id is not None:
-        check_session(call, load_session(call.tx, task.session_id))
-    after = STATES[task.state].get(action)
-    if after is None:
-        raise call.error("INVALID_TRANSITION", f"A task that is {task.state} does not take {action}.")
-    if action in _BY_ASSIGNEE and task.assignee not in ((None, me) if action == "claim" else (me,)):
-        raise call.error("INSUFFICIENT_AUTHORITY", f"Only its assignee takes a task through {action}.")
-    if action == "start" and any(_unfinished(call.tx, other) for other in task.depends_on):
-        raise call.error("INVALID_TRANSITION", "The task depends on tasks that are not completed.")
+    _authorise(call, task, action, assignee)
+    after = _next_state(call, task, action)
     if action == "assign":
         _registered(call, assignee)
-    result = given.get("result_unit_id") if action == "complete" else None
-    if result is not None:
-        found = find_unit(call.tx, result)
-        if found is None or not call.view.sees(found):
-            raise call.error("UNIT_NOT_FOUND", "task.result_unit_id names no unit.")
     changed = msgspec.structs.replace(
         task,
         state=after,
         assignee=None if after == "pending" else assignee,
-        result_unit_id=result or task.result_unit_id,
+        result_unit_id=(_result(call, given) if action == "complete" else None) or task.result_unit_id,
         reason=call.payload.get("reason") or task.reason,
         updated_epoch=call.epoch,
     )
-    data = {"action": action, "from": task.state, "to": after}
-    if changed.assignee:
-        data["assignee"] = changed.assignee
-    event = {"assigned": "task.assigned", "completed": "task.completed"}.get(after, "task.state_changed")
-    seq = call.append(event, task_id=task.id, session=task.session_id, data=data)
-    if after == "failed" and task.assignee:
-        seq = call.append("agent.failed", task_id=task.id, session=task.session_id, data={"agent": task.assignee})
+    seq = _record(call, task, changed, action)
     save_task(call, changed, seq)
     for agent_id in dict.fromkeys((task.assignee, changed.assignee)):
         if agent_id is not None:
             follow(call, agent_id, seq)
     return changed
+
+
+def _authorise(call: Call, task: Task, action: str, assignee: str | None) -> None:
+    """Whether the speaker may do this with the task, in its session."""
+    me = call.speaker.id
+    own = me in (task.creator_id, task.assignee)
+    if action == "cancel":
+        least = 4 if own else 8
+    elif action == "assign":
+        least = 4 if assignee == me and task.assignee in (None, me) else 6
+    else:
+        least = 4 if own or action != "retry" else 6
+    call.require_in(task.session_id, least, f"COORDINATE {action}")
+    if task.session_id != call.session_id and task.session_id is not None:
+        check_session(call, load_session(call.tx, task.session_id))
+
+
+def _next_state(call: Call, task: Task, action: str) -> str:
+    """The state that the action leads to, when the task and its assignee allow it."""
+    after = STATES[task.state].get(action)
+    if after is None:
+        raise call.error("INVALID_TRANSITION", f"A task that is {task.state} does not take {action}.")
+    me = call.speaker.id
+    if action in _BY_ASSIGNEE and task.assignee not in ((None, me) if action == "claim" else (me,)):
+        raise call.error("INSUFFICIENT_AUTHORITY", f"Only its assignee takes a task through {action}.")
+    if action == "start" and any(_unfinished(call.tx, other) for other in task.depends_on):
+        raise call.error("INVALID_TRANSITION", "The task depends on tasks that are not completed.")
+    return after
+
+
+def _result(call: Call, given: Mapping[str, Any]) -> str | None:
+    """The unit that holds the result, when one is named."""
+    result: str | None = given.get("result_unit_id")
+    if result is not None:
+        found = find_unit(call.tx, result)
+        if found is None or not call.view.sees(found):
+            raise call.error("UNIT_NOT_FOUND", "task.result_unit_id names no unit.")
+    return result
+
+
+def _record(call: Call, task: Task, changed: Task, action: str) -> int:
+    """The events of the change; the position of the last one."""
+    data = {"action": action, "from": task.state, "to": changed.state}
+    if changed.assignee:
+        data["assignee"] = changed.assignee
+    event = {"assigned": "task.assigned", "completed": "task.completed"}.get(changed.state, "task.state_changed")
+    seq = call.append(event, task_id=task.id, session=task.session_id, data=data)
+    if changed.state == "failed" and task.assignee:
+        seq = call.append("agent.failed", task_id=task.id, session=task.session_id, data={"agent": task.assignee})
+    return seq
 
 
 def _unfinished(tx: ReadTx, task_id: str) -> bool:

@@ -40,7 +40,8 @@ def fixtures(parts: Services, probe: InjectionProbe) -> dict[str, Workflow]:
     return {"conformance-noop": noop} | made | plain_fixtures()
 
 
-def _check_budget(inputs: Mapping[str, Any], _: Mapping[str, Any]) -> None:
+def _check_budget(_: Actor, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
+    del configurable
     budget_of(inputs)
 
 

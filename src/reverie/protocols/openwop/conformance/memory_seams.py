@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Response
-from pydantic import Field
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
 
 from reverie.core.clock import from_iso
 from reverie.core.dream import GivenText
@@ -18,6 +19,7 @@ from reverie.core.event import Event
 from reverie.core.run import COMMITMENTS, COMPACT, CONSOLIDATE, DISTILL
 from reverie.distil.archive import INDEX_PATH
 from reverie.http.call import Call
+from reverie.http.routes import Router
 from reverie.protocols.openwop.commitments import key_of
 from reverie.protocols.openwop.conformance.seams import Seams
 from reverie.protocols.openwop.http.call import api, reply
@@ -47,64 +49,64 @@ _CANARY = re.compile(r"sk-canary-[A-Za-z0-9_-]+")
 
 
 class SecretIn(Open):
-    secret_id: str = Field(min_length=1, max_length=256)
-    value: str = Field(min_length=1, max_length=65_536)
+    secret_id: Annotated[str, Meta(min_length=1, max_length=256)]
+    value: Annotated[str, Meta(min_length=1, max_length=65_536)]
 
 
 class SeedEntryIn(Open):
-    id: str = Field(min_length=1, max_length=1500)
+    id: Annotated[str, Meta(min_length=1, max_length=1500)]
     content: str
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = msgspec.field(default_factory=list)
     created_at: str | None = None
     expires_at: str | None = None
 
 
 class SeedIn(Open):
-    memory_ref: str = Field(min_length=1)
-    entries: list[SeedEntryIn] = Field(min_length=1)
-    secrets: list[SecretIn] = Field(default_factory=list)
+    memory_ref: Annotated[str, Meta(min_length=1)]
+    entries: Annotated[list[SeedEntryIn], Meta(min_length=1)]
+    secrets: list[SecretIn] = msgspec.field(default_factory=list)
 
 
 class CompactIn(Open):
-    memory_ref: str = Field(min_length=1)
+    memory_ref: Annotated[str, Meta(min_length=1)]
     max_input_entries: int | None = None
     max_output_bytes: int | None = None
-    secrets: list[SecretIn] = Field(default_factory=list)
+    secrets: list[SecretIn] = msgspec.field(default_factory=list)
     summarizer_output: str | None = None
 
 
 class ForgetIn(Open):
-    memory_ref: str = Field(min_length=1)
-    subject: str = Field(min_length=1, max_length=256)
+    memory_ref: Annotated[str, Meta(min_length=1)]
+    subject: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class GivenIn(Open):
     content: str
-    id: str | None = Field(default=None, min_length=1, max_length=1500)
+    id: Annotated[str, Meta(min_length=1, max_length=1500)] | None = None
 
 
 class DistillIn(Open):
-    memory_ref: str = Field(min_length=1)
+    memory_ref: Annotated[str, Meta(min_length=1)]
     token_budget: Any = None
     sources: list[str | GivenIn] | None = None
     index_emitted: bool = True
     include_secret_canary: bool = False
-    secrets: list[SecretIn] = Field(default_factory=list)
+    secrets: list[SecretIn] = msgspec.field(default_factory=list)
     summarizer_output: str | None = None
 
 
 class ConsolidateIn(Open):
-    memory_ref: str = Field(min_length=1)
+    memory_ref: Annotated[str, Meta(min_length=1)]
     include_secret_canary: bool = False
 
 
 class CommitmentIn(Open):
-    memory_ref: str = Field(min_length=1)
+    memory_ref: Annotated[str, Meta(min_length=1)]
     condition: str
     include_intention_canary: bool = False
 
 
-def routers(seams: Seams) -> list[APIRouter]:
+def routers(seams: Seams) -> list[Router]:
     """The routes of what is switched on."""
     chosen = ((seams.memory, memory), (seams.compaction, compaction), (seams.others, others))
     return [router for on, router in chosen if on]

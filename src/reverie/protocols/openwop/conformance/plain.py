@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from reverie.core.actor import Actor
 from reverie.core.errors import Invalid, ReverieError
 from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow
 
@@ -35,7 +36,7 @@ def _fixture(
 ) -> Workflow:
     inputs = () if takes is None else (takes,)
 
-    def checked(given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def checked(_: Actor, given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         for item in inputs:
             if item.required and not isinstance(given.get(item.name), _TYPES[item.type]):
                 article = "an" if item.type == "object" else "a"

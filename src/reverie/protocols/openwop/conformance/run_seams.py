@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
-from pydantic import Field
+import orjson
+from msgspec import Meta
+from starlette.responses import Response
 
 from reverie.core.clock import from_iso
-from reverie.core.errors import Invalid
+from reverie.core.errors import Invalid, ReverieError
+from reverie.core.run import DISPATCH
 from reverie.http.call import Call
+from reverie.http.routes import Query, Router, Segment
 from reverie.protocols.openwop.conformance.seams import Seams
 from reverie.protocols.openwop.http.call import api, reply
 from reverie.protocols.openwop.http.run_events import asked
 from reverie.protocols.openwop.http.runs import read
-from reverie.protocols.openwop.http.wire import Open, Segment, memory_entry
+from reverie.protocols.openwop.http.wire import Open, memory_entry
 from reverie.protocols.openwop.http.workspace import answer, file_document
 
 memory = api()
@@ -23,7 +26,7 @@ others = api("/v1/host/sample")
 _PATIENCE_SECONDS = 5.0
 
 
-def routers(seams: Seams) -> list[APIRouter]:
+def routers(seams: Seams) -> list[Router]:
     """The routes of what is switched on."""
     return [router for on, router in ((seams.memory, memory), (seams.others, others)) if on]
 
@@ -36,12 +39,12 @@ def entries(
     call: Call,
     memory_ref: Segment,
     limit: Annotated[str | None, Query()] = None,
-    tag: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
-    id: Annotated[str | None, Query(max_length=1500)] = None,  # noqa: A002
+    tag: Annotated[Annotated[str, Meta(min_length=1, max_length=256)] | None, Query()] = None,
+    id: Annotated[Annotated[str, Meta(max_length=1500)] | None, Query()] = None,  # noqa: A002
     as_of: Annotated[str | None, Query(alias="asOf")] = None,
     token_budget: Annotated[str | None, Query(alias="tokenBudget")] = None,
     rank: Annotated[Literal["recency", "relevance"], Query()] = "recency",
-    query: Annotated[str | None, Query(max_length=8192)] = None,
+    query: Annotated[Annotated[str, Meta(max_length=8192)] | None, Query()] = None,
 ) -> Response:
     at = None if as_of is None else from_iso(as_of, pointer="/asOf")
     if rank == "relevance":
@@ -59,16 +62,16 @@ def entries(
 # workspace files of an owner that the body names
 
 
-class FileOp(Open):
-    tenant: str = Field(min_length=1, max_length=256)
-    workspace: str | None = Field(default=None, max_length=256)
+class FileOp(Open, kw_only=True):
+    tenant: Annotated[str, Meta(min_length=1, max_length=256)]
+    workspace: Annotated[str, Meta(max_length=256)] | None = None
     op: Literal["list", "get", "put", "delete"]
     path: str = ""
     content: str | None = None
-    content_type: str | None = Field(default=None, alias="contentType")
-    if_match: str | None = Field(default=None, alias="ifMatch")
+    content_type: str | None = None
+    if_match: str | None = None
     prefix: str = ""
-    version: int | None = Field(default=None, ge=1)
+    version: Annotated[int, Meta(ge=1)] | None = None
 
 
 @others.post("/workspace/op")
@@ -106,7 +109,7 @@ def _owner(tenant: str, body: FileOp) -> list[str | None] | None:
 
 class TickIn(Open):
     scenario: Literal["single-tick", "missed-window"]
-    missed_ticks: int = Field(default=1, alias="missedTicks", ge=0, le=100_000)
+    missed_ticks: Annotated[int, Meta(ge=0, le=100_000)] = 1
 
 
 @others.post("/scheduling/tick")
@@ -131,6 +134,28 @@ def tick(call: Call, body: TickIn) -> Response:
             time.sleep(0.02)
     finally:
         host.schedules.drop(actor, schedule.id)
+
+
+# agents
+
+
+class DispatchIn(Open):
+    task: Any = None
+    validate_handoff: bool = False
+    available_tools: list[str] | None = None
+
+
+@others.post("/agents/{agent_id}/dispatch")
+def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
+    """A run of the agent, through the same workflow as any other dispatch."""
+    task = body.task if isinstance(body.task, str) else orjson.dumps(body.task or "anything").decode()
+    inputs = {"agentId": agent_id, "task": task, "availableTools": body.available_tools or []}
+    run = call.host.runs.start(call.actor, DISPATCH, inputs=inputs)
+    if run.fault is not None:
+        raise ReverieError(run.fault.message, code=run.fault.code)
+    events = [event for event in read(call.host, call.actor, run, -1) if event["type"].startswith("agent.")]
+    shown = [{"type": event["type"], **event["payload"]} for event in events]
+    return reply({"agentId": agent_id, "status": run.variables["outcome"], "events": shown, "runId": run.id})
 
 
 # the durable log

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Response
+from starlette.responses import Response
 
-from reverie.http.call import StrictRoute
+from reverie.http.routes import Router
 
 PREFIX = "/v1"
-PUBLIC = frozenset({"/v1/openapi.json"})
+PUBLIC = frozenset({"/v1/openapi.json", "/v1/interrupts/"})
+"""The token of an interrupt is its caller's key. No run of this host waits for one, so there is nothing to find."""
 WELL_KNOWN = "/.well-known/openwop"
 EVENT_LOG_VERSION = 2
 """The shape of run events, as discovery and every run document give it."""
@@ -22,6 +23,6 @@ def reply(document: Any, status: int = 200, headers: Mapping[str, str] | None = 
     return Response(orjson.dumps(document), status, headers, "application/json")
 
 
-def api(prefix: str = PREFIX) -> APIRouter:
-    """A router of the door. The protocol describes itself; the OpenAPI document is of the native API."""
-    return APIRouter(prefix=prefix, route_class=StrictRoute, include_in_schema=False)
+def api(prefix: str = PREFIX) -> Router:
+    """A router of the door."""
+    return Router(prefix, tags=["openwop"])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from fastapi import Request, Response
+from starlette.responses import Response
 
 from reverie.core.run import ENGINE_VERSION
 from reverie.host import Host
+from reverie.http.call import Call
+from reverie.http.routes import Answer
 from reverie.protocols.openwop.capabilities import families, wired
+from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, WELL_KNOWN, api, reply
 from reverie.settings import Settings
 
@@ -18,8 +21,15 @@ PROTOCOL_VERSION = "1.0"
 MEMORY_QUERY = "x-host-reverie-memory-query"
 
 
-@router.api_route(WELL_KNOWN, methods=["GET", "HEAD"])
-def discover(request: Request) -> Response:
+@router.route(
+    WELL_KNOWN,
+    ["GET", "HEAD"],
+    id="discover",
+    summary="What this host can do",
+    answers={200: Answer(body=described.Discovery), 304: Answer("The caller has this version.")},
+    open=True,
+)
+def discover(request: Call) -> Response:
     """The document. Anyone may read it, and it tells one tenant from another in nothing."""
     state = request.app.state
     document = discovery(state.host, state.settings, version=request.app.version)

@@ -48,6 +48,7 @@ STATUS = {
     "store_error": 503,
     "store_busy": 503,
     "store_unavailable": 503,
+    "host_unreachable": 503,
     "storage_full": 507,
 }
 """Every code this door answers with."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import Response
+from starlette.responses import Response
 
 from reverie.core.canonical import canonical
 from reverie.core.errors import Busy, Invalid, ReverieError

@@ -68,12 +68,39 @@ def updated(event: Event) -> dict[str, Any]:
     return {"path": event.data["path"], "version": event.data["version"]}
 
 
+def reasoned(event: Event) -> dict[str, Any]:
+    """`agent.reasoned`: counts and entry ids."""
+    data = event.data
+    return {
+        "agentId": data["agent"],
+        "memoryRef": data["ref"],
+        "considered": data["considered"],
+        "used": data["used"],
+        "tokens": data["tokens"],
+        "memoryIds": list(data["ids"]),
+        "toolsRefused": data["tools_refused"],
+    }
+
+
+def decided(event: Event) -> dict[str, Any]:
+    """`agent.decided`: the outcome and the confidence that decided it."""
+    data = event.data
+    return {
+        "agentId": data["agent"],
+        "outcome": data["outcome"],
+        "confidence": data["confidence"] / 1000,
+        "confidenceThreshold": data["threshold"] / 1000,
+    }
+
+
 PAYLOADS = {
     "memory.compacted": compacted,
     "memory.written": written,
     "agent.memory.consolidated": consolidated,
     "commitment.fired": fired,
     "workspace.updated": updated,
+    "agent.reasoned": reasoned,
+    "agent.decided": decided,
 }
 """How each memory event of the protocol is read from the log."""
 

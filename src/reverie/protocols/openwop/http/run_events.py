@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from fastapi import Request
+from starlette.requests import Request
 
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid

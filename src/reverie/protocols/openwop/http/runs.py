@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from fastapi import Response
-from pydantic import Field
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
@@ -18,13 +19,16 @@ from reverie.core.run import END_EVENTS, Run, RunStatus
 from reverie.host import Host
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
+from reverie.http.routes import Answer, Segment
 from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
+from reverie.protocols.openwop.dispatch import agent_of
+from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api, reply
 from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.run_events import Asked, asked, batch, ends, fault_document, run_event, sse
-from reverie.protocols.openwop.http.wire import Open, Segment, memory_entry
+from reverie.protocols.openwop.http.wire import Open, memory_entry
 
 router = api()
 HEARTBEAT_SECONDS = 10.0
@@ -33,9 +37,13 @@ _PAGE = 1000
 
 
 class RunIn(Open):
-    """A `tenantId` may stand here as well; only the credential says who is calling."""
+    """A `tenantId` is accepted and ignored; only the credential says who is calling."""
 
-    workflow_id: str = Field(alias="workflowId", min_length=1, max_length=256)
+    schema_extra: ClassVar[Mapping[str, Any]] = {
+        "examples": [{"workflowId": "reverie.memory.distill", "inputs": {"memoryRef": "notes", "tokenBudget": 8000}}]
+    }
+
+    workflow_id: Annotated[str, Meta(min_length=1, max_length=256)]
     inputs: dict[str, Any] | None = None
     configurable: dict[str, Any] | None = None
     tags: list[str] | None = None
@@ -43,17 +51,27 @@ class RunIn(Open):
 
 
 class BulkIn(Open):
-    run_ids: list[Annotated[str, Field(max_length=1500)]] = Field(min_length=1)
-    reason: str | None = Field(default=None, max_length=4096)
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"runIds": ["01JD3Y"], "reason": "not needed"}]}
+
+    run_ids: Annotated[list[Annotated[str, Meta(max_length=1500)]], Meta(min_length=1)]
+    reason: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class ForkIn(Open):
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"mode": "replay", "fromSeq": 0}]}
+
     mode: str
-    from_seq: int | None = Field(default=None, alias="fromSeq")
-    overlay: dict[str, Any] | None = Field(default=None, alias="runOptionsOverlay")
+    from_seq: int | None = None
+    overlay: dict[str, Any] | None = msgspec.field(name="runOptionsOverlay", default=None)
 
 
-@router.post("/runs")
+@router.post(
+    "/runs",
+    id="start_run",
+    summary="Start a run of a workflow",
+    parameters=[described.ONCE],
+    answers={201: Answer("Started; it may have ended.", described.RunStarted), **described.refusals(501)},
+)
 @needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
 async def start(call: Call, body: RunIn) -> Response:
     def work(run_id: str | None) -> Response:
@@ -72,13 +90,24 @@ async def start(call: Call, body: RunIn) -> Response:
     return await once(call, "runs.create", Lane.HEAVY, work)
 
 
-@router.get("/runs/{run_id}")
+@router.get(
+    "/runs/{run_id}",
+    id="get_run",
+    summary="A run as it is now",
+    answers={200: Answer(body=described.RunShown), **described.refusals()},
+)
 def get(call: Call, run_id: Segment) -> Response:
     run = call.host.runs.get(call.actor, run_id)
     return reply(document(run, call.host.runs.variables(call.actor, run), call.actor.tenant))
 
 
-@router.get("/runs/{run_id}/events")
+@router.get(
+    "/runs/{run_id}/events",
+    id="list_run_events",
+    summary="Events of a run: a page, or with `Accept: text/event-stream` a stream until it ends",
+    parameters=described.EVENTS,
+    answers={200: Answer("", described.RunEvents, described.EVENT_STREAM), **described.refusals()},
+)
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
     run = call.host.runs.get(call.actor, run_id)
@@ -88,7 +117,16 @@ def events(call: Call, run_id: Segment) -> Response:
     return event_stream(call, key_of(call.actor), _stream(call, run.id, want))
 
 
-@router.get("/runs/{run_id}/events/poll")
+@router.get(
+    "/runs/{run_id}/events/poll",
+    id="poll_run_events",
+    summary="Events of a run, after waiting for the first one",
+    parameters=[
+        *described.EVENTS,
+        described.asked("timeout", "Seconds to wait.", type="integer", minimum=0, maximum=30),
+    ],
+    answers={200: Answer(body=described.RunEvents), **described.refusals()},
+)
 async def poll(call: Call, run_id: Segment) -> Response:
     want, key = asked(call), call.actor.key_id
     loop = asyncio.get_running_loop()
@@ -111,7 +149,13 @@ async def poll(call: Call, run_id: Segment) -> Response:
     return reply(found)
 
 
-@router.post("/runs/{run_id}/cancel")
+@router.post(
+    "/runs/{run_id}/cancel",
+    id="cancel_run",
+    summary="Cancel a run",
+    parameters=[described.ONCE],
+    answers={200: Answer(body=described.RunCancelled), **described.refusals()},
+)
 @needs(Right.WRITE)
 async def cancel(call: Call, run_id: Segment) -> Response:
     def work(_: str | None) -> Response:
@@ -123,7 +167,13 @@ async def cancel(call: Call, run_id: Segment) -> Response:
     return await once(call, "runs.cancel", Lane.WRITE, work)
 
 
-@router.post("/runs:bulk-cancel")
+@router.post(
+    "/runs:bulk-cancel",
+    id="cancel_runs",
+    summary="Cancel several runs, each by itself",
+    parameters=[described.ONCE],
+    answers={200: Answer(body=described.RunsCancelled), **described.refusals()},
+)
 @needs(Right.WRITE)
 async def bulk_cancel(call: Call, body: BulkIn) -> Response:
     """Each run by itself, in the order asked; one that cannot be cancelled stops no other."""
@@ -148,7 +198,13 @@ def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
     return {"runId": run_id, "ok": True, "status": run.status.value}
 
 
-@router.post("/runs/{run_id}:fork")
+@router.post(
+    "/runs/{run_id}:fork",
+    id="fork_run",
+    summary="Replay a run, or branch off it",
+    parameters=[described.ONCE],
+    answers={201: Answer(body=described.RunForked), **described.refusals(501)},
+)
 @needs(Right.WRITE, lane=Lane.HEAVY)
 async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
     def work(new_id: str | None) -> Response:
@@ -174,7 +230,7 @@ async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
 
 
 def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, Any]:
-    """A run as it stands. What it does not have is left out."""
+    """A run as it is now. Fields without a value are left out."""
     shown: dict[str, Any] = {
         "runId": run.id,
         "workflowId": run.workflow,
@@ -191,6 +247,8 @@ def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, A
         "eventLogSchemaVersion": EVENT_LOG_VERSION,
         "engineVersion": run.engine,
     }
+    if agent := agent_of(run):
+        shown["agent"] = {"agentId": agent}
     if run.completed_at is not None:
         shown["completedAt"] = to_iso(run.completed_at)
     if run.fault is not None:

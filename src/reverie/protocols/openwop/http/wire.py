@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
-from pydantic.alias_generators import to_camel
+from msgspec import Struct
 
 from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
-from reverie.http.paths import decoded
-
-Segment = Annotated[str, BeforeValidator(decoded)]
-"""One segment of the raw path, decoded once: `%2F` inside it is no slash."""
 
 
-class Closed(BaseModel):
+class Closed(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A body whose fields are all named: an unknown one is refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
 
-
-class Open(BaseModel):
+class Open(Struct, kw_only=True, rename="camel"):
     """A body that may carry more than we read."""
-
-    model_config = ConfigDict(extra="ignore", strict=True, alias_generator=to_camel)
 
 
 def memory_entry(entry: Entry) -> dict[str, Any]:

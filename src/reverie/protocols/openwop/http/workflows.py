@@ -5,18 +5,24 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from fastapi import Response
+from starlette.responses import Response
 
 from reverie.core.errors import Invalid, NotFound
 from reverie.http.call import Call
+from reverie.http.routes import Answer, Segment
+from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api, reply
-from reverie.protocols.openwop.http.wire import Segment
 from reverie.protocols.openwop.workflow import Workflow
 
 router = api()
 
 
-@router.get("/workflows/{workflow_id}")
+@router.get(
+    "/workflows/{workflow_id}",
+    id="get_workflow",
+    summary="The definition of a workflow",
+    answers={200: Answer(body=described.WorkflowShown), **described.refusals()},
+)
 def get(call: Call, workflow_id: Segment) -> Response:
     try:
         workflow = call.host.runs.workflow(workflow_id, fixtures=call.settings.openwop_seams)

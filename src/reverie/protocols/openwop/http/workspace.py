@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
-from fastapi import Header, Query, Response
-from pydantic import Field
+from starlette.responses import Response
 
 from reverie.core.actor import Right
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.http.call import Call, needs
+from reverie.http.routes import Answer, Header, Query, Segment
 from reverie.http.threads import Lane
+from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api, reply
 from reverie.protocols.openwop.http.once import once
-from reverie.protocols.openwop.http.wire import Closed, Segment
+from reverie.protocols.openwop.http.wire import Closed
 from reverie.protocols.openwop.workspace import File
 
 router = api("/v1/host/workspace")
@@ -30,21 +32,39 @@ class NotProvided(ReverieError):
 
 
 class FileIn(Closed):
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"content": "# Plan", "contentType": "text/markdown"}]}
+
     content: str
-    content_type: str | None = Field(default=None, alias="contentType")
+    content_type: str | None = None
 
 
-@router.get("/files")
+@router.get(
+    "/files",
+    id="list_files",
+    summary="Workspace files, without content",
+    answers={200: Answer(body=described.WorkspaceFiles), **described.refusals(501)},
+)
 def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
     return reply({"files": [file_document(file) for file in call.host.workspace.files(call.actor, prefix=prefix)]})
 
 
-@router.get("/files/{path:path}")
+@router.get(
+    "/files/{path:path}",
+    id="get_file",
+    summary="One workspace file, or one version of it",
+    answers={200: Answer(body=described.WorkspaceFile), **described.refusals(501)},
+)
 def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = None) -> Response:
     return answer(call.host.workspace.get(call.actor, path, version=version_number(version)))
 
 
-@router.put("/files/{path:path}")
+@router.put(
+    "/files/{path:path}",
+    id="put_file",
+    summary="Write a workspace file; with `If-Match` only over the version that was read",
+    parameters=[described.ONCE],
+    answers={200: Answer(body=described.WorkspaceFile), **described.refusals(501)},
+)
 @needs(Right.WRITE)
 async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
     def work(_: str | None) -> Response:
@@ -54,7 +74,13 @@ async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None)
     return await once(call, "workspace.put", Lane.WRITE, work)
 
 
-@router.delete("/files/{path:path}")
+@router.delete(
+    "/files/{path:path}",
+    id="delete_file",
+    summary="Delete a workspace file",
+    parameters=[described.ONCE],
+    answers={204: Answer("Deleted."), **described.refusals(501)},
+)
 @needs(Right.WRITE)
 async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
     def work(_: str | None) -> Response:
@@ -91,7 +117,7 @@ def version_number(text: str | None) -> int | None:
     return int(text)
 
 
-@off.api_route("/{rest:path}", methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+@off.route("/{rest:path}", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
 async def not_provided() -> Response:
     """Every path of the family, when it is not advertised; before a byte of the body is looked at."""
     raise NotProvided()

@@ -1,14 +1,15 @@
 """The proxy: any client with a configurable base URL gains a bounded window; everything else passes through.
 
 A request to `/v1/responses` belongs to a window when it names a scope: the header `x-reverie-scope`, else its
-`prompt_cache_key`. All other traffic goes to the upstream and back byte for byte.
+`prompt_cache_key`. Where the upstream is a Messages API, it is a request to `/v1/messages` with that header. All other
+traffic goes to the upstream and back byte for byte.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from anyio import to_thread
@@ -18,6 +19,7 @@ from reverie.core.ports import Clock
 from reverie.http.origin import OriginPolicy, preflight, readable_by
 from reverie.protocols.responses.proxy.relay import (
     SCOPE,
+    Asked,
     Caller,
     CallerLeft,
     Header,
@@ -33,23 +35,15 @@ from reverie.protocols.responses.proxy.relay import (
     pass_through,
     start,
 )
+from reverie.protocols.responses.proxy.sockets import Socket
 from reverie.protocols.responses.proxy.status import METRICS, PATH, Counts, show, show_metrics
+from reverie.window.messages import Messages
 
 MOST_BYTES = 64 * 2**20
 """Longer requests are not looked into: they pass through."""
 STATUS = b"x-reverie-window-status"
-_JSON_ROUTES = (b"/responses", b"/responses/compact")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request that belongs to a window."""
-
-    scope_id: str
-    body: dict[str, Any]
-    headers: Sequence[Header]
-    """As they go upstream, without those that describe the body."""
-    query: bytes
+_RESPONSE = re.compile(rb"/responses/([A-Za-z0-9_-]{1,128})(/cancel)?")
+_JSON_ROUTES = (b"/responses", b"/responses/compact", b"/messages", b"/messages/count_tokens")
 
 
 class Windows(Protocol):
@@ -57,6 +51,12 @@ class Windows(Protocol):
 
     async def turn(self, asked: Asked, caller: Caller, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
+
+    async def latest(self, asked: Asked) -> str | None:
+        """The id of the newest response of the window, None before the first."""
+
+    async def look(self, response_id: str, asked: Asked, scope: Scope, caller: Caller, send: Send) -> int | None:
+        """Fetch or cancel a response that a window waits for; None when none does."""
 
     def listed(self) -> Sequence[Mapping[str, Any]]:
         """The windows, without their items."""
@@ -73,7 +73,9 @@ class Proxy:
         counts: Counts | None = None,
         clock: Clock | None = None,
         pages: OriginPolicy | None = None,
+        messages: bool = False,
     ) -> None:
+        self._route = b"/messages" if messages else b"/responses"
         self.upstream = upstream
         self.windows = windows
         self._pages = pages or OriginPolicy(own_port=True, own_pages=False)
@@ -90,7 +92,27 @@ class Proxy:
             except CallerLeft:
                 self.counts.requests["caller_left"] += 1
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._socket(scope, receive, send)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take an upgrade on `/v1/responses`, under the same rules as a request."""
+        refused = self._pages.refused(scope)
+        path = normal_path(scope)
+        if refused is None and path is not None and self.upstream.inside(path) == b"/responses":
+            await Socket(self.upstream, self.windows, self.counts, scope=scope, receive=receive, send=send).run()
+            return
+        status, code, said = 404, "not_found", "There is no WebSocket here but at /v1/responses."
+        if refused is not None:
+            status, code, said = refused.status, refused.code, refused.message
+        self.counts.requests[code] += 1
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 1008, "reason": code})
+            return
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            await send({**message, "type": f"websocket.{message['type']}"})
+
+        await answer(sending, status, error_body(said, code))
 
     async def _checked(self, scope: Scope, caller: Caller, send: Send) -> None:
         """Refuse what does not come from a program on this machine, from the head of the request alone."""
@@ -132,24 +154,37 @@ class Proxy:
             await show(send, headers, document, as_json=path != PATH)
             return
         extra: list[Header] = []
-        if scope["method"] == "POST" and self.windows is not None and self.upstream.inside(path) == b"/responses":
+        if scope["method"] == "POST" and self.windows is not None and self.upstream.inside(path) == self._route:
             asked, said = await self._understood(scope, caller, headers)
             if asked is not None:
                 status = await self.windows.turn(asked, caller, send)
                 if status is not None:
-                    self.counts.requests["windowed"] += 1
+                    self.counts.requests["client_managed_chain" if asked.chained else "windowed"] += 1
                     self.counts.requests["upstream_fault"] += status in (0, 502)
                     return
                 said = "window_unavailable"
             if said:
                 self.counts.requests[said] += 1
                 extra.append((STATUS, said.encode()))
+        elif self.windows is not None and (waiting := self._waiting(scope, path)) is not None:
+            asked = Asked((header(headers, SCOPE) or b"").decode("utf-8", "replace"), {}, forwarded(headers), b"")
+            status = await self.windows.look(waiting, asked, scope, caller, send)
+            if status is not None:
+                self.counts.requests["windowed"] += 1
+                return
         elif path.endswith(b"/responses/compact") and header(headers, SCOPE) is not None:
             self.counts.requests["client_compaction"] += 1  # the client's own; its next history tells what came of it
             extra.append((STATUS, b"client_compaction"))
         self.counts.requests["passed_through"] += not extra
         relayed = await pass_through(self.upstream, scope, caller, send, extra)
         self.counts.requests["upstream_fault"] += relayed in (0, 502)
+
+    def _waiting(self, scope: Scope, path: bytes) -> str | None:
+        """The id of the response that a request fetches or cancels."""
+        found = _RESPONSE.fullmatch(self.upstream.inside(path) or b"")
+        if found is None or scope["method"] != ("POST" if found[2] else "GET"):
+            return None
+        return found[1].decode("ascii")
 
     async def _understood(
         self, scope: Scope, caller: Caller, headers: Sequence[Header]
@@ -168,18 +203,22 @@ class Proxy:
             return None, None
         named = header(headers, SCOPE)
         scope_id: Any = named.decode("utf-8", "replace").strip() if named is not None else body.get("prompt_cache_key")
-        if not isinstance(scope_id, str) or not scope_id or not isinstance(body.get("input"), str | list):
+        given = body.get("input" if self._route == b"/responses" else "messages")
+        if not isinstance(scope_id, str) or not scope_id or not isinstance(given, str | list):
             return None, None
-        if body.get("previous_response_id") is not None or body.get("conversation") is not None:
-            return None, "client_managed_chain"
-        items = body["input"] if isinstance(body["input"], list) else []
-        if any(isinstance(item, dict) and item.get("type") == "compaction_trigger" for item in items):
+        if self._compacts(given, body):
             return None, "client_compaction"
-        if body.get("background"):
-            return None, "background"
         left = (b"content-length", b"accept-encoding")
         sent = [(name, value) for name, value in forwarded(headers) if name.lower() not in left]
         return Asked(scope_id, body, sent, scope["query_string"]), None
+
+    def _compacts(self, given: Any, body: Mapping[str, Any]) -> bool:
+        """Whether the caller compacts its conversation itself."""
+        items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+        if self._route == b"/responses":
+            return any(item.get("type") == "compaction_trigger" for item in items)
+        api = Messages()
+        return api.foreign(api.items(items), body) == "client_compaction"
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

@@ -48,7 +48,7 @@ def server(proxy: Proxy, url: str) -> _Server:
             interface="asgi3",
             loop="auto",
             http="auto",
-            ws="none",
+            ws="websockets-sansio",
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -12,6 +12,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -19,6 +20,7 @@ import httpcore2
 import orjson
 
 from reverie.core.errors import Invalid
+from reverie.window.turn import InputIs
 
 Header = tuple[bytes, bytes]
 Scope = MutableMapping[str, Any]
@@ -43,6 +45,28 @@ _HOP = frozenset(
     }
 )
 SCOPE = b"x-reverie-scope"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that belongs to a window."""
+
+    scope_id: str
+    body: dict[str, Any]
+    headers: Sequence[Header]
+    """As they go upstream, without those that describe the body."""
+    query: bytes
+    input_is: InputIs = "history"
+
+    @property
+    def chained(self) -> bool:
+        """Whether the caller keeps the conversation at the provider."""
+        return any(self.body.get(name) is not None for name in ("previous_response_id", "conversation", "thread"))
+
+    @property
+    def given(self) -> Any:
+        """What the caller says: the input of a response, or messages."""
+        return self.body.get("input", self.body.get("messages"))
 
 
 class UpstreamFault(Exception):

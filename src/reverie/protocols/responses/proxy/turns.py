@@ -12,7 +12,7 @@ import logging
 import secrets
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -24,31 +24,39 @@ from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.ops.logs import Action, log, where
-from reverie.protocols.responses.proxy.application import STATUS, Asked
+from reverie.protocols.responses.proxy.application import STATUS
 from reverie.protocols.responses.proxy.relay import (
+    Asked,
     Caller,
     Header,
+    Scope,
     Send,
     Upstream,
     UpstreamFault,
+    error_body,
     header,
+    pass_through,
     pieces,
     refuse,
     returned,
     start,
 )
+from reverie.protocols.responses.proxy.relay import answer as refused
 from reverie.protocols.responses.proxy.sse import Events
 from reverie.protocols.responses.proxy.status import Counts
-from reverie.protocols.responses.sdk import keep
 from reverie.window import Base, Item, NegativeCache, WindowPolicy
-from reverie.window.engine import Engine
+from reverie.window.compaction import trigger_tokens
+from reverie.window.driver import keep
+from reverie.window.engine import BackgroundPending, Engine
 from reverie.window.steps import Answer, Keep
 from reverie.window.steps import Send as Step
 from reverie.window.streaming import Streaming, holds_back, is_closing
 
-PROVIDER = "openai"
+PROVIDERS = {"messages": "anthropic"}
+"""By the kind of base; else `openai`."""
 MOST_OPEN = 1000
 """Windows kept at hand; the others are read again when they are asked for."""
+BETA = b"anthropic-beta"
 _ONCE = (b"idempotency-key",)
 """Not sent again with another body."""
 _FIELDS = {
@@ -94,6 +102,8 @@ class WindowTurns:
         self._negative = NegativeCache()
         self._counts = counts
         self._held: OrderedDict[tuple[str, bytes], Held] = OrderedDict()
+        self._waiting: OrderedDict[str, Held] = OrderedDict()
+        """By the id of a response: the window that waits for it."""
         self._secret = secrets.token_bytes(32)  # no credential outlives its request, not even here
 
     def listed(self) -> list[Mapping[str, Any]]:
@@ -125,7 +135,49 @@ class WindowTurns:
         try:
             return await _Exchange(self, held.engine, asked, caller, send).run()
         finally:
+            self._wait_for(held)
             held.lock.release()
+
+    async def latest(self, asked: Asked) -> str | None:
+        """The id of the newest response of the window, None before the first."""
+        try:
+            held = await self._window(asked)
+            async with held.lock:
+                state = await keep(held.engine.current)
+        except ReverieError:
+            return None
+        return state.last_response_id if not state.empty else None
+
+    async def look(self, response_id: str, asked: Asked, scope: Scope, caller: Caller, send: Send) -> int | None:
+        """Fetch or cancel a response that a window waits for; None when none does. The window is named by the header,
+        or known from the turn that asked for the response."""
+        held = self._waiting.get(response_id)
+        if held is None and asked.scope_id:
+            try:
+                held = await self._window(asked)
+            except ReverieError:
+                return None
+        if held is None:
+            return None
+        told = _Told(send)
+        status = await pass_through(self._upstream, scope, caller, told, ())
+        async with held.lock:
+            exchange = _Exchange(self, held.engine, asked, caller, send)
+            with suppress(Exception):  # the answer was given; the next turn fetches it again
+                text, items = told.response()
+                if status == 200 and await exchange.drive(held.engine.resolved(response_id, text, items)):
+                    await exchange.drive(held.engine.after_turn())
+            if held.engine.state.background is None:
+                self._waiting.pop(response_id, None)
+        return status
+
+    def _wait_for(self, held: Held) -> None:
+        """Remember which window waits for a response, so that a request without a scope finds it."""
+        background = held.engine.state.background
+        if background is not None:
+            self._waiting[str(background["response_id"])] = held
+            while len(self._waiting) > MOST_OPEN:
+                self._waiting.popitem(last=False)
 
     async def _window(self, asked: Asked) -> Held:
         account = _account(asked.headers)
@@ -138,7 +190,8 @@ class WindowTurns:
             keeper = self._host.windows.keeper(
                 self._actor, asked.scope_id, policy=self._policy, negative=self._negative
             )
-            state = keeper.open(provider=PROVIDER, base=self._base, account=account)
+            provider = PROVIDERS.get(self._base.kind, "openai")
+            state = keeper.open(provider=provider, base=self._base, account=account)
             return Engine(keeper, state, clock=self._host.parts.clock.now)
 
         engine: Engine = await keep(open_window)
@@ -146,6 +199,32 @@ class WindowTurns:
         while len(self._held) > MOST_OPEN:
             self._held.popitem(last=False)
         return held
+
+
+class _Told:
+    """Passes an answer on and remembers what it said."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._headers: Sequence[Header] = ()
+        self._body = bytearray()
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self._headers = message["headers"]
+        self._body += message.get("body", b"")
+        await self._send(message)
+
+    def response(self) -> tuple[str, list[Item] | None]:
+        """The response as JSON text, with its items when a stream brought them."""
+        data = decoder(self._headers)(bytes(self._body))
+        if b"event-stream" not in (header(self._headers, b"content-type") or b""):
+            return data.decode("utf-8", "surrogateescape"), None
+        told = Streaming()
+        for event in Events().feed(data + b"\n\n"):
+            told.feed(event)
+        failed = '{"status":"failed"}' if told.failure is not None else ""
+        return told.response or failed, told.output or None
 
 
 class _Exchange:
@@ -161,8 +240,10 @@ class _Exchange:
         self._sent = 0
         self._kept: bool | None = None
         """Whether the answer was kept as a stable boundary; None: not looked at yet."""
-        self._params = {name: value for name, value in asked.body.items() if name != "input"}
-        self._params.setdefault("store", windows._base.kind != "codex")  # what leaving it out means
+        said = "messages" if windows._base.kind == "messages" else "input"
+        self._params = {name: value for name, value in asked.body.items() if name != said}
+        if not asked.chained and windows._base.kind != "messages":
+            self._params.setdefault("store", windows._base.kind != "codex")  # what leaving it out means
 
     async def run(self) -> int | None:
         """The status that was sent."""
@@ -182,18 +263,27 @@ class _Exchange:
         # The caller has its answer; a pass that is due now costs it nothing.
         if completed:
             with suppress(Exception):  # it is the next turn's again
-                await self._drive(self._engine.after_turn())
+                await self.drive(self._engine.after_turn())
         self._windows._counts.turn(self._engine.diagnostics)
         return status
 
     async def _answer(self) -> tuple[int, bool]:
         engine = self._engine
-        answer: Answer = await self._drive(engine.turn(self._asked.body["input"], "history", self._params, stream=True))
+        asked = self._asked
+        answer: Answer = await self.drive(engine.turn(asked.given, asked.input_is, self._params, stream=True))
         reply: Reply | None = answer.value
+        if isinstance(answer.error, BackgroundPending):
+            await refused(self._send, 409, error_body(answer.error.message, answer.error.code))
+            return 409, False
         if reply is None:
             raise UpstreamFault(str(answer.error or "upstream_disconnected"))
         if reply.stream is not None:
             return await self._relay(reply)
+        while answer.ok and engine.foreign is None and engine.state.dialect.paused(answer.text):
+            answer = await self.drive(engine.resumed(answer.text, stream=True))
+            if answer.value is None:
+                raise UpstreamFault(str(answer.error or "upstream_disconnected"))
+            reply = answer.value
         completed = bool(answer.ok and await self._keep(answer.text, None))
         await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
         await self._send({"type": "http.response.body", "body": reply.body})
@@ -207,8 +297,11 @@ class _Exchange:
         A window that is getting full may be refused for its length in the stream: there the opening events, which say
         nothing yet, wait for the first that does, so that the request can be repeated unseen.
         """
-        careful = self._engine.state.pressure()[0] * 2 >= self._engine.state.policy.trigger()
-        events, told = Events(), Streaming()
+        state = self._engine.state
+        careful = state.pressure()[0] * 2 >= trigger_tokens(state) or (
+            state.mode == "server_side" and not state.dialect.mixes  # it may pause after a compaction
+        )
+        events, told = Events(), state.dialect.reading()
         waiting: list[bytes] | None = [] if careful else None
         decoded = decoder(reply.headers)
         begun = False
@@ -219,7 +312,7 @@ class _Exchange:
             try:
                 piece = await asyncio.wait_for(anext(source, None), silence)
             except (TimeoutError, UpstreamFault) as fault:
-                await self._drive(self._engine.stream_failed(stalled=isinstance(fault, TimeoutError)))
+                await self.drive(self._engine.stream_failed(stalled=isinstance(fault, TimeoutError)))
                 if not begun:
                     await self._begin(reply)
                     await self._pass_on(waiting)
@@ -231,12 +324,16 @@ class _Exchange:
                 waiting.append(piece)
                 if all(holds_back(kind) for kind in kinds):
                     continue
-                if self._engine.overflowed(told.failure) and not told.items:
-                    again = await self._drive(self._engine.reopen())
-                    if again is not None and again.ok and again.value.stream is not None:
-                        reply, source = again.value, again.value.stream
-                        events, told, waiting, decoded = Events(), Streaming(), None, decoder(reply.headers)
-                        continue
+                again = None
+                if told.paused and self._engine.foreign is None:
+                    again = await self.drive(self._engine.resumed(told.body(), stream=True))
+                elif self._engine.overflowed(told.failure) and not told.items:
+                    again = await self.drive(self._engine.reopen())
+                if again is not None and again.ok and again.value.stream is not None:
+                    reply, source = again.value, again.value.stream
+                    events, told, decoded = Events(), self._engine.state.dialect.reading(), decoder(reply.headers)
+                    waiting = None
+                    continue
                 await self._begin(reply)
                 begun = True
                 await self._pass_on(waiting)
@@ -246,20 +343,20 @@ class _Exchange:
                 await self._begin(reply)
                 begun = True
             if any(is_closing(kind) for kind in kinds):  # kept before the caller can act on it
-                self._kept = await self._keep(told.response or "", told.output)
+                self._kept = await self._keep(told.response or "", list(told.output) or None)
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
         if not begun:
             await self._begin(reply)
             await self._pass_on(waiting)
         if told.response is not None and self._kept is None:
-            self._kept = await self._keep(told.response, told.output)
+            self._kept = await self._keep(told.response, list(told.output) or None)
         await self._send({"type": "http.response.body", "body": b""})
         return reply.status, bool(self._kept)
 
     async def _keep(self, text: str, items: list[Item] | None) -> bool:
         """Keep an answer. Whatever that meets, the caller gets it."""
         try:
-            return bool(await self._drive(self._engine.keep(text, items)))
+            return bool(await self.drive(self._engine.keep(text, items)))
         except Exception as fault:
             log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
             return False
@@ -273,7 +370,7 @@ class _Exchange:
 
     # steps
 
-    async def _drive(self, steps: Generator[Step | Keep, Any, Any]) -> Any:
+    async def drive(self, steps: Generator[Step | Keep, Any, Any]) -> Any:
         """Do what the engine asks for, one step after the other."""
         try:
             step = next(steps)
@@ -303,8 +400,11 @@ class _Exchange:
         ]
         if not step.is_pass:
             self._sent += 1
+        headers = _with_betas(headers, step.betas)
         headers += [(b"Accept-Encoding", b"identity"), (b"Content-Length", str(len(data)).encode())]
         target = upstream.target(b"/v1" + step.path.encode(), self._asked.query if not step.is_pass else b"")
+        if step.method == "GET":
+            return await self._fetch(target)
         streams = not step.is_pass and body.get("stream") is True
         try:
             if streams:
@@ -328,12 +428,27 @@ class _Exchange:
         failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
         return Answer(reply.status, text, value=reply, error=failed)
 
+    async def _fetch(self, target: bytes) -> Answer:
+        left = (b"content-type", *_ONCE)
+        headers = [(name, value) for name, value in self._asked.headers if name.lower() not in left]
+        headers.append((b"Accept-Encoding", b"identity"))
+        try:
+            async with self._windows._upstream.ask(b"GET", target, headers, None) as response:
+                reply = await _read(response, whole=True)
+        except UpstreamFault as fault:
+            return Answer(None, error=fault)
+        text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
+        failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
+        return Answer(reply.status, text, value=reply, error=failed)
+
     # what is said about it
 
     def _headers(self) -> list[Header]:
         """The diagnostics that are known when the answer begins."""
         known = self._engine.diagnostics
         found = known["incremental_continuation"] or {}
+        if found.get("fallback_reason") == "client_managed_chain":
+            return [(STATUS, b"client_managed_chain")]
         shown: list[Header] = [
             (name, _plain(found[field])) for field, name in _FIELDS.items() if found.get(field) is not None
         ]
@@ -351,6 +466,15 @@ class _Exchange:
         return shown if any(name == STATUS for name, _ in shown) else [(STATUS, b"unknown"), *shown]
 
 
+def _with_betas(headers: list[Header], betas: Sequence[str]) -> list[Header]:
+    """The caller's headers, with the betas that a step needs added to those it names."""
+    given = b",".join(value for name, value in headers if name.lower() == BETA).decode("latin-1")
+    named = [part.strip() for part in given.split(",") if part.strip()]
+    wanted = ",".join([*named, *(beta for beta in betas if beta not in named)])
+    kept = [(name, value) for name, value in headers if name.lower() != BETA]
+    return [*kept, (BETA, wanted.encode("latin-1"))] if wanted else kept
+
+
 async def _read(response: httpcore2.Response, *, whole: bool) -> Reply:
     headers = list(response.headers)
     if not whole and b"event-stream" in (header(headers, b"content-type") or b""):
@@ -364,7 +488,7 @@ def _account(headers: Sequence[Header]) -> str:
     own = header(headers, b"chatgpt-account-id")
     if own is not None:
         return "chatgpt " + own.decode("latin-1")
-    names = (b"authorization", b"api-key", b"openai-organization", b"openai-project")
+    names = (b"authorization", b"api-key", b"x-api-key", b"openai-organization", b"openai-project")
     return "\n".join((header(headers, name) or b"").decode("latin-1") for name in names)
 
 

@@ -1,0 +1,821 @@
+// Written by tools/generate_typescript.py from the OpenAPI document; do not edit.
+
+export interface ReverieOptions {
+  url: string;
+  key: string;
+  retrySeconds?: number;
+  fetch?: typeof fetch;
+}
+
+/** An answer that is not a success: `code` is one of the codes in docs/errors.md. */
+export class ReverieError extends Error {
+  code: string;
+  status: number;
+  details: Record<string, unknown>;
+}
+
+export interface StreamMessage {
+  event: string;
+  id?: string;
+  data: unknown;
+}
+
+export class Reverie {
+  constructor(options: ReverieOptions);
+  /** Store one entry, or many in one transaction. */
+  putEntries(ref: string, body: EntryIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ReceiptOut>;
+  /** Store one entry, or many in one transaction. */
+  putEntries(ref: string, body: EntriesIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ReceiptsOut>;
+  /** Entries, newest first. */
+  listEntries(ref: string, options?: { limit?: number; cursor?: string | null; tag?: string[]; any_tag?: string[]; kind?: string[]; subject?: string | null; actor?: string | null; session?: string | null; run?: string | null; since?: string | null; until?: string | null; zone?: string | null; pinned?: boolean | null; archived?: boolean; as_of?: number | null; order?: "newest" | "oldest"; signal?: AbortSignal }): Promise<PageOut>;
+  /** One entry. */
+  getEntry(ref: string, id: string, options?: { as_of?: number | null; cold?: boolean; ifNoneMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
+  /** Pin, archive, hold or retract an entry, or take it back; or give it another expiry. */
+  changeEntry(ref: string, id: string, body: ChangeIn, options?: { ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
+  /** Take an entry out of every read, or destroy it now. */
+  deleteEntry(ref: string, id: string, options?: { erase?: boolean; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut | ErasedOut>;
+  /** Make an archived, retracted or deleted entry readable again. */
+  restoreEntry(ref: string, id: string, options?: { ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
+  /** Store an entry in place of a readable one, in one transaction. */
+  supersedeEntry(ref: string, id: string, body: EntryIn, options?: { ifMatch?: string; idempotencyKey?: string; signal?: AbortSignal }): Promise<ReceiptOut>;
+  /** Ids that begin with a prefix, to complete a short one. */
+  listIds(ref: string, options?: { prefix?: string; limit?: number; signal?: AbortSignal }): Promise<IdsOut>;
+  /** The arrows from an entry, or to it. */
+  listLinks(ref: string, id: string, options?: { incoming?: boolean; signal?: AbortSignal }): Promise<LinksOut>;
+  /** The entries that best answer a query. */
+  search(ref: string, body: SearchIn, options?: { signal?: AbortSignal }): Promise<SearchOut>;
+  /** The best memory for a purpose, packed under a token budget. */
+  context(ref: string, body: ContextIn, options?: { signal?: AbortSignal }): Promise<ContextOut>;
+  /** The tenant's memories with the number of their entries. */
+  listMemories(options?: { prefix?: string; signal?: AbortSignal }): Promise<RefsOut>;
+  /** Destroy everything about a subject. */
+  forget(body: ForgetIn, options?: { signal?: AbortSignal }): Promise<ForgottenOut>;
+  /** Who the key is: its tenant, rights, authority and scopes. */
+  me(options?: { signal?: AbortSignal }): Promise<MeOut>;
+  /** Destroy what has expired or outlived the undo window. */
+  sweep(options?: { signal?: AbortSignal }): Promise<SweptOut>;
+  /** Counts and sizes. */
+  stats(options?: { signal?: AbortSignal }): Promise<StatsOut>;
+  /** Limits, retention and quotas. */
+  getPolicy(options?: { signal?: AbortSignal }): Promise<PolicyOut>;
+  /** Change limits, retention or quotas. */
+  changePolicy(body: PolicyIn, options?: { signal?: AbortSignal }): Promise<PolicyOut>;
+  /** The ids of registered secrets. */
+  listSecrets(options?: { signal?: AbortSignal }): Promise<SecretsOut>;
+  /** Register a secret: its value is replaced in everything stored from now on. */
+  registerSecret(body: SecretIn, options?: { signal?: AbortSignal }): Promise<SecretOut>;
+  /** Remove a secret from the registry; what was redacted stays redacted. */
+  removeSecret(id: string, options?: { signal?: AbortSignal }): Promise<SecretOut>;
+  /** Prove the log, and that every stored text is the one that was written. */
+  verifyAudit(options?: { signal?: AbortSignal }): Promise<VerdictOut>;
+  /** The tenant's memory as a bundle of JSON lines. */
+  exportBundle(options?: { ref?: string | null; events?: boolean; signal?: AbortSignal }): Promise<string>;
+  /** Store a bundle; entries whose id is known already are left alone. */
+  importBundle(body: string, options?: { ref?: string | null; signal?: AbortSignal }): Promise<ImportedOut>;
+  /** Look again for secrets in what is stored, with today's rules. */
+  scan(body: ScanIn, options?: { signal?: AbortSignal }): Promise<ScanOut>;
+  /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on. */
+  listEvents(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): Promise<EventsOut>;
+  /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on, as a stream. */
+  listEventsStream(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
+  /** Distil many entries into one, or say what that would do. */
+  dream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): Promise<EstimateOut | DreamOut | null>;
+  /** Distil many entries into one, or say what that would do, as a stream. */
+  dreamStream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
+  /** Reports of dreams, newest first. */
+  listDreams(ref: string, options?: { limit?: number; signal?: AbortSignal }): Promise<DreamsOut>;
+  /** The report of a dream. */
+  getDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
+  /** Put the sources back exactly as they were, while the sources exist. */
+  undoDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
+  /** What became of every entry a dream took. */
+  diffDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DiffOut>;
+  /** Dream again from the same sources and compare bytes. */
+  verifyDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<VerifiedOut>;
+  /** What the next session loads at its start; with `Accept: text/markdown` for people. */
+  memoryIndex(ref: string, options?: { signal?: AbortSignal }): Promise<IndexOut>;
+  /** The archive of a dream, byte for byte: its SHA-256 is its name. */
+  getArchive(checksum: string, options?: { signal?: AbortSignal }): Promise<Record<string, unknown>>;
+  /** What an entry was made from, down to the original words. */
+  why(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<WhyOut>;
+  /** Everything that was made from an entry. */
+  derived(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DerivedOut>;
+  /** Merge duplicates and supersede outdated statements. */
+  consolidate(ref: string, options?: { signal?: AbortSignal }): Promise<ConsolidatedOut>;
+  /** Reports of dreams of every memory, newest first. */
+  listAllDreams(options?: { limit?: number; ref?: string | null; signal?: AbortSignal }): Promise<DreamsOut>;
+  /** The report of a dream, by its id alone. */
+  getAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
+  /** Put the sources of a dream back, by its id alone. */
+  undoAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
+  /** What became of every entry a dream took, by its id alone. */
+  diffAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DiffOut>;
+  /** Dream again from the same sources and compare bytes, by its id alone. */
+  verifyAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<VerifiedOut>;
+  /** MEMORY-INDEX.json of every memory. */
+  tenantIndex(options?: { ref?: string | null; signal?: AbortSignal }): Promise<IndexOut>;
+  /** Every schedule: last ran, next due, why not. */
+  listSchedules(options?: { signal?: AbortSignal }): Promise<SchedulesOut>;
+  /** Dream by the clock. */
+  addSchedule(body: ScheduleIn, options?: { signal?: AbortSignal }): Promise<ScheduleOut>;
+  /** Change a schedule: pause it, resume it, or anything else. */
+  changeSchedule(id: string, body: ScheduleChangeIn, options?: { signal?: AbortSignal }): Promise<ScheduleOut>;
+  /** Remove a schedule. */
+  removeSchedule(id: string, options?: { signal?: AbortSignal }): Promise<RemovedOut>;
+  /** Run a schedule now; its next tick stays as it is. */
+  runSchedule(id: string, options?: { signal?: AbortSignal }): Promise<OutcomeOut>;
+}
+
+export interface ChangeIn {
+  /** true: never dream it away. */
+  pinned?: boolean;
+  /** true: out of recall, and kept. false: readable again. */
+  archived?: boolean;
+  /** true: may not be erased until released. Needs the right admin. */
+  held?: boolean;
+  /** Withdraw it, or take that back. */
+  state?: "active" | "retracted";
+  /** Another expiry, in the future. */
+  expires_at?: string;
+}
+
+export interface ConsolidatedOut {
+  ref: string;
+  input_count: number;
+  output_count: number;
+  merged: string[];
+  duplicates: number;
+  outdated: number;
+  /** null when nothing changed. */
+  seq: number | null;
+}
+
+export interface ContextIn {
+  purpose: string;
+  /** Tokens, counted with the host's tokenizer. */
+  budget?: number;
+  /** How many entries to consider. */
+  limit?: number;
+  filter?: FilterIn;
+  zone?: string | null;
+}
+
+export interface ContextOut {
+  /** Ready to paste into a prompt, as quoted data. */
+  text: string;
+  tokens: number;
+  budget: number;
+  included: string[];
+  shortened: string[];
+  left_out: LeftOutOut[];
+  degraded: string[];
+}
+
+export interface DerivedOut {
+  derived: string[];
+}
+
+export interface DiffOut {
+  dream: string;
+  output: string | null;
+  kept: string[];
+  shortened: string[];
+  merged: string[];
+  rolled: string[];
+  outdated: string[];
+  chatter: string[];
+  retired: string[];
+  /** What became of every statement of an entry. */
+  statements: Record<string, StatementDiffOut[]>;
+  /** Original words by id, while they rest in cold storage. */
+  texts: Record<string, string>;
+}
+
+export interface DreamIn {
+  /** true: only say what would happen. */
+  plan?: boolean;
+  /** Tokens of input and output together; default and most: the policy's. */
+  budget?: number | null;
+  /** Take the oldest part that fits; dream again for the rest. */
+  fit?: boolean;
+  /** `extractive`, `llm`, or `none`; left out: the policy's. */
+  distiller?: string | null;
+  /** What becomes of the sources: cold storage, kept out of recall, or destroyed now. */
+  after?: "archive" | "cold" | "purge";
+  /** Leave younger entries alone. */
+  older_than?: string | null;
+  kinds?: string[] | null;
+  /** Only entries with every one of these tags. */
+  tags?: string[];
+  session?: string | null;
+}
+
+export interface DreamOut {
+  id: string;
+  ref: string;
+  position: number;
+  seq: number;
+  /** An RFC 3339 instant with a zone. */
+  created_at: string;
+  distiller: string;
+  fingerprint: string;
+  after: string;
+  trigger: string;
+  sources: SourceTraceOut[];
+  output_id: string | null;
+  /** SHA-256 of the archive. */
+  checksum: string | null;
+  budget: number;
+  input_tokens: number;
+  output_tokens: number;
+  tokens_used: number;
+  tokens_before: number;
+  bytes_before: number;
+  byte_size: number;
+  statements: StatementTraceOut[];
+  collapsed: string[][];
+  superseded: string[];
+  gates: Record<string, unknown>;
+  spend: Record<string, unknown>;
+  fell_back: string | null;
+  reused: boolean;
+  changed_meanwhile: number;
+  left_for_later: number;
+  /** The most tokens the output was allowed. */
+  output_limit: number;
+  /** Entries left as they were: something in them must be kept. */
+  stayed: string[];
+  hot_before: number;
+  /** Tokens of the whole memory after the dream. */
+  hot_after: number;
+  /** Tokens of the entries that went to cold storage. */
+  cold_tokens: number;
+  /** By kind of statement: how many are in the text, of how many there were. */
+  probes: Record<string, [number, number]>;
+  reclaimed_bytes: number;
+  /** How many texts that are no entries were distilled. */
+  given: number;
+  /** Of a dream that changed several entries: all of them. */
+  outputs: string[];
+  /** `done`, `undone`, `superseded` or `redone`. */
+  state: string;
+}
+
+export interface DreamsOut {
+  dreams: DreamOut[];
+}
+
+export interface EntriesIn {
+  /** Stored in one transaction: all of them, or none. */
+  entries: EntryIn[];
+}
+
+export interface EntryIn {
+  /** What to remember. Secrets in it are replaced before it is stored. */
+  content: string;
+  kind?: string;
+  tags?: string[];
+  /** Whom it is about; forget goes by it. */
+  subject?: string | null;
+  /** Plain JSON that belongs to it. */
+  attributes?: Record<string, unknown>;
+  /** Chosen by the caller. */
+  id?: string | null;
+  source?: SourceIn;
+  created_at?: string | null;
+  expires_at?: string | null;
+  pinned?: boolean;
+  /** One of its tags: readable entries with this tag are deleted in the same transaction. */
+  replaces?: string | null;
+}
+
+export interface EntryOut {
+  ref: string;
+  id: string;
+  kind: string;
+  content: string;
+  tags: string[];
+  subject: string | null;
+  attributes: Record<string, unknown>;
+  source: SourceOut;
+  state: string;
+  archived: boolean;
+  pinned: boolean;
+  held: boolean;
+  /** An RFC 3339 instant with a zone. */
+  created_at: string;
+  expires_at: string | null;
+  version: number;
+  /** The log position at which it was written. */
+  seq: number;
+}
+
+export interface ErasedOut {
+  id: string;
+  erased_bytes: number;
+}
+
+export interface EstimateOut {
+  ref: string;
+  position: number;
+  sources: number;
+  /** Of the sources, how many were said before. */
+  collapsed: number;
+  input_tokens: number;
+  /** The most the output may have. */
+  output_tokens: number;
+  budget: number;
+  /** The smallest budget that is enough, exactly. */
+  minimum_required: number;
+  /** Why entries stay out, counted. */
+  left_out: Record<string, number>;
+  left_for_later: number;
+  distiller: string;
+  feasible: boolean;
+  /** What would become of the sources, counted. */
+  fates: Record<string, number>;
+  /** Statements that would have no line of their own, with the reason. */
+  leaving: LeavingOut[];
+  hot_before: number;
+  /** Tokens of the memory after the dream. */
+  hot_after: number;
+}
+
+export interface EventsOut {
+  events: (Record<string, unknown>)[];
+  /** Pass it as `after` to read on. */
+  next: number;
+}
+
+export interface FilterIn {
+  /** Every one of these tags. */
+  tags?: string[];
+  /** At least one of these tags. */
+  any_tags?: string[] | null;
+  kinds?: string[] | null;
+  subject?: string | null;
+  actor?: string | null;
+  session?: string | null;
+  run?: string | null;
+  pinned?: boolean | null;
+  since?: string | null;
+  until?: string | null;
+}
+
+export interface ForgetIn {
+  subject: string;
+  /** Only in this memory; everywhere when left out. */
+  ref?: string | null;
+  /** The same under its OpenWOP name. */
+  memoryRef?: string | null;
+  /** Also entries that mention the words of the subject without being labelled with it. */
+  mentions?: boolean;
+  /** Count, and change nothing. */
+  preview?: boolean;
+}
+
+export interface ForgottenOut {
+  forgotten: number;
+  /** Dreams made from them, destroyed too. */
+  derived: number;
+  /** Dreams made again from what remains. */
+  redone: number;
+  /** Entries readable again because their dream could not be made again. */
+  restored: number;
+  archives: number;
+  bytes: number;
+  refs: number;
+  held: number;
+  preview: boolean;
+  /** How many of all these could be read until now. */
+  readable: number;
+  /** The log position of the certificate. */
+  certificate: number | null;
+  /** How many were reached by `subject`, `tag`, `mention`, and by `lineage` (made from others). */
+  ways: Record<string, number>;
+  /** When no label matches and mentions are not asked for: entries that mention the words. */
+  mentioned: number | null;
+  /** Copies the database server keeps for a while, out of reach of any query: see docs/privacy.md. */
+  outside: string[];
+}
+
+export interface HitOut {
+  entry: EntryOut;
+  passage: PassageOut;
+  score: number;
+  signals: Record<string, number>;
+  /** 0 to 1: the measured share of right answers with this much evidence. */
+  confidence: number;
+  /** More likely noise than an answer. */
+  weak: boolean;
+  /** The id of a newer hit that says something else about the same matter. */
+  older: string | null;
+  /** The id of the entry that replaced this one. */
+  superseded_by: string | null;
+  /** Whether it rests in cold storage, as a source of a dream. */
+  cold: boolean;
+  /** Of a cold hit: the id of the readable dream that holds it. */
+  dream: string | null;
+  /** Of a line of a dream: the ids of the entries it was made from. */
+  sources: string[];
+}
+
+export interface IdsOut {
+  ids: string[];
+}
+
+export interface ImportedOut {
+  entries: number;
+  skipped: number;
+  links: number;
+  findings: Record<string, number>;
+}
+
+export interface IndexOut {
+  schema: string;
+  archives: IndexedOut[];
+}
+
+export interface IndexedOut {
+  memoryRef: string;
+  outputId: string;
+  archiveChecksum: string;
+  sourceCount: number;
+  byteSize: number;
+  tokenBudget: number;
+  tokensUsed: number;
+  tokens: number;
+  topics: string[];
+}
+
+export interface LeavingOut {
+  id: string;
+  text: string;
+  reason: string;
+}
+
+export interface LeftOutOut {
+  id: string;
+  reason: string;
+}
+
+export interface LinkOut {
+  from_id: string;
+  to_id: string;
+  type: string;
+  note: string | null;
+}
+
+export interface LinksOut {
+  links: LinkOut[];
+}
+
+export interface MeOut {
+  tenant: string;
+  id: string;
+  rights: string[];
+  authority: number;
+  scopes: string[];
+  /** Of the host. */
+  version: string;
+}
+
+export interface OutcomeOut {
+  /** An RFC 3339 instant with a zone. */
+  tick: string;
+  /** An RFC 3339 instant with a zone. */
+  at: string;
+  /** `running`, `done`, `nothing` or `failed`. */
+  status: string;
+  code: string | null;
+  dreams: string[];
+  attempts: number;
+}
+
+export interface PageOut {
+  entries: EntryOut[];
+  /** Leads to the next page; null at the end, and only there. */
+  cursor: string | null;
+}
+
+export interface PassageOut {
+  text: string;
+  /** The first character of the passage in the content. */
+  start: number;
+  end: number;
+  /** Which passage of the entry, from 1. */
+  number: number;
+  /** How many passages the entry has. */
+  of: number;
+}
+
+export interface PolicyIn {
+  max_entry_bytes?: number | null;
+  max_tags?: number | null;
+  max_attribute_bytes?: number | null;
+  max_entries?: number | null;
+  max_bytes?: number | null;
+  undo_window_ms?: number | null;
+  cold_retention_ms?: number | null;
+  idempotency_ms?: number | null;
+  default_ttl_ms?: number | null;
+  zone?: string | null;
+  dream_budget?: number | null;
+  hot_target?: string | null;
+  nightly?: string | null;
+  dream_distiller?: string | null;
+  dream_trust?: number | null;
+  archive_retention_ms?: number | null;
+  model_tokens_per_day?: number | null;
+  model_calls_per_day?: number | null;
+  model_cents_per_day?: number | null;
+  model_seconds_per_dream?: number | null;
+  model_fallback?: string | null;
+  max_memory_bytes?: number | null;
+  max_memories_per_store?: number | null;
+  max_memory_stores?: number | null;
+  memory_version_retention_ms?: number | null;
+  store_secrets?: string | null;
+  workspace_id?: string | null;
+}
+
+export interface PolicyOut {
+  max_entry_bytes: number;
+  max_tags: number;
+  max_attribute_bytes: number;
+  max_entries: number;
+  max_bytes: number;
+  undo_window_ms: number;
+  cold_retention_ms: number | null;
+  idempotency_ms: number;
+  default_ttl_ms: number | null;
+  zone: string;
+  dream_budget: number;
+  hot_target: string;
+  nightly: string;
+  dream_distiller: string;
+  dream_trust: number;
+  archive_retention_ms: number;
+  model_tokens_per_day: number;
+  model_calls_per_day: number;
+  model_cents_per_day: number;
+  model_seconds_per_dream: number;
+  model_fallback: string;
+  max_memory_bytes: number;
+  max_memories_per_store: number;
+  max_memory_stores: number;
+  memory_version_retention_ms: number;
+  store_secrets: string;
+  workspace_id: string;
+}
+
+export interface ReceiptOut {
+  id: string;
+  ref: string;
+  seq: number;
+  version: number;
+  /** An RFC 3339 instant with a zone. */
+  created_at: string;
+  /** What was redacted, counted by kind. */
+  findings: Record<string, number>;
+  /** `words`: the vector is still to come. */
+  indexed: "ok" | "words";
+  /** true: this answers a retry; nothing was written again. */
+  replayed: boolean;
+}
+
+export interface ReceiptsOut {
+  receipts: ReceiptOut[];
+}
+
+export interface RefOut {
+  ref: string;
+  entries: number;
+}
+
+export interface RefsOut {
+  refs: RefOut[];
+}
+
+export interface RemovedOut {
+  id: string;
+}
+
+export interface ScanIn {
+  /** Report, and change nothing. */
+  dry_run?: boolean;
+}
+
+export interface ScanOut {
+  entries: number;
+  affected: number;
+  findings: Record<string, number>;
+  rules: string;
+  dry_run: boolean;
+}
+
+export interface ScheduleChangeIn {
+  /** One memory; null: each of the tenant's. */
+  ref?: string | null;
+  /** An IANA zone; left out: the policy's. */
+  zone?: string;
+  kind?: "consolidate" | "dream";
+  budget?: number | null;
+  fit?: boolean;
+  /** A duration: `7d`, `12h`, `P30D`. */
+  older_than?: string;
+  /** Below this many entries, do nothing. */
+  least_entries?: number;
+  /** Below this many tokens, do nothing. */
+  least_tokens?: number;
+  /** Spread the start over this long; at most a day. */
+  jitter?: string;
+  /** After a time without any worker. */
+  missed?: "once" | "skip";
+  paused?: boolean;
+  /** Five fields. */
+  cron?: string;
+}
+
+export interface ScheduleIn {
+  /** One memory; null: each of the tenant's. */
+  ref?: string | null;
+  /** An IANA zone; left out: the policy's. */
+  zone?: string;
+  kind?: "consolidate" | "dream";
+  budget?: number | null;
+  fit?: boolean;
+  /** A duration: `7d`, `12h`, `P30D`. */
+  older_than?: string;
+  /** Below this many entries, do nothing. */
+  least_entries?: number;
+  /** Below this many tokens, do nothing. */
+  least_tokens?: number;
+  /** Spread the start over this long; at most a day. */
+  jitter?: string;
+  /** After a time without any worker. */
+  missed?: "once" | "skip";
+  paused?: boolean;
+  /** Left out: made. */
+  id?: string | null;
+  /** Five fields; or `delay_ms`. */
+  cron?: string;
+  /** Once, this long from now. */
+  delay_ms?: number | null;
+}
+
+export interface ScheduleOut {
+  id: string;
+  cron: string;
+  zone: string;
+  ref: string | null;
+  kind: string;
+  budget: number | null;
+  fit: boolean;
+  older_than_ms: number;
+  least_entries: number;
+  least_tokens: number;
+  jitter_ms: number;
+  missed: string;
+  paused: boolean;
+  /** An RFC 3339 instant with a zone. */
+  created_at: string;
+  last_tick: string | null;
+  last: OutcomeOut | null;
+  next_at: string | null;
+  why_not: string | null;
+}
+
+export interface SchedulesOut {
+  schedules: ScheduleOut[];
+}
+
+export interface SearchIn {
+  query: string;
+  limit?: number;
+  mode?: "hybrid" | "meaning" | "words";
+  filter?: FilterIn;
+  /** Say why each hit is where it is. */
+  explain?: boolean;
+  /** Entries that consolidation replaced too, each behind its successor. */
+  include?: "superseded" | null;
+  zone?: string | null;
+  /** Whether the sources of dreams are searched: when nothing hot answers well, never, always. */
+  deep?: "always" | "auto" | "never";
+}
+
+export interface SearchOut {
+  hits: HitOut[];
+  mode: string;
+  /** Why this answer may be worse than usual; empty when nothing is wrong. */
+  degraded: string[];
+  explanation?: Record<string, unknown> | null;
+}
+
+export interface SecretIn {
+  /** Shown in place of the value: `[REDACTED:<id>]`. */
+  id: string;
+  /** Kept sealed; never shown again. */
+  value: string;
+}
+
+export interface SecretOut {
+  id: string;
+  seq: number;
+}
+
+export interface SecretsOut {
+  /** Ids; never a value. */
+  secrets: string[];
+}
+
+export interface SourceIn {
+  /** Who says so, when it is not the caller. */
+  actor?: string;
+  role?: string | null;
+  session?: string | null;
+  run?: string | null;
+  node?: string | null;
+  trust?: number;
+}
+
+export interface SourceOut {
+  actor: string;
+  role: string | null;
+  door: string;
+  session: string | null;
+  run: string | null;
+  node: string | null;
+  trust: number;
+}
+
+export interface SourceTraceOut {
+  id: string;
+  version: number;
+  state: string;
+  archived: boolean;
+  /** `kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`. */
+  fate: string;
+  /** Of every statement, in order: its fate and its class. */
+  statements: ([string, string])[];
+}
+
+export interface StatementDiffOut {
+  text: string;
+  fate: string;
+  why: string;
+  /** The words that were left out. */
+  cut: string[];
+}
+
+export interface StatementTraceOut {
+  line: number;
+  sources: string[];
+  how: string;
+  count: number;
+}
+
+export interface StatsOut {
+  entries: number;
+  cold: number;
+  text_bytes: number;
+  refs: number;
+  events: number;
+  epoch: number;
+  head: string;
+  with_vector: number;
+}
+
+export interface SweptOut {
+  /** How many entries. */
+  destroyed: number;
+}
+
+export interface VerdictOut {
+  ok: boolean;
+  events: number;
+  entries: number;
+  head: string;
+  broken_at: number | null;
+  reason: string | null;
+}
+
+export interface VerifiedOut {
+  ok: boolean;
+  checksum: string | null;
+  recomputed: string | null;
+  reason: string;
+}
+
+export interface WhyOut {
+  id: string;
+  kind: string;
+  state: string;
+  /** An RFC 3339 instant with a zone. */
+  created_at: string;
+  actor: string;
+  trust: number;
+  /** null when its text was destroyed. */
+  content: string | null;
+  sources: WhyOut[];
+}

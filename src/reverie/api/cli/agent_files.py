@@ -1,0 +1,356 @@
+"""The configuration files of agents: where they are, what Reverie adds to them, and how it is taken out again.
+
+A plan is made from a file as it is, and changes Reverie's own entries alone. Before a file is written, its text is
+noted; undo restores that text when nothing else has changed since, and else removes Reverie's entries only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reverie.core.errors import Conflict, Invalid, NotFound
+
+NAME = "reverie"
+_BEGIN, _END = "# >>> reverie", "# <<< reverie"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How an agent starts Reverie."""
+
+    program: str
+    options: tuple[str, ...] = ()
+
+    def line(self, *arguments: str) -> str:
+        """As a line of a shell."""
+        return shlex.join([self.program, *arguments, *self.options])
+
+    @property
+    def server(self) -> dict[str, Any]:
+        """As an MCP server that opens the data itself."""
+        return {"command": self.program, "args": ["mcp", *self.options]}
+
+    @property
+    def address(self) -> str | None:
+        """The MCP address of a running host; None when the data is opened here."""
+        if "--url" not in self.options:
+            return None
+        return self.options[self.options.index("--url") + 1].rstrip("/") + "/mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One file: as it is, and as it would be."""
+
+    path: Path
+    before: str | None
+    after: str
+    added: str
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+Change = Callable[[dict[str, Any], Command], dict[str, Any]]
+"""Adds Reverie's entries to a document; returns what it added, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """How an agent writes an MCP server elsewhere. The key stays in the environment, where the agent reads it."""
+
+    bearer: str
+    field: str = "url"
+    typed: bool = False
+    """Whether an entry says that it is HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of an agent, and what Reverie adds to it."""
+
+    path: Callable[[], Path]
+    change: Change | None
+    """None: TOML, which is added to as text."""
+    hooks: bool = False
+
+
+def _servers(key: str, *, remote: Remote | None, **more: Any) -> Change:
+    def change(document: dict[str, Any], command: Command) -> dict[str, Any]:
+        servers = _object(document, key)
+        address = command.address
+        if address is not None and remote is None:
+            raise Invalid(f"This agent takes a host elsewhere in its own settings only: add {address} there.")
+        kind = {"type": "http"} if remote is not None and remote.typed else {}
+        if address is None or remote is None:
+            _own(servers, {**more, **command.server})
+        else:
+            _own(servers, {**kind, remote.field: address, "headers": {"Authorization": remote.bearer}})
+        return {key: {NAME: servers[NAME]}}
+
+    return change
+
+
+def _own(servers: dict[str, Any], wanted: Mapping[str, Any]) -> None:
+    found = servers.get(NAME)
+    if found is not None and not (isinstance(found, dict) and _is_server(found)):
+        raise Conflict("The file has another entry named reverie. Rename it, then connect again.")
+    servers[NAME] = dict(wanted)
+
+
+def _is_server(found: Mapping[str, Any]) -> bool:
+    """Whether an entry is one of Reverie's: its command, or the address of a host."""
+    addresses = [str(found.get(name) or "") for name in ("url", "httpUrl", "serverUrl")]
+    return "mcp" in (found.get("args") or []) or any(address.endswith("/mcp") for address in addresses)
+
+
+def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
+    found = document.setdefault(key, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"'{key}' of the file is not an object.")
+    return found
+
+
+def _claude_hooks(document: dict[str, Any], command: Command) -> dict[str, Any]:
+    hooks, added = _object(document, "hooks"), {}
+    for event, name in (
+        ("SessionStart", "session-start"),
+        ("PreCompact", "pre-compact"),
+        ("SessionEnd", "session-end"),
+    ):
+        rows = hooks.setdefault(event, [])
+        if not isinstance(rows, list):
+            raise Invalid(f"'hooks.{event}' of the file is not a list.")
+        rows[:] = [row for row in rows if not _ours(row)]
+        rows.append({"hooks": [{"type": "command", "command": command.line("hook", name), "timeout": 30}]})
+        added[event] = rows[-1:]
+    return {"hooks": added}
+
+
+def _cursor_hooks(document: dict[str, Any], command: Command) -> dict[str, Any]:
+    document.setdefault("version", 1)
+    hooks, added = _object(document, "hooks"), {}
+    for event, name in (
+        ("sessionStart", "session-start"),
+        ("preCompact", "pre-compact"),
+        ("sessionEnd", "session-end"),
+    ):
+        rows = hooks.setdefault(event, [])
+        if not isinstance(rows, list):
+            raise Invalid(f"'hooks.{event}' of the file is not a list.")
+        rows[:] = [row for row in rows if not _ours(row)]
+        rows.append({"command": command.line("hook", name)})
+        added[event] = rows[-1:]
+    return {"version": 1, "hooks": added}
+
+
+def _ours(row: Any) -> bool:
+    """Whether a hook is one of Reverie's."""
+    return bool(re.search(r"reverie\S* hook (session-start|pre-compact|session-end)", json.dumps(row)))
+
+
+def _home(*parts: str) -> Callable[[], Path]:
+    return lambda: Path.home().joinpath(*parts)
+
+
+def _applications(*parts: str) -> Callable[[], Path]:
+    def path() -> Path:
+        if sys.platform == "darwin":
+            base = Path.home() / "Library" / "Application Support"
+        elif sys.platform == "win32":
+            base = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+        else:
+            base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        return base.joinpath(*parts)
+
+    return path
+
+
+_SHELL, _ENV, _PLAIN = "Bearer ${REVERIE_KEY}", "Bearer ${env:REVERIE_KEY}", "Bearer $REVERIE_KEY"
+
+AGENTS: Mapping[str, Sequence[File]] = {
+    "claude-code": (
+        File(_home(".claude.json"), _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
+        File(_home(".claude", "settings.json"), _claude_hooks, hooks=True),
+    ),
+    "claude-desktop": (
+        File(_applications("Claude", "claude_desktop_config.json"), _servers("mcpServers", remote=None)),
+    ),
+    "codex": (File(_home(".codex", "config.toml"), None),),
+    "cursor": (
+        File(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),
+        File(_home(".cursor", "hooks.json"), _cursor_hooks, hooks=True),
+    ),
+    "gemini-cli": (File(_home(".gemini", "settings.json"), _servers("mcpServers", remote=Remote(_PLAIN, "httpUrl"))),),
+    "vscode": (
+        File(
+            _applications("Code", "User", "mcp.json"),
+            _servers("servers", remote=Remote(_ENV, typed=True), type="stdio"),
+        ),
+    ),
+    "windsurf": (
+        File(
+            _home(".codeium", "windsurf", "mcp_config.json"), _servers("mcpServers", remote=Remote(_ENV, "serverUrl"))
+        ),
+    ),
+}
+
+
+def planned(agent: str, command: Command, *, hooks: bool = True) -> list[Plan]:
+    """What would be written for an agent."""
+    return [_plan(file, command) for file in _files(agent) if hooks or not file.hooks]
+
+
+def connected(agent: str, plans: Sequence[Plan]) -> None:
+    """Write the files. What they were is noted first, so that a crash in between can be undone."""
+    noted = _noted(agent)
+    for plan in plans:
+        if plan.changed:
+            path = str(plan.path)
+            first = noted[path]["before"] if path in noted and _was_ours(plan, noted[path]) else plan.before
+            noted[path] = {"before": first, "after": _hash(plan.after)}
+    _write(_record(agent), json.dumps(noted, indent=2) + "\n")
+    for plan in plans:
+        if plan.changed:
+            _write(plan.path, plan.after)
+
+
+def disconnect(agent: str) -> list[str]:
+    """Take out what was written; the files that were restored."""
+    _files(agent)
+    noted = _noted(agent)
+    if not noted:
+        raise NotFound(f"{agent} was not connected from here.")
+    restored = []
+    for name, row in noted.items():
+        path, now = Path(name), _read(Path(name))
+        if now is None or now == row["before"]:
+            continue
+        after = row["before"] if _hash(now) == row["after"] else _without(path, now)
+        if after is None:
+            path.unlink()
+        else:
+            _write(path, after)
+        restored.append(name)
+    _record(agent).unlink()
+    return restored
+
+
+def _plan(file: File, command: Command) -> Plan:
+    path = file.path()
+    before = _read(path)
+    if file.change is None:
+        added = _toml(command)
+        kept = _without_block(before or "")
+        if re.search(rf"^\s*\[mcp_servers\.[\"']?{NAME}[\"']?\]", kept, re.MULTILINE):
+            raise Conflict(f"{path} has another entry named reverie. Rename it, then connect again.")
+        gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
+        return Plan(path, before, f"{kept}{gap}{added}", added)
+    document = _parsed(path, before)
+    entries = file.change(document, command)
+    same = before is not None and _parsed(path, before) == document
+    after = before if same and before is not None else _dumped(document, before)
+    return Plan(path, before, after, json.dumps(entries, indent=2, ensure_ascii=False))
+
+
+def _toml(command: Command) -> str:
+    server, address = command.server, command.address
+    lines = [f"command = {json.dumps(server['command'])}", f"args = {json.dumps(server['args'])}"]
+    if address is not None:
+        lines = [f"url = {json.dumps(address)}", 'bearer_token_env_var = "REVERIE_KEY"']
+    return "\n".join([_BEGIN, f"[mcp_servers.{NAME}]", *lines, _END]) + "\n"
+
+
+def _without_block(text: str) -> str:
+    return re.sub(rf"\n?{_BEGIN}\n.*?{_END}\n", "", text, flags=re.DOTALL)
+
+
+def _without(path: Path, text: str) -> str:
+    """The text of a file that was changed since, without Reverie's entries."""
+    if path.suffix == ".toml":
+        return _without_block(text)
+    document = _parsed(path, text)
+    for key in ("mcpServers", "servers"):
+        if isinstance(document.get(key), dict):
+            document[key].pop(NAME, None)
+    hooks = document.get("hooks")
+    if isinstance(hooks, dict):
+        for event in list(hooks):
+            if isinstance(hooks[event], list):
+                hooks[event] = [row for row in hooks[event] if not _ours(row)]
+                if not hooks[event]:
+                    del hooks[event]
+    return _dumped(document, text)
+
+
+def _parsed(path: Path, text: str | None) -> dict[str, Any]:
+    try:
+        document = json.loads(text) if text and text.strip() else {}
+    except ValueError:
+        raise Invalid(f"{path} is not plain JSON (it may have comments). Add the entry by hand.") from None
+    if not isinstance(document, dict):
+        raise Invalid(f"{path} is not a JSON object.")
+    return document
+
+
+def _dumped(document: Mapping[str, Any], before: str | None) -> str:
+    indent = re.search(r"^([ \t]+)\"", before or "", re.MULTILINE)
+    space: int | str = indent[1] if indent else 2
+    return json.dumps(document, indent=space, ensure_ascii=False) + "\n"
+
+
+def _files(agent: str) -> Sequence[File]:
+    if agent not in AGENTS:
+        raise Invalid(f"There is no agent of that name. Known: {', '.join(sorted(AGENTS))}.")
+    return AGENTS[agent]
+
+
+def _record(agent: str) -> Path:
+    return _applications("reverie", "connect", f"{agent}.json")()
+
+
+def _noted(agent: str) -> dict[str, Any]:
+    text = _read(_record(agent))
+    return dict(json.loads(text)) if text else {}
+
+
+def _was_ours(plan: Plan, row: Mapping[str, Any]) -> bool:
+    return plan.before is not None and _hash(plan.before) == row["after"]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise Invalid(f"{path} is not UTF-8 text.") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a file in one step, through a link when it is one, with the mode it had."""
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    beside = path.with_name(f".{path.name}.reverie")
+    with beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.chmod(mode)
+    beside.replace(path)

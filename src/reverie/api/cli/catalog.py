@@ -1,0 +1,66 @@
+"""Every command by purpose: its place as `module:name` in this package, and the first sentence of its help.
+
+The sentences are repeated here so that `reverie --help` imports nothing; a test holds them to the docstrings.
+"""
+
+from __future__ import annotations
+
+CATALOG: dict[str, dict[str, tuple[str, str]]] = {
+    "Remember": {
+        "put": ("put:put", "Store a memory."),
+        "entry": ("entry:app", "Change one memory: pin, hold, archive, erase and more."),
+        "import": ("imports:import_memory", "Import memories from other products, chats and notes, or from a bundle."),
+        "export": ("bundles:export", "Write a tenant's memory as a bundle, as Markdown files or as JSON lines."),
+    },
+    "Find": {
+        "search": ("recall:search", "Find the memories that best answer a query."),
+        "context": ("recall:context", "Pack the best memory for a purpose into a token budget."),
+        "get": ("entries:get", "Show one memory."),
+        "list": ("entries:list_entries", "List the entries of one memory, newest first."),
+        "refs": ("entries:refs", "List the memories of a tenant, with their sizes."),
+        "tenants": ("entries:tenants", "List the tenants of this host, with the number of their memories."),
+        "stats": ("entries:stats", "Count what a tenant has."),
+    },
+    "Dream": {
+        "dream": ("dream:app", "Distil many memories into few, under a token budget; trace and undo it."),
+        "schedules": ("schedules:app", "Dream by the clock."),
+        "consolidate": ("lineage:consolidate", "Merge duplicates and supersede outdated statements."),
+        "why": ("lineage:why", "Show what a memory was made from, down to the original words."),
+        "derived": ("lineage:derived", "List everything that was made from a memory, directly or through others."),
+    },
+    "Privacy": {
+        "forget": ("privacy:forget", "Destroy everything about a subject."),
+        "redact": ("privacy:redact", "Copy stdin to stdout without secrets."),
+        "scan": ("privacy:scan", "Redact what older rules missed in what is stored."),
+        "secrets": ("secrets:app", "Known secrets: replaced in everything stored, kept sealed."),
+        "audit": ("audit:app", "The log of everything that happened: verify, export, tail."),
+    },
+    "Run": {
+        "serve": ("operate:serve", "Start the host."),
+        "worker": ("operate:worker", "Run jobs without serving: dreams, retention, vectors."),
+        "mcp": ("mcp:mcp", "Offer memory as MCP tools over standard input and output."),
+        "proxy": ("window:proxy", "Keep conversations with a Responses or Messages API inside the model's window."),
+        "connect": ("connect:connect", "Connect an agent on this machine: MCP tools, and hooks."),
+        "hook": ("hook:app", "Hooks of coding agents (`reverie connect` sets them up)."),
+        "window": ("window:app", "The provider windows of conversations with models."),
+        "agents": ("agents:app", "Agents: install, list, show, remove their manifests."),
+        "openwop": ("openwop:app", "OpenWOP: read a host's discovery document."),
+        "demo": ("demo:demo", "Take the tour: five weeks of a made-up team's memory, dreamt, traced and undone."),
+    },
+    "Operate": {
+        "doctor": ("operate:doctor", "Examine the installation and say what to do."),
+        "settings": ("operate:settings", "Print every setting, its value and its origin."),
+        "policy": ("policy:app", "Limits, retention and quotas of a tenant."),
+        "keys": ("keys:app", "API keys: create, list, revoke, rotate."),
+        "jobs": ("jobs:app", "Jobs that wait, run or failed: list, show, add, retry, discard."),
+        "backup": ("backup:app", "Online backups: create, verify."),
+        "restore": ("backup:restore", "Restore a backup into a new folder."),
+        "migrate-store": ("backup:migrate_store", "Move all memory to another store, while it is in use."),
+        "upgrade": ("operate:upgrade", "Bring the database's schema up to this release."),
+        "sweep": ("operate:sweep", "Destroy what expired or outlived its retention."),
+        "completion": ("completion:completion", "Print the completion script of a shell."),
+        "version": ("operate:version", "Print the version of Reverie and of its main parts."),
+    },
+}
+
+COMMANDS = {name: place for group in CATALOG.values() for name, (place, _) in group.items()}

@@ -1,0 +1,74 @@
+"""connect: give an agent on this machine a memory, by writing its configuration; and take it out again."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from reverie.api.cli.command import Argument, Option
+from reverie.api.cli.session import HERE, At
+from reverie.api.cli.terminal import note, print_json, say
+
+
+def connect(
+    agent: Annotated[str, Argument(metavar="AGENT", help="claude-code, codex, cursor ...; leave out for a list.")] = "",
+    write: Annotated[bool, Option("--write", help="Write the files. Without it they are only shown.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Take out what --write put in.")] = False,
+    no_hooks: Annotated[bool, Option("--no-hooks", help="The tools only, no hooks.")] = False,
+    at: At = HERE,
+) -> None:
+    """Connect an agent on this machine: MCP tools, and hooks. The hooks recall, snapshot and remember by themselves.
+
+    Shows what it would write; --write writes it, --undo restores the files as they were. Other entries of a file are
+    never touched. --data and --tenant become part of the commands that are written. With --url the agent uses a running
+    host over HTTP; its key stays in the environment as REVERIE_KEY and is never written.
+
+    \b
+    Examples:
+      reverie connect claude-code
+      reverie connect claude-code --write
+      reverie connect codex --url https://memory.example.org --write
+      reverie connect cursor --undo
+    """
+    from pathlib import Path
+
+    from reverie.api.cli.agent_files import AGENTS, Command, connected, disconnect, planned
+
+    if not agent:
+        print_json(sorted(AGENTS)) if at.json else say("\n".join(sorted(AGENTS)))
+        return
+    places = {"--tenant": at.tenant, "--data": at.data and str(Path(at.data).absolute()), "--url": at.url}
+    options = [part for option, value in places.items() if value for part in (option, value)]
+    if at.url:
+        from reverie.client.connection import checked
+
+        checked(at.url)  # says what is wrong with it
+    command = Command(_program(), tuple(options))
+    if undo:
+        restored = disconnect(agent)
+        print_json({"restored": restored}) if at.json else say("\n".join(f"restored {path}" for path in restored))
+        return
+    plans = planned(agent, command, hooks=not no_hooks)
+    if at.json:
+        print_json([{"path": str(plan.path), "changed": plan.changed, "text": plan.after} for plan in plans])
+    else:
+        for plan in plans:
+            say(f"# {plan.path}{'' if plan.changed else ' (connected already)'}\n{plan.added}")
+    if not write:
+        note("Nothing was written. Run it again with --write.")
+        return
+    connected(agent, plans)
+    if at.url:
+        note("Set REVERIE_KEY to a key of that host where the agent is started.")
+    note(f"Connected. Start {agent} again. To take it back: reverie connect {agent} --undo")
+
+
+def _program() -> str:
+    """The command that starts Reverie: its script by its full path, since agents start programs with another PATH."""
+    from pathlib import Path
+    from shutil import which
+
+    script = Path(sys.argv[0])
+    if script.name.startswith("reverie") and script.is_file():
+        return str(script.absolute())
+    return which("reverie") or "reverie"

@@ -1,0 +1,63 @@
+"""Agents: their manifests, the eight dimensions of memory, and what is degraded and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from reverie.api.console.page import Document, Look, Page, See
+from reverie.core.errors import Invalid
+from reverie.protocols.openwop.agents import inventory_entry
+from reverie.protocols.openwop.capabilities import ASKED, dimensions, families, wired
+
+
+def offered(look: Look) -> dict[str, Any]:
+    """What this host has."""
+    settings = look.settings
+    return families(wired(look.host.parts, scheduler=settings.scheduler, workspace=settings.openwop_workspace))
+
+
+def degraded(look: Look) -> list[dict[str, Any]]:
+    """The agents that get less than they ask for."""
+    has, durability = offered(look), look.settings.openwop_durability
+    found = [inventory_entry(agent, has, durability=durability) for agent in look.host.agents.all(look.actor)]
+    return [agent for agent in found if agent.get("degradedMemoryDimensions") or agent.get("degraded")]
+
+
+def show(look: Look) -> Document:
+    """Every agent the tenant sees, against what this host has."""
+    settings, has = look.settings, offered(look)
+    verdicts = [{"name": one.name, "holds": one.holds, "why": one.reason} for one in dimensions(has)]
+    return {
+        "dimensions": verdicts,
+        "agents": [
+            {
+                **inventory_entry(agent, has, durability=settings.openwop_durability),
+                "scope": agent.scope,
+                "asks": sorted(
+                    {name for flag, names in ASKED.items() if (agent.shape or {}).get(flag) is True for name in names}
+                ),
+            }
+            for agent in look.host.agents.all(look.actor)
+        ],
+    }
+
+
+def install(look: Look) -> See:
+    """Install a manifest for this tenant."""
+    try:
+        manifest: Any = orjson.loads(look.sent("manifest"))
+    except ValueError:
+        raise Invalid("The manifest is not JSON.", pointer="/manifest") from None
+    made = look.host.agents.install(look.actor, manifest)
+    return See("/agents", f"Installed: {', '.join(agent.id for agent in made)}.")
+
+
+def remove(look: Look) -> See:
+    """Remove an agent of this tenant."""
+    look.host.agents.remove(look.actor, look.sent("agent"))
+    return See("/agents", "Removed.")
+
+
+PAGE = Page("agents", "/agents", "agents.html", show, {"install": install, "remove": remove})

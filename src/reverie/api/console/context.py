@@ -1,0 +1,117 @@
+"""Context lab: what an agent would get for a question, under a budget, token by token; two budgets side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from reverie.api.console.page import Document, Look, Page
+from reverie.memory.search import Context, Hit
+from reverie.search.dates import when
+
+_CANDIDATES = 20
+_RECT = Markup('<rect class="{}" x="{:.2f}" y="0" width="{:.2f}" height="{}"/>')
+
+
+def show(look: Look) -> Document:
+    """The packed block, its tokens line by line, and the candidates it was chosen from."""
+    host, actor = look.host, look.actor
+    refs = host.reading.refs(actor)
+    ref = look.text("ref") or (max(refs, key=lambda one: one[1])[0] if refs else "")
+    query, then = look.text("q"), look.text("as_of")
+    budgets = [look.number("budget", 1000)]
+    if look.text("other"):
+        budgets.append(look.number("other", 1000))
+    document: Document = {
+        "ref": ref,
+        "refs": [name for name, _ in refs],
+        "q": query,
+        "as_of": then,
+        "budget": budgets[0],
+        "other": budgets[1] if len(budgets) > 1 else None,
+        "position": None,
+        "packed": [],
+        "candidates": [],
+    }
+    if not query:
+        return document
+    position = _position(look, then) if then else None
+    document["position"] = position
+    made, found = host.recall.contexts(actor, ref, query, budgets=budgets, as_of=position)
+    document["packed"] = [_packed(look, one) for one in made]
+    block = document["packed"][0]
+    document["candidates"] = [
+        {
+            "id": hit.entry.id,
+            "text": hit.text[:300],
+            "confidence": float(hit.confidence),
+            "weak": hit.weak,
+            "included": _included(hit, block),
+            "signals": {name: float(value) for name, value in hit.signals.items() if value},
+            "bar": _bar({name: float(value) for name, value in hit.signals.items()}),
+        }
+        for hit in found.hits[:_CANDIDATES]
+    ]
+    return document
+
+
+def _position(look: Look, then: str) -> int:
+    """A date, an instant, words such as "last week", or a log position, as a log position. Raises Invalid."""
+    head = look.host.reading.snapshot(look.actor)
+    if then.isdecimal() and len(then) < 16 and not (len(then) == 4 and int(then) > head):
+        return min(int(then), head)
+    zone, now = look.host.rules.policy(look.actor).zone, look.host.parts.clock.now()
+    return look.host.instants.position(look.actor, when(then, now, zone=zone, end=True, pointer="/as_of") - 1)
+
+
+def _included(hit: Hit, block: dict[str, Any]) -> bool:
+    """Whether this passage is in the block: of a dream only some lines may be."""
+    if hit.weak or hit.entry.id not in block["included"]:
+        return False
+    return hit.entry.kind != "dream" or hit.text[:60] in block["text"]
+
+
+def _packed(look: Look, context: Context) -> dict[str, Any]:
+    """A block with the tokens of each of its lines, and the ruler drawn from them."""
+    tokens = look.host.parts.tokens
+    lines = [{"text": line, "tokens": tokens.count(line + "\n") if tokens else 0} for line in context.text.split("\n")]
+    return {
+        "text": context.text,
+        "tokens": context.tokens,
+        "budget": context.budget,
+        "included": list(context.included),
+        "shortened": list(context.shortened),
+        "left_out": [{"id": one.id, "reason": one.reason} for one in context.left_out],
+        "degraded": list(context.degraded),
+        "lines": lines if context.text else [],
+        "ruler": _ruler([int(str(line["tokens"])) for line in lines], context),
+    }
+
+
+def _ruler(counts: list[int], context: Context) -> Markup:
+    """The budget as a strip: a piece for each line of the block, the rest empty."""
+    whole = max(context.budget, sum(counts), 1)
+    pieces, at = [], 0.0
+    for number, count in enumerate(counts if context.text else []):
+        width = 1000 * count / whole
+        shade = "a" if number % 2 else "b"
+        pieces.append(_RECT.format(shade, at, max(width - 1, 0.5), 10))
+        at += width
+    said = f"{context.tokens} of {context.budget} tokens used"
+    head = Markup('<svg class="strip" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="{}">')
+    return Markup("").join([head.format(said), *pieces, Markup("</svg>")])
+
+
+def _bar(signals: dict[str, float]) -> Markup:
+    """The signals of a score, stacked."""
+    total, at, pieces = sum(value for value in signals.values() if value > 0) or 1.0, 0.0, []
+    for number, value in enumerate(value for value in signals.values() if value > 0):
+        width = 100 * value / total
+        pieces.append(_RECT.format("abcd"[number % 4], at, width, 4))
+        at += width
+    head = Markup('<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">')
+    return Markup("").join([head, *pieces, Markup("</svg>")])
+
+
+PAGE = Page("context", "/context", "context.html", show)

@@ -1,0 +1,80 @@
+"""Two texts side by side, by words: those only the first has, and those only the second has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from markupsafe import Markup, escape
+
+from reverie.api.console.text import visible
+
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+_SPEAKER = re.compile(r"[^\s:][^:\n]{0,39}: ")
+"""Who says it, at the beginning of a line."""
+_MOST = 4000
+"""Words compared; of a longer text the rest is shown without marks."""
+
+
+def before(text: str, after: Sequence[str]) -> Markup:
+    """A source, with the words marked that none of the lines made from it has."""
+    kept = {word.casefold() for line in after for word in _WORD.findall(line)}
+    pieces = _WORD.findall(visible(text))
+    return _marked(pieces, [word.isalnum() and word.casefold() not in kept for word in pieces], "del")
+
+
+def without(text: str, cut: Sequence[str]) -> Markup:
+    """A text with the words marked that were cut from it."""
+    gone = {piece.casefold() for word in cut for piece in _WORD.findall(word)}
+    pieces = _WORD.findall(visible(text))
+    return _marked(pieces, [word.casefold() in gone and not word.isspace() for word in pieces], "del")
+
+
+def after(line: str, sources: Sequence[str]) -> Markup:
+    """A line of a dream, with the words marked that none of its sources has: what merging or dating added."""
+    said = {word.casefold() for text in sources for word in _WORD.findall(text)}
+    shown = visible(line)
+    speaker = _SPEAKER.match(shown)
+    pieces = _WORD.findall(shown[speaker.end() :] if speaker else shown)
+    marked = _marked(pieces, [word.isalnum() and word.casefold() not in said for word in pieces], "ins")
+    return Markup("<strong>{}</strong>{}").format(speaker[0], marked) if speaker else marked
+
+
+def words(old: str, new: str) -> tuple[Markup, Markup]:
+    """Two versions, aligned: what the second dropped and what it added."""
+    first, second = _WORD.findall(visible(old)), _WORD.findall(visible(new))
+    gone, come = [False] * len(first), [False] * len(second)
+    matcher = SequenceMatcher(None, first[:_MOST], second[:_MOST], autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            gone[a:b], come[c:d] = [True] * (b - a), [True] * (d - c)
+    return _marked(first, gone, "del"), _marked(second, come, "ins")
+
+
+def _marked(pieces: Sequence[str], flags: Sequence[bool], element: str) -> Markup:
+    """Neighbouring marked words share one mark, with the space between them."""
+    made: list[Markup] = []
+    run: list[str] = []
+    space = ""
+    for piece, flag in zip(pieces, flags, strict=True):
+        if flag:
+            run.append(space + piece if run else piece)
+            if not run[:-1]:
+                made.append(escape(space))
+            space = ""
+        elif piece.isspace():
+            space += piece
+        else:
+            if run:
+                made.append(_wrap(run, element))
+                run = []
+            made.append(escape(space + piece))
+            space = ""
+    if run:
+        made.append(_wrap(run, element))
+    return Markup("").join([*made, escape(space)])
+
+
+def _wrap(run: Sequence[str], element: str) -> Markup:
+    return Markup(f"<{element}>{{}}</{element}>").format("".join(run))

@@ -1,0 +1,134 @@
+"""Lineage drawn on the server, as SVG: originals on the left, the entry in the middle, what was made of it right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from reverie.api.console.text import cut, segment, visible
+
+_STEP, _TOP, _WIDTH = 22, 30, 720
+_MOST = 24
+_WIDE, _NEAR, _FAR, _LABEL = 960, 400, 540, 58
+
+
+def lineage(center: str, sources: Sequence[str], made: Sequence[str], *, ref: str) -> Markup:
+    """The drawing; empty when there is nothing to draw. Every dot is a link to its entry."""
+    if not sources and not made:
+        return Markup("")
+    left, right = list(sources[:_MOST]), list(made[:_MOST])
+    rows = max(len(left), len(right), 1)
+    height = _TOP + rows * _STEP + 12
+    middle = _TOP + rows * _STEP / 2
+    pieces = [
+        Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(
+            _WIDTH, height, f"{len(sources)} originals, one entry, {len(made)} made from it"
+        )
+    ]
+    for title, x, anchor in (
+        ("Original words", 40, "start"),
+        ("This entry", 360, "middle"),
+        ("Made from it", 680, "end"),
+    ):
+        if title != "Made from it" or made:
+            head = Markup('<text class="head" x="{}" y="16" text-anchor="{}">{}</text>')
+            pieces.append(head.format(x, anchor, title))
+    for side, x, ids, total in (("from", 46, left, len(sources)), ("to", 674, right, len(made))):
+        start = middle - (len(ids) - 1) * _STEP / 2
+        for row, entry_id in enumerate(ids):
+            y = start + row * _STEP
+            pieces.append(_edge(x, y, 360, middle))
+            pieces.append(_dot(x, y, entry_id, ref, side))
+        if total > len(ids):
+            pieces.append(
+                Markup('<text class="more" x="{}" y="{}" text-anchor="middle">and {} more</text>').format(
+                    x if side == "to" else x + 40, height - 2, total - len(ids)
+                )
+            )
+    pieces.append(_dot(360, middle, center, ref, "self"))
+    return Markup("").join([*pieces, Markup("</svg>")])
+
+
+def _edge(x: float, y: float, to_x: float, to_y: float) -> Markup:
+    bend = (x + to_x) / 2
+    return Markup('<path d="M{:.0f} {:.1f} C{:.0f} {:.1f} {:.0f} {:.1f} {:.0f} {:.1f}"/>').format(
+        x, y, bend, y, bend, to_y, to_x, to_y
+    )
+
+
+def _dot(x: float, y: float, entry_id: str, ref: str, side: str) -> Markup:
+    """A dot with its id next to it, as a link."""
+    across = {"from": 12, "to": -12, "self": 0}[side]
+    anchor = {"from": "start", "to": "end", "self": "middle"}[side]
+    shown = entry_id if len(entry_id) <= 14 else f"…{entry_id[-10:]}"
+    label = (
+        Markup("")
+        if side == "self"
+        else Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(x + across, y + 4, anchor, shown)
+    )
+    url = f"/memories/{segment(ref)}/{segment(entry_id)}"
+    return Markup('<a href="{}"><title>{}</title><circle class="{}" cx="{}" cy="{}" r="{}"/>{}</a>').format(
+        url, entry_id, side, x, y, 8 if side == "self" else 5, label
+    )
+
+
+def strands(lines: Sequence[Mapping[str, Any]], *, ref: str) -> Markup:
+    """The first lines of a dream on the right, their original words on the left, each joined to what it became.
+
+    Every text is a link: to its entry on the left, to its line on the right. Empty when no words are left.
+    """
+    left: dict[str, str] = {}
+    right: list[tuple[int, str]] = []
+    joined: list[tuple[str, int]] = []
+    for line in lines:
+        sources = [one for one in line["sources"] if one["text"] is not None]
+        if len(left.keys() | {one["id"] for one in sources}) > _MOST or len(right) == _MOST:
+            break
+        left |= {one["id"]: one["text"] for one in sources}
+        joined += [(one["id"], len(right)) for one in sources]
+        right.append((line["number"], line["text"]))
+    if not joined:
+        return Markup("")
+    height = _TOP + max(len(left), len(right)) * _STEP + 6
+    said = f"{len(left)} original entries and the {len(right)} lines that they became"
+    pieces = [
+        Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(_WIDE, height, said),
+        Markup('<text class="head" x="{}" y="16" text-anchor="end">Original words</text>').format(_NEAR - 10),
+        Markup('<text class="head" x="{}" y="16">Lines of the dream</text>').format(_FAR + 10),
+    ]
+    down = {one: _TOP + (at + 0.5) * (height - _TOP - 6) / len(left) for at, one in enumerate(left)}
+    across = [_TOP + (at + 0.5) * (height - _TOP - 6) / len(right) for at in range(len(right))]
+    pieces += [_edge(_NEAR, down[one], _FAR, across[at]) for one, at in joined]
+    for one, text in left.items():
+        url = f"/memories/{segment(ref)}/{segment(one)}"
+        pieces.append(_strand(url, text, _NEAR, down[one], anchor="end", side="from"))
+    for at, (number, text) in enumerate(right):
+        pieces.append(_strand(f"#line-{number}", text, _FAR, across[at], anchor="start", side="to"))
+    return Markup("").join([*pieces, Markup("</svg>")])
+
+
+def _strand(url: str, text: str, x: float, y: float, *, anchor: str, side: str) -> Markup:
+    """A dot with the beginning of its text outside of it, as a link."""
+    shown = visible(cut(" ".join(text.split()), _LABEL))
+    return Markup(
+        '<a href="{}"><title>{}</title><circle class="{}" cx="{}" cy="{:.1f}" r="4"/>'
+        '<text class="words" x="{}" y="{:.1f}" text-anchor="{}">{}</text></a>'
+    ).format(url, visible(cut(text, 300)), side, x, y, x + (10 if anchor == "start" else -10), y + 4, anchor, shown)
+
+
+def shares(counts: Mapping[str, int]) -> Markup:
+    """Parts of a whole as one strip; each part has its name as a class, and its share in a title."""
+    whole, at = sum(counts.values()), 0.0
+    if not whole:
+        return Markup("")
+    said = ", ".join(f"{count} {name}" for name, count in counts.items())
+    head = Markup('<svg class="shares" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="{}">')
+    pieces = [head.format(said)]
+    for name, count in counts.items():
+        width = 1000 * count / whole
+        rect = Markup('<rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="10"><title>{}</title></rect>')
+        pieces.append(rect.format(name, at, max(width - 2, 1), f"{name}: {count}"))
+        at += width
+    return Markup("").join([*pieces, Markup("</svg>")])

@@ -1,0 +1,266 @@
+"""One dream: what it made of each statement, side by side, with undo, verify and the archive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from markupsafe import Markup, escape
+from msgspec import Struct
+
+from reverie.api.console import diff
+from reverie.api.console.drawing import shares, strands
+from reverie.api.console.page import Document, Look, Page, See
+from reverie.api.console.running import Running
+from reverie.api.console.text import segment, visible
+from reverie.api.views import report_document
+from reverie.core.dream import DreamReport, StatementTrace
+from reverie.core.errors import Invalid, NotFound
+from reverie.dreams.lineage import Diff, StatementDiff
+
+_LINES = 60
+"""Lines compared on one page."""
+_STATEMENTS = 50
+_MUST_KEEP = 100
+FATES = {
+    "kept": ("Kept", "word for word in the dream"),
+    "shortened": ("Shortened", "in the dream, with words left out"),
+    "merged": ("Merged", "said again elsewhere, and told once"),
+    "rolled": ("Rolled up", "one line of the dream tells it with its like"),
+    "outdated": ("Outdated", "overtaken by a newer statement"),
+    "chatter": ("Chatter", "says nothing to remember; in cold storage"),
+    "retired": ("Retired", "of the least value; in cold storage"),
+    "stayed": ("Stayed", "left as it was, because it must be kept"),
+}
+_LEFT_OUT = ("outdated", "chatter", "retired")
+CHECKS = {
+    "within_budget": "Within its token budget",
+    "smaller": "Smaller than its sources",
+    "invented": "Nothing invented: every number, name and link is in a source",
+    "negations_flipped": "No statement says the opposite of its source",
+}
+
+
+class _Statement(Struct, frozen=True):
+    """A statement of a source: its place, its fate, and its class; a source without known statements is one."""
+
+    source: str
+    number: int | None
+    fate: str
+    why: str = ""
+
+
+def show(look: Look) -> Document:
+    """The report; while the dream runs, how far it is."""
+    dream_id = look.path["id"]
+    running: Running = look.state.console_running
+    run = running.of(look.actor.tenant, dream_id)
+    if run is not None and (not run.over or run.error):
+        return {"running": msgspec.to_builtins(run), "id": dream_id, "report": None}
+    report = look.host.lineage.report(look.actor, dream_id)
+    asked = {"verified": None, "confirm": look.text("undo") == "1"}
+    return {"running": None, "id": dream_id, **asked, **_told(look, report)}
+
+
+def _told(look: Look, report: DreamReport) -> Document:
+    """Everything about a report that the page shows. Only the sources shown are read."""
+    output = _output(look, report)
+    lines = _Lines(report, output)
+    first = lines.page_of(look.number("line", 0, least=0), look.number("from", 0, least=0))
+    fate = look.text("fate")
+    if fate and fate not in FATES:
+        raise Invalid("There is no such fate of a statement.", pointer="/fate")
+    every = list(_statements(report))
+    chosen = [one for one in every if not fate or one.fate == fate]
+    at = look.number("at", 0, least=0)
+    statements = chosen[at : at + _STATEMENTS]
+    items = [dict(item) for item in report.gates.get("items", ())][:_MUST_KEEP]
+    wanted = {one.source for one in statements} | {str(item["source"]) for item in items} | lines.sources(first)
+    found = look.host.lineage.diff(look.actor, report.id, only=wanted)
+    sections = lines.sections(first, found)
+    counts = Counter(one.fate for one in every)
+    document = report_document(report)
+    for name in ("about", "statements", "collapsed"):
+        document.pop(name, None)
+    document["sources"] = len(report.sources)
+    return {
+        "report": document,
+        "saved": max(0, report.tokens_before - report.output_tokens),
+        "fates": [
+            {"name": name, "title": title, "meaning": meaning, "count": counts[name]}
+            for name, (title, meaning) in FATES.items()
+            if counts[name]
+        ],
+        "shares": shares({name: counts[name] for name in FATES if counts[name]}),
+        "fate": fate,
+        "statements": [_told_statement(one, found, lines) for one in statements],
+        "statement_count": len(chosen),
+        "all_statements": len(every),
+        "next_statement": at + _STATEMENTS if at + _STATEMENTS < len(chosen) else None,
+        "sections": sections,
+        "lines": lines.count,
+        "first_line": first,
+        "next_line": first + _LINES if first + _LINES < lines.count else None,
+        "probes": [{"name": name, "kept": kept, "of": of} for name, (kept, of) in report.probes.items()],
+        "checks": _checks(report.gates),
+        "must_keep": [
+            {**item, "text": found.texts.get(item["source"]), "line": lines.of(item["source"])} for item in items
+        ],
+        "must_keep_count": len(report.gates.get("items", ())),
+        "drawing": strands([line for section in sections for line in section["lines"]], ref=report.ref),
+    }
+
+
+def _output(look: Look, report: DreamReport) -> str:
+    """The dream's text, as long as it exists."""
+    if report.output_id is None:
+        return ""
+    try:
+        return look.host.reading.get(look.actor, report.ref, report.output_id, cold=True).content
+    except NotFound:
+        return ""
+
+
+def _statements(report: DreamReport) -> Iterator[_Statement]:
+    """Every statement of the sources in their order, then the entries that stayed as they were."""
+    for source in report.sources:
+        if not source.statements:
+            yield _Statement(source.id, None, source.fate)
+        for number, (fate, why) in enumerate(source.statements):
+            yield _Statement(source.id, number, fate, why)
+    for entry_id in report.stayed:
+        yield _Statement(entry_id, None, "stayed")
+
+
+class _Lines:
+    """The lines of a dream under its headings, and where each source is in them."""
+
+    def __init__(self, report: DreamReport, output: str) -> None:
+        self._by_line: dict[int, list[StatementTrace]] = {}
+        for statement in report.statements:
+            self._by_line.setdefault(statement.line, []).append(statement)
+        self._merged = {group[0]: tuple(group[1:]) for group in report.collapsed if group}
+        self._told: list[tuple[int, str, str]] = []
+        """(Number of the line in the text, its heading, the line)."""
+        title = ""
+        for number, line in enumerate(output.split("\n")):
+            if line.startswith("[") and line.endswith("]") and number not in self._by_line:
+                title = line[1:-1]
+            elif line.strip():
+                self._told.append((number, title, line))
+        self._of: dict[str, int] = {}
+        for number, _, _ in self._told:
+            for entry_id in self._ids(number):
+                self._of.setdefault(entry_id, number)
+
+    @property
+    def count(self) -> int:
+        """Lines that say something."""
+        return len(self._told)
+
+    def of(self, source: str) -> int | None:
+        """The first line that a source is in."""
+        return self._of.get(source)
+
+    def page_of(self, number: int, first: int) -> int:
+        """Where the page begins on which a line of the text is; `first` when no line is asked for."""
+        place = next((at for at, told in enumerate(self._told) if number and told[0] == number), None)
+        return min(first, max(0, self.count - 1)) if place is None else place // _LINES * _LINES
+
+    def sources(self, first: int) -> set[str]:
+        """The sources of the lines of a page."""
+        return {one for number, _, _ in self._told[first : first + _LINES] for one in self._ids(number)}
+
+    def sections(self, first: int, found: Diff) -> list[dict[str, Any]]:
+        """The lines of a page under their headings, each with the words it was made from."""
+        sections: list[dict[str, Any]] = []
+        for number, title, line in self._told[first : first + _LINES]:
+            if not sections or sections[-1]["title"] != title:
+                sections.append({"title": title, "lines": []})
+            sections[-1]["lines"].append(self._line(number, line, found))
+        return sections
+
+    def _ids(self, number: int) -> list[str]:
+        named = dict.fromkeys(source for trace in self._by_line.get(number, ()) for source in trace.sources)
+        return list(dict.fromkeys(one for source in named for one in (source, *self._merged.get(source, ()))))
+
+    def _line(self, number: int, line: str, found: Diff) -> dict[str, Any]:
+        traces, ids = self._by_line.get(number, ()), self._ids(number)
+        texts = [found.texts[one] for one in ids if one in found.texts]
+        return {
+            "number": number,
+            "text": line,
+            "after": diff.after(line, texts) if texts else None,
+            "how": sorted({trace.how for trace in traces}),
+            "times": max((trace.count for trace in traces), default=1),
+            "sources": [{"id": one, "text": found.texts.get(one), "before": _before(one, line, found)} for one in ids],
+        }
+
+
+def _before(source: str, line: str, found: Diff) -> Markup | None:
+    """A source with what the dream left out marked: by statement where their fates are known, else by word."""
+    if source not in found.texts:
+        return None
+    known = found.statements.get(source)
+    if not known:
+        return diff.before(found.texts[source], [line])
+    return Markup(" ").join(_marked(one, line) for one in known)
+
+
+def _marked(statement: StatementDiff, line: str) -> Markup:
+    if statement.fate in _LEFT_OUT:
+        return Markup('<del title="{}">{}</del>').format(FATES[statement.fate][0], visible(statement.text))
+    if statement.fate == "shortened":
+        return diff.without(statement.text, statement.cut)
+    if statement.fate in ("merged", "rolled"):
+        return diff.before(statement.text, [line])
+    return escape(visible(statement.text))
+
+
+def _told_statement(one: _Statement, found: Diff, lines: _Lines) -> dict[str, Any]:
+    """A row of the list of statements."""
+    text = found.texts.get(one.source)
+    marked: Markup | None = None if text is None else escape(visible(text))
+    known = found.statements.get(one.source, ())
+    if one.number is not None and one.number < len(known):
+        statement = known[one.number]
+        text = statement.text
+        marked = diff.without(text, statement.cut) if statement.fate == "shortened" else escape(visible(text))
+    return {
+        "source": one.source,
+        "text": text,
+        "marked": marked,
+        "fate": one.fate,
+        "title": FATES.get(one.fate, (one.fate, ""))[0],
+        "why": one.why,
+        "line": lines.of(one.source) if one.fate not in (*_LEFT_OUT, "stayed") else None,
+    }
+
+
+def _checks(gates: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    """The gates as a checklist. A count that should be none passes at 0."""
+    found = []
+    for name, title in CHECKS.items():
+        if name in gates:
+            value = gates[name]
+            found.append({"title": title, "passed": value is True or (value == 0 and value is not False)})
+    return found
+
+
+def undo(look: Look) -> See:
+    """Put the sources back."""
+    look.host.lineage.undo(look.actor, look.path["id"])
+    return See(f"/dreams/{segment(look.path['id'])}", "Undone: every source is readable again, exactly as it was.")
+
+
+def verify(look: Look) -> Document:
+    """Dream again from the same sources and compare bytes."""
+    found = look.host.lineage.verify(look.actor, look.path["id"])
+    return show(look) | {"verified": msgspec.to_builtins(found)}
+
+
+PAGE = Page(
+    "dreams", "/dreams/{id}", "dream.html", show, {"undo": undo, "verify": verify}, heavy=frozenset({"undo", "verify"})
+)

@@ -1,0 +1,163 @@
+"""Dreams: the list with what each saved, the schedules, and a dream planned or run now."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from reverie.api.console import plots
+from reverie.api.console.home import dreamt, positions
+from reverie.api.console.page import Begin, Document, Look, Page, See, whole
+from reverie.api.console.running import Run, Running
+from reverie.api.console.span import span_of
+from reverie.api.console.text import segment
+from reverie.api.views import due_document
+from reverie.core.actor import Right
+from reverie.core.clock import parse_duration, to_iso
+from reverie.core.dream import After, DreamPlan, DreamReport, Selector
+from reverie.core.errors import Invalid, ReverieError
+
+LIMIT = 25
+
+
+def show(look: Look) -> Document:
+    """A page of reports, newest first, and the schedules."""
+    host, actor = look.host, look.actor
+    span, ref = span_of(look), look.text("ref") or None
+    page = host.lineage.page(actor, ref=ref, limit=LIMIT, cursor=look.text("cursor") or None)
+    before, last = positions(host.instants.series(actor, since=span.since, until=span.until - 1))
+    figures = [one for one in dreamt(look, before, last)[0] if ref is None or one.ref == ref]
+    policy = host.rules.policy(actor)
+    return {
+        "ref": ref or "",
+        "refs": [name for name, _ in sorted(host.reading.refs(actor), key=lambda one: (-one[1], one[0]))],
+        "dreams": [line(report) for report in page.items],
+        "cursor": page.cursor,
+        "schedules": [due_document(due) for due in host.schedules.all(actor)],
+        "budget": policy.dream_budget,
+        "zone": policy.zone,
+        "distillers": ["extractive", *host.parts.distillers],
+        "plan": None,
+        "span": span.document(),
+        "plots": {
+            "tokens": plots.before_and_after(figures),
+            "saved": plots.saved(figures),
+        },
+    }
+
+
+def line(report: DreamReport) -> dict[str, Any]:
+    """A report in one line of the list."""
+    fates: dict[str, int] = {}
+    for source in report.sources:
+        fates[source.fate] = fates.get(source.fate, 0) + 1
+    keep = report.gates.get("must_keep", {})
+    return {
+        "id": report.id,
+        "ref": report.ref,
+        "created_at": to_iso(report.created_at),
+        "state": report.state,
+        "trigger": report.trigger,
+        "distiller": report.distiller,
+        "sources": len(report.sources),
+        "tokens_before": report.tokens_before,
+        "tokens_after": report.output_tokens,
+        "fates": fates,
+        "gates_passed": report.gates.get("passed"),
+        "must_keep_missing": keep.get("missing", 0),
+        "spend": dict(report.spend),
+        "fell_back": report.fell_back,
+    }
+
+
+def _asked(look: Look) -> DreamPlan:
+    """The plan that the form asks for."""
+    ref, after = look.sent("ref"), look.sent("after", "cold")
+    if not ref:
+        raise Invalid("Choose a memory to dream.", pointer="/ref")
+    if after not in list(After):
+        raise Invalid("There is no such way to treat the sources.", pointer="/after")
+    older = look.sent("older_than")
+    return DreamPlan(
+        ref=ref,
+        selector=Selector(older_than_ms=parse_duration(older, pointer="/older_than") if older else 0),
+        budget=whole(look.sent("budget"), "budget", 0, least=1, most=10_000_000) or None,
+        distiller=look.sent("distiller", "extractive"),
+        after=After(after),
+        fit=True,
+    )
+
+
+def plan(look: Look) -> Document:
+    """What a dream would do now. Touches nothing."""
+    asked = _asked(look)
+    estimate = look.host.dreaming.plan(look.actor, asked)
+    sent = {name: look.sent(name) for name in ("ref", "budget", "older_than", "distiller", "after")}
+    return show(look) | {"plan": msgspec.to_builtins(estimate), "sent": sent}
+
+
+def run(look: Look) -> Begin:
+    """Start a dream; its page shows how far it is and ends on its report."""
+    look.actor.require(Right.DREAM)
+    asked = _asked(look)
+    running: Running = look.state.console_running
+    dream_id = look.host.parts.ids.new()
+    running.begin(Run(dream_id, look.actor.tenant, asked.ref))
+    return Begin(f"/dreams/{segment(dream_id)}", partial(_dream, look, asked, dream_id))
+
+
+def _dream(look: Look, asked: DreamPlan, dream_id: str) -> None:
+    running: Running = look.state.console_running
+    error: str | None = "The host had a fault. Its log names it; nothing was changed."
+    try:
+        report = look.host.dreaming.run(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
+        error = None if report is not None else "There was nothing to do: fewer than two entries can be taken."
+    except ReverieError as fault:
+        error = look.host.parts.redactor.text(fault.message).text
+    finally:
+        running.end(dream_id, error)
+
+
+def schedule(look: Look) -> See:
+    """Make a schedule."""
+    fields: dict[str, Any] = {"cron": look.sent("cron"), "ref": look.sent("ref") or None, "fit": True}
+    fields["kind"] = look.sent("kind", "dream")
+    if look.sent("zone"):
+        fields["zone"] = look.sent("zone")
+    if look.sent("budget"):
+        fields["budget"] = whole(look.sent("budget"), "budget", 0, least=1, most=10_000_000)
+    made = look.host.schedules.save(look.actor, fields)
+    return See("/dreams#schedules", f"Schedule {made.cron} saved.")
+
+
+def change(look: Look) -> See:
+    """Pause, resume or remove a schedule."""
+    name, what = look.sent("schedule"), look.sent("change")
+    if what == "remove":
+        look.host.schedules.drop(look.actor, name)
+        return See("/dreams#schedules", "Schedule removed.")
+    if what not in ("pause", "resume"):
+        raise Invalid("This page cannot do that.", pointer="/change")
+    look.host.schedules.save(look.actor, {"id": name, "paused": what == "pause"}, existing=True)
+    return See("/dreams#schedules", f"Schedule {what}d.")
+
+
+def tick(look: Look) -> See:
+    """Run a schedule now."""
+    outcome = look.host.schedules.run_now(look.actor, look.sent("schedule"))
+    if len(outcome.dreams) == 1:
+        return See(f"/dreams/{segment(outcome.dreams[0])}")
+    said = {"nothing": "There was nothing to do.", "failed": f"It failed: {outcome.code}."}
+    return See("/dreams", said.get(outcome.status, f"{len(outcome.dreams)} dreams made."))
+
+
+PAGE = Page(
+    "dreams",
+    "/dreams",
+    "dreams.html",
+    show,
+    {"plan": plan, "run": run, "schedule": schedule, "change": change, "tick": tick},
+    heavy=frozenset({"plan", "tick"}),
+)

@@ -1,0 +1,260 @@
+"""Operate: health, jobs, keys, secrets, policy, export and import, and how this host is set up."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import fields as fields_of
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from starlette.responses import Response
+
+from reverie.api.console import access
+from reverie.api.console.page import Document, Look, Page, See
+from reverie.core.actor import Right
+from reverie.core.clock import parse_duration, to_iso
+from reverie.core.errors import Forbidden, Invalid, NotFound
+from reverie.core.policy import TenantPolicy
+from reverie.http.origin import is_loopback
+from reverie.http.sse import line_stream
+from reverie.memory.keys import describe
+
+POLICY: dict[str, tuple[str, str]] = {
+    "max_entry_bytes": ("bytes", "The longest entry that is accepted."),
+    "max_tags": ("tags", "The most tags of one entry."),
+    "max_attribute_bytes": ("bytes", "The most that the attributes of one entry may hold."),
+    "max_entries": ("entries", "The tenant's quota of entries, readable and cold."),
+    "max_bytes": ("bytes", "The tenant's quota of text."),
+    "max_memories_per_store": ("files", "The most files of one memory store."),
+    "max_memory_stores": ("stores", "The most memory stores of the tenant."),
+    "undo_window_ms": ("duration", "How long what was deleted can be brought back."),
+    "cold_retention_ms": (
+        "duration",
+        "How long sources of dreams rest in cold storage; empty: always.",
+    ),
+    "idempotency_ms": ("duration", "How long a retry with the same key is recognised."),
+    "default_ttl_ms": ("duration", "Entries without an expiry get this one; empty: they do not expire."),
+    "zone": ("zone", "The time zone in which schedules are meant."),
+    "dream_budget": ("tokens", "The most that one dream may use, input and output together."),
+    "hot_target": ("share or tokens", "How much of its input a dream may leave hot, such as 50% or 4000."),
+    "nightly": ("on or off", "Whether large memories are dreamt at 03:00."),
+    "dream_distiller": ("name", "extractive, or llm where the host has a model."),
+    "dream_trust": ("0 to 10", "Entries of less trust stay out of dreams."),
+    "archive_retention_ms": ("duration", "How long the archive of a dream is kept; the dream itself stays."),
+    "model_tokens_per_day": ("tokens", "The most that models may use in a day."),
+    "model_calls_per_day": ("calls", "The most calls to models in a day."),
+    "model_cents_per_day": ("cents", "The most that models may cost in a day."),
+    "model_seconds_per_dream": ("seconds", "How long one dream may wait for a model."),
+    "model_fallback": ("name", "When a model fails: extractive, or refuse."),
+}
+"""Unit and meaning of policies. One that is not here is explained by its own docstring."""
+UNITS = (("_ms", "duration"), ("_bytes", "bytes"), ("_tokens", "tokens"), ("_seconds", "seconds"))
+
+
+def show(look: Look) -> Document:
+    """Everything an operator of the tenant decides. What needs the right admin is left out without it."""
+    host, actor, admin = look.host, look.actor, look.may("admin")
+    ready = look.state.health.ready()
+    defaults = TenantPolicy().document()
+    policy = host.rules.policy(actor).document()
+    spent = host.spending.day(actor)
+    return {
+        "admin": admin,
+        "health": ready.document(),
+        "jobs": [_job(job) for job in host.jobs.all(actor)] if admin else [],
+        "keys": [_key(key) for key in host.keys.all(actor.tenant)] if admin else [],
+        "secrets": host.rules.secret_ids(actor) if admin else [],
+        "policy": [_policy(name, value, defaults.get(name)) for name, value in policy.items()],
+        "spent": {"calls": spent.calls, "tokens": spent.tokens},
+        "rights": [right.value for right in Right],
+        "new_key": None,
+        "parts": _parts(look),
+        "settings": _settings(look) if admin and is_loopback(look.settings.host) else [],
+        "database": "PostgreSQL" if look.settings.postgres else "SQLite",
+    }
+
+
+def _job(job: Any) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "status": job.status,
+        "attempts": job.attempts,
+        "error": job.error,
+        "created_at": to_iso(job.created_at),
+        "due_at": to_iso(job.due_at),
+    }
+
+
+def _key(key: Any) -> dict[str, Any]:
+    shown = describe(key)
+    for name in ("created_at", "expires_at", "revoked_at"):
+        shown[name] = to_iso(value) if isinstance(value := shown[name], int) else None
+    return shown
+
+
+def _policy(name: str, value: Any, default: Any) -> dict[str, Any]:
+    unit, meaning = explained(name)
+    return {"name": name, "value": value, "unit": unit, "meaning": meaning, "changed": value != default}
+
+
+def explained(name: str) -> tuple[str, str]:
+    """The unit and the meaning of a policy."""
+    unit = next((unit for ending, unit in UNITS if name.endswith(ending)), "")
+    return POLICY.get(name) or (unit, _docstrings().get(name, ""))
+
+
+@cache
+def _docstrings() -> dict[str, str]:
+    """What the policy's own source says under each field."""
+    body = ast.parse(inspect.getsource(TenantPolicy)).body[0]
+    found: dict[str, str] = {}
+    for field, after in pairwise(getattr(body, "body", ())):
+        if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            found[ast.unparse(field.target)] = " ".join(str(after.value.value).replace("`", "").split())
+    return found
+
+
+def _parts(look: Look) -> dict[str, Any]:
+    """What this host has, as far as every tenant may know."""
+    parts = look.host.parts
+    return {
+        "store": parts.store.name,
+        "tokenizer": parts.tokens.name if parts.tokens else None,
+        "embedder": "built in" if parts.embedder else None,
+        "distillers": ["extractive", *parts.distillers],
+        "sealed_secrets": parts.cipher is not None,
+        "read_only": parts.read_only,
+        "worker": look.settings.worker,
+    }
+
+
+def _settings(look: Look) -> list[dict[str, Any]]:
+    """Settings of the process with their origin; on loopback only, where the operator of the host looks."""
+    import os
+
+    rows = []
+    for item in fields_of(look.settings):
+        variable = item.metadata["variable"]
+        value, default = getattr(look.settings, item.name), item.default
+        given = "environment" if os.environ.get(variable) else ("default" if value == default else "option")
+        rows.append({"variable": variable, "value": str(value), "origin": given, "help": item.metadata["help"]})
+    return rows
+
+
+def make_key(look: Look) -> Document:
+    """Make a key of the same tenant, with rights and an authority that the maker has."""
+    look.actor.require(Right.ADMIN)
+    wanted = look.all_sent("rights")
+    if not set(wanted) <= {right.value for right in look.actor.rights}:
+        raise Forbidden("A key cannot give rights that it does not have.")
+    life = look.sent("expires")
+    expires = look.host.parts.clock.now() + parse_duration(life, pointer="/expires") if life else None
+    authority = None if Right.ADMIN.value in wanted and look.actor.authority == 10 else min(4, look.actor.authority)
+    made = look.host.keys.create(
+        look.actor.tenant, name=look.sent("name"), rights=wanted, authority=authority, expires_at=expires
+    )
+    return show(look) | {"new_key": {"id": made.id, "key": made.key}}
+
+
+def change_key(look: Look) -> See | Document:
+    """Rotate or revoke a key of this tenant."""
+    look.actor.require(Right.ADMIN)
+    key_id, what = look.sent("key"), look.sent("change")
+    if key_id not in {key.id for key in look.host.keys.all(look.actor.tenant)}:
+        raise NotFound("This tenant has no key of that id.")
+    if what == "rotate":
+        made = look.host.keys.rotate(key_id, overlap_ms=3_600_000)
+        return show(look) | {"new_key": {"id": made.id, "key": made.key}}
+    if what != "revoke":
+        raise Invalid("This page cannot do that.", pointer="/change")
+    look.host.keys.revoke(key_id)
+    return See("/operate#keys", f"Key {key_id} revoked.")
+
+
+def add_secret(look: Look) -> See:
+    """Register a secret: it is replaced in everything stored from now on."""
+    look.host.rules.register(look.actor, look.sent("id"), look.sent("value"))
+    return See("/operate#secrets", "Registered. Its value is sealed and never shown.")
+
+
+def remove_secret(look: Look) -> See:
+    """Take a secret out of the registry."""
+    look.host.rules.remove(look.actor, look.sent("id"))
+    return See("/operate#secrets", "Removed. What was redacted stays redacted.")
+
+
+def set_policy(look: Look) -> See:
+    """Change the policies whose fields differ from what they are."""
+    now = look.host.rules.policy(look.actor).document()
+    changes: dict[str, Any] = {}
+    for name, value in now.items():
+        sent = look.sent(name, "\0")
+        if sent == "\0" or sent == ("" if value is None else str(value)):
+            continue
+        changes[name] = _value(name, sent, value)
+    if not changes:
+        return See("/operate#policy", "Nothing was changed.")
+    look.host.rules.set_policy(look.actor, changes)
+    return See("/operate#policy", f"Changed: {', '.join(sorted(changes))}.")
+
+
+def _value(name: str, sent: str, now: Any) -> Any:
+    """A field of the policy as typed: durations as `7d` or in milliseconds."""
+    if name in ("zone",) or isinstance(now, str):
+        return sent
+    if sent == "" and (now is None or name in ("default_ttl_ms", "cold_retention_ms")):
+        return None
+    if sent.isdecimal() and len(sent) < 19:
+        return int(sent)
+    if name.endswith("_ms"):
+        return parse_duration(sent, pointer=f"/{name}")
+    raise Invalid(f"{name} is a whole number.", pointer=f"/{name}")
+
+
+def change_job(look: Look) -> See:
+    """Retry or discard a job."""
+    job_id, what = look.sent("job"), look.sent("change")
+    if what == "retry":
+        look.host.jobs.retry(look.actor, job_id)
+    elif what == "discard":
+        look.host.jobs.discard(look.actor, job_id)
+    else:
+        raise Invalid("This page cannot do that.", pointer="/change")
+    return See("/operate#jobs", f"Job: {what} done.")
+
+
+def take(look: Look) -> See:
+    """Import the lines of a bundle."""
+    lines = [line.rstrip("\r").encode() + b"\n" for line in look.sent("bundle").split("\n") if line.strip()]
+    if not lines:
+        raise Invalid("Paste the lines of a bundle.", pointer="/bundle")
+    done = look.host.bundles.take(look.actor, lines, ref=look.sent("ref") or None)
+    return See("/operate#transfer", f"Imported {done.entries} entries; {done.skipped} were there already.")
+
+
+def export(look: Look) -> Response:
+    """Everything of the tenant as a bundle."""
+    named = {"Content-Disposition": f'attachment; filename="{look.actor.tenant}.jsonl"'}
+    return line_stream(look.state, look.actor, look.host.bundles.export(look.actor), headers=access.HEADERS | named)
+
+
+PAGE = Page(
+    "operate",
+    "/operate",
+    "operate.html",
+    show,
+    {
+        "make_key": make_key,
+        "change_key": change_key,
+        "add_secret": add_secret,
+        "remove_secret": remove_secret,
+        "set_policy": set_policy,
+        "change_job": change_job,
+        "take": take,
+    },
+    heavy=frozenset({"take"}),
+)
+EXPORT = Page("operate", "/operate/export", "", export)

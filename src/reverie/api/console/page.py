@@ -1,0 +1,392 @@
+"""A page: a function from a request to a document, shown as HTML through its template or as the JSON it is.
+
+`show(look)` reads; `do` names the changes that its forms may ask for. Both run in a worker thread. A change answers
+with `See` (go there next) or with a document of its own, which the page's template shows: a preview, a key just made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from reverie.api.console import access, text
+from reverie.core.actor import Actor, Right
+from reverie.core.errors import (
+    Forbidden,
+    Invalid,
+    RateLimited,
+    ReverieError,
+    TooLarge,
+    Unauthenticated,
+)
+from reverie.host import Host
+from reverie.http.admission import bearer
+from reverie.http.browser import form_token, session_of
+from reverie.http.call import SMALL_BODY
+from reverie.http.limits import key_of
+from reverie.http.paths import decoded
+from reverie.http.problems import status_of
+from reverie.http.threads import Lane, Threads
+from reverie.settings import Settings
+
+FORM = "application/x-www-form-urlencoded"
+MOST_FIELDS = 2000
+NAV = (
+    ("home", "/", "Home"),
+    ("memories", "/memories", "Memories"),
+    ("context", "/context", "Context lab"),
+    ("dreams", "/dreams", "Dreams"),
+    ("windows", "/windows", "Windows"),
+    ("agents", "/agents", "Agents"),
+    ("field", "/field", "Field"),
+    ("forget", "/forget", "Forget"),
+    ("audit", "/audit", "Audit"),
+    ("operate", "/operate", "Operate"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A request for a page, by someone who is known."""
+
+    host: Host
+    actor: Actor
+    state: Any
+    """The application's: settings, health, limits, metrics."""
+    path: Mapping[str, str]
+    query: QueryParams
+    form: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """How this process runs."""
+        settings: Settings = self.state.settings
+        return settings
+
+    def may(self, right: str) -> bool:
+        """Whether the key has a right: what it may not do is not offered."""
+        return Right(right) in self.actor.rights
+
+    def text(self, name: str, default: str = "") -> str:
+        """A parameter of the address, without surrounding space."""
+        return self.query.get(name, default).strip()
+
+    def number(self, name: str, default: int, *, least: int = 1, most: int = 1_000_000) -> int:
+        """A whole number of the address. Raises Invalid."""
+        return whole(self.text(name), name, default, least=least, most=most)
+
+    def sent(self, name: str, default: str = "") -> str:
+        """A field of the form, without surrounding space."""
+        return next((value.strip() for key, value in self.form if key == name), default)
+
+    def all_sent(self, name: str) -> list[str]:
+        """Every value of a field of the form."""
+        return [value for key, value in self.form if key == name]
+
+    def sealed(self, cursor: str | None, *question: str | None) -> str | None:
+        """A store's cursor as an address may hold it."""
+        return None if cursor is None else self.host.cursors.seal(self.actor, orjson.dumps(question), cursor)
+
+    def cursor(self, *question: str | None) -> str | None:
+        """The store's cursor of this address."""
+        sent = self.text("cursor")
+        return self.host.cursors.open(self.actor, orjson.dumps(question), sent) if sent else None
+
+
+@dataclass(frozen=True, slots=True)
+class See:
+    """After a change: the page to go to, and one sentence to show there."""
+
+    url: str
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Work that goes on after the answer, and the page that shows how far it is."""
+
+    url: str
+    work: Callable[[], None]
+
+
+Document = dict[str, Any]
+Show = Callable[[Look], "Document | Response"]
+Change = Callable[[Look], "See | Begin | Document"]
+_UNDER_WAY: set[asyncio.Task[None]] = set()
+"""Work begun by pages. A task that is referred to nowhere may vanish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: its name in the navigation, its address, what it shows and what it does."""
+
+    name: str
+    path: str
+    template: str
+    show: Show
+    do: Mapping[str, Change] = field(default_factory=dict)
+    heavy: frozenset[str] = frozenset()
+    """Changes that take long: dreams, proofs, forgets."""
+
+    @property
+    def json_path(self) -> str:
+        """The same page as JSON."""
+        return "/home.json" if self.path == "/" else f"{self.path}.json"
+
+    async def html(self, request: Request) -> Response:
+        """The page for people."""
+        return await self._answer(request, as_json=False)
+
+    async def json(self, request: Request) -> Response:
+        """The page for programs."""
+        return await self._answer(request, as_json=True)
+
+    async def _answer(self, request: Request, *, as_json: bool) -> Response:
+        request.scope["state"]["route"] = self.json_path if as_json else self.path
+        state, session = request.app.state, session_of(request.scope)
+        threads: Threads = state.threads
+        try:
+            look = await _known(request, session)
+        except Unauthenticated as error:
+            return _signed_out(request, error, as_json=as_json)
+        except RateLimited as error:
+            return _refused(request, error, None, session, self.name, as_json=as_json)
+        work, lane = partial(self._shown, look), Lane.READ
+        try:
+            if request.method == "POST":
+                look, change = await self._change(request, look, session)
+                heavy = look.sent("do") in self.heavy
+                work, lane = partial(change, look), Lane.HEAVY if heavy else Lane.WRITE
+            slot = state.limits.heavy.one(key_of(look.actor)) if lane is Lane.HEAVY else nullcontext()
+            with slot:
+                made = partial(self._made, request, look, session, work, as_json=as_json)
+                done = await threads.run(lane, look.actor.tenant, made)
+            return _begun(state, look, done) if isinstance(done, Begin) else done
+        except ReverieError as error:
+            answer = partial(_refused, request, error, look, session, self.name, as_json=as_json)
+            return await threads.run(Lane.READ, look.actor.tenant, answer)
+
+    def _shown(self, look: Look) -> Document | Response:
+        """Whatever a page shows, its key may read."""
+        look.actor.require(Right.READ)
+        return self.show(look)
+
+    async def _change(self, request: Request, look: Look, session: str | None) -> tuple[Look, Any]:
+        if session is None:
+            raise Forbidden("Forms are for browsers that are signed in. Programs use the API: see /docs.")
+        form = await read_form(request, tenant=look.actor.tenant)
+        look = Look(look.host, look.actor, look.state, look.path, look.query, form)
+        access.check_form(request, session, look.sent("token"))
+        change = self.do.get(look.sent("do"))
+        if change is None:
+            raise Invalid("This page cannot do that.", pointer="/do")
+        return look, change
+
+    def _made(
+        self, request: Request, look: Look, session: str | None, work: Callable[[], Any], *, as_json: bool
+    ) -> Response | Begin:
+        done = work()
+        if isinstance(done, Begin | Response):
+            return done
+        if isinstance(done, See):
+            return to(done, session)
+        if as_json:
+            return Response(orjson.dumps(done, default=str), media_type="application/json", headers=access.HEADERS)
+        return rendered(self.template, request, done, page=self.name, look=look, session=session)
+
+
+def _begun(state: Any, look: Look, begin: Begin) -> Response:
+    """Start the work in a thread; it counts against the key while it waits and runs."""
+
+    async def go() -> None:
+        with state.limits.heavy.one(key_of(look.actor)):
+            await state.threads.run(Lane.HEAVY, look.actor.tenant, begin.work)
+        state.tail.ring(look.actor.tenant)
+
+    task = asyncio.ensure_future(go())
+    _UNDER_WAY.add(task)
+    task.add_done_callback(_UNDER_WAY.discard)
+    return to(See(begin.url), None)
+
+
+async def read_form(request: Request, *, tenant: str | None = None) -> tuple[tuple[str, str], ...]:
+    """The fields of a form. A large one is read in a thread of the tenant's, and from strangers not at all.
+
+    Raises Invalid, and TooLarge.
+    """
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != FORM:
+        raise Invalid(f"Send the form as {FORM}.")
+    body = await request.body()
+    if len(body) <= SMALL_BODY:
+        return _fields(body)
+    if tenant is None:
+        raise TooLarge(f"This form is at most {SMALL_BODY} bytes.")
+    threads: Threads = request.app.state.threads
+    return await threads.run(Lane.PARSE, tenant, partial(_fields, body))
+
+
+def _fields(body: bytes) -> tuple[tuple[str, str], ...]:
+    try:
+        sent = body.decode()
+        return tuple(parse_qsl(sent, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
+    except (UnicodeDecodeError, ValueError):
+        raise Invalid(f"The form cannot be read: send UTF-8 and at most {MOST_FIELDS} fields.") from None
+
+
+def whole(sent: str, name: str, default: int, *, least: int = 1, most: int = 1_000_000) -> int:
+    """A whole number as typed. Raises Invalid."""
+    if not sent:
+        return default
+    if not sent.isdecimal() or len(sent) > 12 or not least <= int(sent) <= most:
+        raise Invalid(f"{name} is a whole number from {least} to {most}.", pointer=f"/{name}")
+    return int(sent)
+
+
+def to(see: See, session: str | None) -> Response:
+    """Go to another page of the console."""
+    where, mark, anchor = see.url.partition("#")
+    if see.said:
+        sealed = {"said": see.said, "seal": access.seal(session, see.said)}
+        where += ("&" if "?" in where else "?") + urlencode(sealed)
+    return RedirectResponse(where + mark + anchor, 303, headers=access.HEADERS)
+
+
+async def _known(request: Request, session: str | None) -> Look:
+    """Who asks: by the session of the browser, or by a key as programs send it."""
+    state = request.app.state
+    host: Host = state.host
+    token = bearer(request.scope)
+
+    def find() -> Actor:
+        if token is not None:
+            return host.keys.authenticate(token, door=access.DOOR)
+        return host.sessions.resume(session, door=access.DOOR)
+
+    actor = await state.threads.run(Lane.LOOK, (token or session or "")[:16], find)
+    request.scope["state"]["actor"] = actor
+    state.limits.requests.take(key_of(actor))
+    try:
+        path = {name: decoded(value) for name, value in request.path_params.items()}
+    except ValueError:
+        path = dict.fromkeys(request.path_params, "\0")
+    return Look(host, actor, state, path, request.query_params)
+
+
+def _signed_out(request: Request, error: ReverieError, *, as_json: bool) -> Response:
+    if as_json:
+        body = orjson.dumps({"error": error.reason, "message": error.message})
+        return Response(body, 401, media_type="application/json", headers=access.HEADERS)
+    asked = request.scope["path"] + (f"?{request.url.query}" if request.url.query else "")
+    keep = {"next": asked} if request.method == "GET" and asked != "/" else {}
+    return RedirectResponse("/sign-in" + (f"?{urlencode(keep)}" if keep else ""), 303, headers=access.HEADERS)
+
+
+def _refused(
+    request: Request, error: ReverieError, look: Look | None, session: str | None, page: str, *, as_json: bool
+) -> Response:
+    status = status_of(error)
+    redactor = request.app.state.host.parts.redactor
+    message = redactor.text(error.message).text.replace("`", "")
+    if as_json:
+        body = orjson.dumps({"error": error.reason, "message": message})
+        return Response(body, status, media_type="application/json", headers=access.HEADERS)
+    document = {"status": status, "code": error.reason, "message": message}
+    return rendered("error.html", request, document, page=page, look=look, session=session, status=status)
+
+
+@cache
+def environment() -> Environment:
+    """The templates. Everything is escaped, and nothing hidden in a text stays hidden."""
+    made = Environment(
+        loader=PackageLoader("reverie.api.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=text.visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "num": text.number,
+        "size": text.size,
+        "dur": text.duration,
+        "seg": text.segment,
+        "cut": text.cut,
+        "marked": text.marked,
+        "share": text.share,
+    }
+    made.globals |= {"asset": asset}
+    return made
+
+
+@cache
+def asset(name: str) -> str:
+    """The address of a static file; it changes with the content, so that it can be kept for ever."""
+    import hashlib
+
+    content = resources.files("reverie.api.console").joinpath("static", name).read_bytes()
+    return f"/static/{hashlib.sha256(content).hexdigest()[:12]}/{name}"
+
+
+def _said(request: Request, session: str | None) -> str:
+    """The sentence that a change left for this page; nothing when someone else wrote it."""
+    said = request.query_params.get("said", "")
+    fits = hmac.compare_digest(access.seal(session, said), request.query_params.get("seal", ""))
+    return said[:300] if session and said.isprintable() and fits else ""
+
+
+def rendered(
+    template: str,
+    request: Request,
+    document: Mapping[str, Any],
+    *,
+    page: str,
+    look: Look | None = None,
+    session: str | None = None,
+    status: int = 200,
+) -> Response:
+    """A document as HTML."""
+    now = request.app.state.host.parts.clock.now()
+    query = [one for one in request.query_params.multi_items() if one[0] not in ("said", "seal")]
+    path: str = request.scope["path"]
+    as_json: str = ("/home" if path == "/" else path) + ".json" + (f"?{urlencode(query)}" if query else "")
+    if template in ("error.html", "docs.html"):
+        as_json = ""
+
+    def link(**changes: Any) -> str:
+        """This address with some parameters changed; None takes one away. A change starts at the first page."""
+        kept = [(name, value) for name, value in query if name not in changes and name != "cursor"]
+        kept += [(name, str(value)) for name, value in changes.items() if value not in (None, "")]
+        return path + (f"?{urlencode(kept)}" if kept else "")
+
+    body = (
+        environment()
+        .get_template(template)
+        .render(
+            **document,
+            page=page,
+            nav=NAV,
+            look=look,
+            token=form_token(session),
+            said=_said(request, session),
+            ago=partial(text.ago, now=now),
+            link=link,
+            query=request.query_params,
+            json_url=as_json,
+            version=request.app.state.console_version,
+        )
+    )
+    return Response(body, status, media_type="text/html; charset=utf-8", headers=access.HEADERS)

@@ -1,0 +1,94 @@
+"""Rows of the tables that plots are drawn from. A cell is the value that is drawn and the text that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median_low
+from typing import Any
+
+from reverie.api.console.text import day, moment, number
+from reverie.dreams.lineage import DreamFigures
+from reverie.memory.history import Day
+
+Cell = list[Any]
+Row = list[Cell]
+_BUCKETS = 40
+
+
+def cell(value: float, shown: str | None = None) -> Cell:
+    """A cell of a plot's table."""
+    return [value, number(value) if shown is None else shown]
+
+
+def entries(days: Sequence[Day]) -> list[Row]:
+    """Readable entries at the end of each day."""
+    return [[cell(one.at, day(one.at)), cell(one.entries)] for one in days]
+
+
+def changes(days: Sequence[Day]) -> list[Row]:
+    """Events of each day."""
+    return [[cell(one.at, day(one.at)), cell(one.changes)] for one in days]
+
+
+def hot_and_cold(dreams: Sequence[DreamFigures], earlier: Sequence[DreamFigures] = ()) -> list[Row]:
+    """Tokens of the memories that were dreamt, as measured before and after each dream, oldest first.
+
+    A memory counts from its first dream on; `earlier` dreams say what it had when the range begins. Cold: what the
+    dreams of the range put there.
+    """
+    hot: dict[str, int] = {}
+    for one in reversed(earlier):
+        if one.state != "undone":
+            hot[one.ref] = one.hot_after or one.output_tokens
+    rows: list[Row] = []
+    cold = 0
+    for one in reversed(dreams):
+        if one.state == "undone":
+            continue
+        hot[one.ref] = one.hot_before or one.tokens_before
+        at, shown = one.created_at, moment(one.created_at)
+        rows.append([cell(at - 1, f"{shown}, before"), cell(sum(hot.values())), cell(cold)])
+        hot[one.ref] = one.hot_after or one.output_tokens
+        cold += one.cold_tokens
+        rows.append([cell(at, f"{shown}, after"), cell(sum(hot.values())), cell(cold)])
+    return rows
+
+
+def saved(dreams: Sequence[DreamFigures]) -> list[Row]:
+    """What the dreams that held at each time save together, oldest first.
+
+    A dream that replaced an earlier one of its memory takes its place: of each memory the newest counts.
+    """
+    rows: list[Row] = []
+    held: dict[str, int] = {}
+    for one in reversed(dreams):
+        if one.state in ("done", "superseded"):
+            held[one.ref] = one.saved
+            rows.append([cell(one.created_at, moment(one.created_at)), cell(sum(held.values()))])
+    return rows
+
+
+def before_and_after(dreams: Sequence[DreamFigures]) -> list[Row]:
+    """Tokens of the sources and of the text of each dream, oldest first."""
+    return [
+        [cell(one.created_at, moment(one.created_at)), cell(one.tokens_before), cell(one.output_tokens)]
+        for one in reversed(dreams)
+    ]
+
+
+def latency(searches: Sequence[tuple[int, float]]) -> list[Row]:
+    """Searches by time: how many, and how long the middle one and the slowest of twenty took, in milliseconds."""
+    if not searches:
+        return []
+    first, last = searches[0][0], searches[-1][0]
+    width = max(60_000, -(-(last - first + 1) // _BUCKETS))
+    parts: dict[int, list[float]] = {}
+    for at, ms in searches:
+        parts.setdefault((at - first) // width, []).append(ms)
+    rows: list[Row] = []
+    for place, found in sorted(parts.items()):
+        found.sort()
+        at = first + place * width
+        slow = found[min(len(found) - 1, len(found) * 19 // 20)]
+        rows.append([cell(at, moment(at)), cell(round(median_low(found), 1)), cell(round(slow, 1)), cell(len(found))])
+    return rows

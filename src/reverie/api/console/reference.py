@@ -1,0 +1,130 @@
+"""The API reference at `/docs`: the OpenAPI document as a page, with the signed-in session ready to try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reverie.api.console.page import rendered
+from reverie.core.errors import Unauthenticated
+from reverie.http.browser import session_of
+from reverie.http.threads import Lane, Threads
+
+METHODS = ("get", "post", "put", "patch", "delete")
+_DEEPEST = 6
+
+
+async def docs(request: Request) -> Response:
+    """The page. Reading it needs no session."""
+    request.scope["state"]["route"] = "/docs"
+    threads: Threads = request.app.state.threads
+    return await threads.run(Lane.READ, "", partial(_page, request))
+
+
+def _page(request: Request) -> Response:
+    session, actor = session_of(request.scope), None
+    if session is not None:
+        try:
+            actor = request.app.state.host.sessions.resume(session, door="console")
+        except Unauthenticated:
+            session = None
+    document = described(request.app)
+    return rendered("docs.html", request, {**document, "signed_in": actor}, page="docs", session=session)
+
+
+def described(app: Any) -> dict[str, Any]:
+    """The operations by tag, each with its parameters, an example of its body and its answers. Made once."""
+    found: dict[str, Any] | None = getattr(app.state, "console_reference", None)
+    if found is None:
+        found = _described(app.openapi())
+        app.state.console_reference = found
+    return found
+
+
+def _described(document: Mapping[str, Any]) -> dict[str, Any]:
+    tags: dict[str, list[dict[str, Any]]] = {}
+    schemas = document.get("components", {}).get("schemas", {})
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if method in methods:
+                operation = methods[method]
+                tag = (operation.get("tags") or ["other"])[0]
+                tags.setdefault(tag, []).append(_operation(path, method, operation, schemas))
+    return {
+        "title": document["info"]["title"],
+        "introduction": _paragraphs(document["info"].get("description", "")),
+        "groups": [{"tag": tag, "operations": tags[tag]} for tag in sorted(tags)],
+    }
+
+
+def _paragraphs(description: str) -> list[str]:
+    """The description without its marks, a paragraph for each point."""
+    plain = description.replace("**", "").replace("`", "").replace("\n  ", " ")
+    return [line.removeprefix("* ").strip() for line in plain.split("\n") if line.strip()]
+
+
+def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    body = operation.get("requestBody", {}).get("content", {})
+    schema = body.get("application/json", {}).get("schema")
+    answers = operation.get("responses", {})
+    good: Any = next((answer for status, answer in answers.items() if str(status).startswith("2")), {})
+    shape = good.get("content", {}).get("application/json", {}).get("schema") if isinstance(good, dict) else None
+    return {
+        "id": operation.get("operationId", f"{method}-{path}"),
+        "method": method.upper(),
+        "path": path,
+        "summary": operation.get("summary", ""),
+        "description": operation.get("description", ""),
+        "parameters": [
+            {
+                "name": one["name"],
+                "in": one["in"],
+                "required": bool(one.get("required")),
+                "description": one.get("description", "") or one.get("schema", {}).get("description", ""),
+            }
+            for one in operation.get("parameters", ())
+            if "name" in one
+        ],
+        "body": _pretty(_example(schema, schemas, 0)) if schema is not None else None,
+        "answer": _pretty(_example(shape, schemas, 0)) if shape is not None else None,
+        "statuses": [
+            {"status": str(status), "description": answer.get("description", "")} for status, answer in answers.items()
+        ],
+    }
+
+
+def _pretty(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _example(schema: Any, schemas: Mapping[str, Any], depth: int) -> Any:
+    """A value of the shape a schema describes: its own example where it has one."""
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return None
+    if "$ref" in schema:
+        return _example(schemas.get(schema["$ref"].rsplit("/", 1)[-1]), schemas, depth + 1)
+    if schema.get("examples"):
+        return schema["examples"][0]
+    for name in ("example", "default", "const"):
+        if name in schema:
+            return schema[name]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for name in ("anyOf", "oneOf", "allOf"):
+        if schema.get(name):
+            return _example(schema[name][0], schemas, depth + 1)
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = kind[0]
+    if kind == "object" or "properties" in schema:
+        properties = schema.get("properties", {})
+        wanted = schema.get("required") or list(properties)
+        return {name: _example(properties[name], schemas, depth + 1) for name in wanted if name in properties}
+    if kind == "array":
+        return [_example(schema.get("items"), schemas, depth + 1)]
+    return {"string": "text", "integer": 0, "number": 0, "boolean": False}.get(str(kind))

@@ -1,0 +1,59 @@
+"""Dreams that a page of this process started: how far each is, and how it ended when it made no report."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+_MOST = 1000
+
+
+class Run(Struct, frozen=True):
+    """One dream under way, or just over."""
+
+    id: str
+    tenant: str
+    ref: str
+    step: str = "waiting"
+    done: int = 0
+    total: int = 0
+    over: bool = False
+    error: str | None = None
+    """Why it made nothing; None while it runs, and when all went well."""
+
+
+class Running:
+    """The last dreams started here. Safe for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[str, Run] = OrderedDict()
+
+    def begin(self, run: Run) -> None:
+        """A dream is about to start."""
+        with self._lock:
+            self._runs[run.id] = run
+            if len(self._runs) > _MOST:
+                self._runs.popitem(last=False)
+
+    def step(self, dream_id: str, step: str, done: int, total: int) -> None:
+        """It got so far."""
+        self._change(dream_id, step=step, done=done, total=total)
+
+    def end(self, dream_id: str, error: str | None = None) -> None:
+        """It is over."""
+        self._change(dream_id, over=True, error=error)
+
+    def of(self, tenant: str, dream_id: str) -> Run | None:
+        """The dream, when this tenant started it here."""
+        with self._lock:
+            run = self._runs.get(dream_id)
+        return run if run is not None and run.tenant == tenant else None
+
+    def _change(self, dream_id: str, **changes: object) -> None:
+        with self._lock:
+            if dream_id in self._runs:
+                self._runs[dream_id] = replace(self._runs[dream_id], **changes)

@@ -1,0 +1,145 @@
+"use strict";
+// Everything here only adds to pages that work without it: plots from their tables, keys, choosing all, one-time submits.
+(() => {
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function plot(figure) {
+    const table = figure.querySelector("table");
+    if (!table || figure.dataset.drawn || typeof uPlot === "undefined") return;
+    const rows = [...table.tBodies[0].rows];
+    if (rows.length < 2) return;
+    figure.dataset.drawn = "1";
+    figure.classList.add("ready");
+    const heads = [...table.tHead.rows[0].cells];
+    const value = (row, at) => Number(row.cells[at].dataset.value);
+    const byTime = value(rows[0], 0) > 1e11 && value(rows[rows.length - 1], 0) - value(rows[0], 0) > 6e4;
+    const x = rows.map((row, at) => (byTime ? value(row, 0) / 1000 : at + 1));
+    const drawn = heads.map((head, at) => at).filter((at) => at > 0 && heads[at].dataset.draw !== "note");
+    const notes = heads.findIndex((head) => head.dataset.draw === "note");
+    const marks = notes < 0 ? [] : rows.flatMap((row, at) => (row.cells[notes].textContent.trim() ? [x[at]] : []));
+    const colours = [css("--accent"), css("--good"), css("--warn")];
+    const bars = (at) => heads[at].dataset.draw === "bars";
+    const series = drawn.map((at, place) => bars(at)
+      ? { label: heads[at].textContent, scale: "count", fill: css("--sunken"), stroke: css("--strong-line"), width: 1, paths: uPlot.paths.bars({ size: [0.7, 24] }), points: { show: false } }
+      : { label: heads[at].textContent, stroke: colours[place], width: 2, points: { show: rows.length < 40, size: 5, fill: colours[place] }, fill: place === 0 ? css("--accent-soft") : undefined });
+    const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    const short = (tick) => tick >= 1e6 ? tick / 1e6 + " M" : tick >= 1e4 ? tick / 1e3 + " k" : String(tick);
+    const whole = (_, ticks) => ticks.map((tick) => Number.isInteger(tick) ? short(tick) : "");
+    const within = x[x.length - 1] - x[0] < 2 * 86400;
+    const when = (seconds) => new Date(seconds * 1000).toLocaleString("en-GB", within ? { hour: "2-digit", minute: "2-digit", timeZone: "UTC" } : { day: "numeric", month: "short", timeZone: "UTC" });
+    const canvas = figure.querySelector(".canvas");
+    const top = (_, low, high) => [0, Math.max(1, high * 1.1)];
+    const dashes = (chart) => {
+      const { ctx, bbox } = chart;
+      ctx.save();
+      ctx.strokeStyle = css("--warn");
+      ctx.setLineDash([4, 4]);
+      for (const mark of marks) {
+        const left = Math.round(chart.valToPos(mark, "x", true)) + 0.5;
+        ctx.beginPath(); ctx.moveTo(left, bbox.top); ctx.lineTo(left, bbox.top + bbox.height); ctx.stroke();
+      }
+      ctx.restore();
+    };
+    const order = [...drawn.keys()].sort((a, b) => bars(drawn[b]) - bars(drawn[a]));
+    const chart = new uPlot({
+      width: canvas.clientWidth, height: 170, legend: { show: false }, cursor: { drag: { x: false, y: false }, points: { size: 7 } },
+      scales: { x: { time: byTime }, y: { range: top }, count: { range: (_, low, high) => [0, Math.max(1, high * 2.5)] } },
+      series: [{}, ...order.map((at) => series[at])], hooks: { draw: [dashes], setCursor: [(now) => read(now.cursor.idx)] },
+      axes: [{ ...axis, grid: { show: false }, size: 34, space: 60, values: (_, ticks) => ticks.map(byTime ? when : (tick) => Number.isInteger(tick) ? String(tick) : "") }, { ...axis, size: 50, values: whole }],
+    }, [x, ...order.map((at) => rows.map((row) => value(row, drawn[at])))], canvas);
+    const caption = figure.querySelector("small");
+    const unit = caption.textContent;
+    const read = (at) => {
+      caption.textContent = at === null || at === undefined ? unit : [rows[at].cells[0].textContent, ...drawn.map((column) => `${heads[column].textContent} ${rows[at].cells[column].textContent}`)].join(" · ");
+    };
+    canvas.addEventListener("mouseleave", () => read(null));
+    new ResizeObserver(() => chart.setSize({ width: canvas.clientWidth, height: 170 })).observe(canvas);
+    if (drawn.length > 1) {
+      const key = document.createElement("p");
+      key.className = "key";
+      drawn.forEach((at, place) => {
+        const one = document.createElement("span");
+        one.className = bars(at) ? "bars" : "abc"[place];
+        one.textContent = heads[at].textContent;
+        key.append(one);
+      });
+      canvas.after(key);
+    }
+  }
+
+  const narrow = matchMedia("(max-width: 60rem)");
+  const ready = () => {
+    document.querySelectorAll("[data-plot]").forEach(plot);
+    if (narrow.matches) document.querySelectorAll("details[data-narrow]").forEach((details) => { details.open = false; });
+  };
+  ready();
+  document.addEventListener("htmx:after:swap", ready);
+  document.addEventListener("htmx:afterSwap", ready);
+
+  document.addEventListener("change", (event) => {
+    if (!event.target.matches("[data-choose-all]")) return;
+    document.querySelectorAll("input[name=id]").forEach((box) => { box.checked = event.target.checked; });
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "post") return;
+    setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }), 0);
+  });
+  window.addEventListener("pageshow", () => document.querySelectorAll("button[disabled]").forEach((button) => { button.disabled = false; }));
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button || !navigator.clipboard) return;
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+    button.textContent = "Copied";
+  });
+
+  document.querySelectorAll("[data-try]").forEach((form) => {
+    form.hidden = false;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      let path = form.dataset.path;
+      const query = new URLSearchParams();
+      form.querySelectorAll("input[data-in]").forEach((input) => {
+        if (input.dataset.in === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(input.value));
+        else if (input.value) query.append(input.name, input.value);
+      });
+      const body = form.querySelector("textarea");
+      const headers = { "X-Reverie-Token": form.dataset.token, ...(body ? { "Content-Type": "application/json" } : {}) };
+      const answer = await fetch(path + (query.size ? `?${query}` : ""), { method: form.dataset.method, headers, body: body ? body.value : undefined });
+      const text = await answer.text();
+      let shown = text;
+      try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* not JSON: as it is */ }
+      const result = form.querySelector(".result");
+      result.hidden = false;
+      const status = result.querySelector("[data-status]");
+      status.textContent = String(answer.status);
+      status.className = answer.ok ? "chip good" : "chip bad";
+      result.querySelector("[data-answer]").textContent = shown;
+    });
+  });
+
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+  let at = -1;
+  const move = (step) => {
+    const items = [...document.querySelectorAll("[data-item]")];
+    if (!items.length) return;
+    at = Math.max(0, Math.min(items.length - 1, at + step));
+    const link = items[at].matches("a") ? items[at] : items[at].querySelector("a");
+    link.focus();
+    link.scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog[open]")) return;
+    if (event.key === "/") {
+      const search = document.querySelector("[data-search]");
+      if (search) { event.preventDefault(); search.focus(); search.select(); }
+      else location.assign("/memories#search");
+    } else if (event.key === "j") move(1);
+    else if (event.key === "k") move(-1);
+    else if (event.key === "?") document.getElementById("help")?.showModal();
+  });
+
+  const search = location.hash === "#search" && document.querySelector("[data-search]");
+  if (search) search.focus();
+})();

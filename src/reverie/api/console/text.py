@@ -1,0 +1,132 @@
+"""Values as people read them: text with nothing hidden in it, relative times, numbers with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from reverie.core.clock import from_iso, to_iso
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+    "|(?<=[\x00-\u024f])[\u200c\u200d]|[\u200c\u200d](?=[\x00-\u024f]|$)|^[\u200c\u200d]"
+)
+"""Characters that change how text looks without being seen: controls, directions, zero width, tags. A joiner between
+letters of a script that needs it, or between parts of an emoji, is left alone."""
+_UNITS = ((31_536_000, "y"), (2_592_000, "mo"), (86_400, "d"), (3600, "h"), (60, "min"))
+
+
+def visible(value: Any) -> Any:
+    """A text whose hidden characters are spelled out, such as `[U+202E]`. Everything a template prints passes here."""
+    if type(value) is str and not value.isascii():
+        return _HIDDEN.sub(_spelled, value)
+    if type(value) is str and not value.isprintable():
+        return _HIDDEN.sub(_spelled, value)
+    return value
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return "\n" if match[0] == "\r" else f"[U+{ord(match[0]):04X}]"
+
+
+def number(value: float | None) -> str:
+    """`12 345`, grouped by thin spaces; `–` for nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.2f}".replace(",", "\u2009")
+    return f"{int(value):,}".replace(",", "\u2009")
+
+
+def size(count: int | None) -> str:
+    """Bytes as `1.4 MB`."""
+    if count is None:
+        return "–"
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def share(part: float, whole: float) -> str:
+    """`82 %`."""
+    return "–" if not whole else f"{100 * part / whole:.0f} %"
+
+
+def ago(when: str | int | None, now: int) -> Markup:
+    """A time element: relative for reading, exact on hover and for programs."""
+    if when is None:
+        return Markup("–")
+    ms = from_iso(when) if isinstance(when, str) else when
+    iso = to_iso(ms)
+    exact = f"{iso[:10]} {iso[11:19]} UTC"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(iso, exact, relative(ms, now))
+
+
+def relative(ms: int, now: int) -> str:
+    """`3 h ago`, `in 2 d`, `just now`."""
+    seconds = (now - ms) // 1000
+    ahead, seconds = seconds < 0, abs(seconds)
+    for length, unit in _UNITS:
+        if seconds >= length:
+            amount = f"{seconds // length} {unit}"
+            return f"in {amount}" if ahead else f"{amount} ago"
+    return "in a moment" if ahead else "just now"
+
+
+def duration(ms: int | None) -> str:
+    """Milliseconds as `7 d`, `8 h`, `250 ms`."""
+    if ms is None:
+        return "none"
+    for length, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if ms >= length and ms % length == 0:
+            return f"{ms // length} {unit}"
+    return f"{ms} ms"
+
+
+def day(ms: int) -> str:
+    """`2026-11-17`."""
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d}"
+
+
+def moment(ms: int) -> str:
+    """`2026-11-17 03:00`, UTC."""
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M}"
+
+
+def segment(text: str) -> str:
+    """A ref or an id as one segment of a path."""
+    quoted = quote(text, safe="")
+    return quoted[:-5] + "%2Ejson" if quoted.endswith(".json") else quoted
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, the cut marked."""
+    return text if len(text) <= most else text[:most].rstrip() + " …"
+
+
+def marked(text: str, words: Sequence[str]) -> Markup:
+    """A text with the words of a question marked."""
+    wanted = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
+    shown = visible(text)
+    if not wanted:
+        return escape(shown)
+    found = re.compile(rf"\b(?:{'|'.join(map(re.escape, wanted))})\w{{0,3}}\b", re.IGNORECASE)
+    return _joined(shown, [match.span() for match in found.finditer(shown)], "mark")
+
+
+def _joined(text: str, spans: Iterable[tuple[int, int]], element: str) -> Markup:
+    at, pieces = 0, []
+    for start, end in spans:
+        pieces.append(escape(text[at:start]))
+        pieces.append(Markup(f"<{element}>{{}}</{element}>").format(text[start:end]))
+        at = end
+    return Markup("").join([*pieces, escape(text[at:])])

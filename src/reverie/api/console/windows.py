@@ -1,0 +1,137 @@
+"""Windows: conversations with a provider, their tokens over time with compaction marks, and what their items say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reverie.api.console import plots
+from reverie.api.console.page import Document, Look, Page, See
+from reverie.api.console.plots import cell
+from reverie.api.console.span import span_of
+from reverie.api.console.text import moment
+from reverie.core.clock import to_iso
+
+LIMIT = 25
+_ITEMS = 100
+_HISTORY = 500
+_TURNING = (
+    "provider_window_reset",
+    "provider_window_rewound",
+    "remote_compaction_committed",
+    "remote_compaction_failed",
+    "remote_compaction_rejected",
+)
+
+
+def show(look: Look) -> Document:
+    """A page of windows; with `scope`, one of them."""
+    page = look.host.windows.all(look.actor, limit=LIMIT, cursor=look.text("cursor") or None)
+    document: Document = {
+        "windows": [
+            {
+                "scope": one.scope,
+                "ref": one.ref,
+                "generation": one.generation,
+                "items": one.items,
+                "compactions": one.compactions,
+                "updated_at": to_iso(one.updated_at),
+            }
+            for one in page.items
+        ],
+        "cursor": page.cursor,
+        "scope": look.text("scope"),
+        "window": None,
+        "rebuilt": None,
+    }
+    return document | (_one(look, look.text("scope")) if look.text("scope") else {})
+
+
+def _one(look: Look, scope: str) -> Document:
+    """A window without its payloads, and the readable twin of its items."""
+    window = look.host.windows.show(look.actor, scope)
+    readable = window.get("state") != "corrupt_state"
+    said = look.host.windows.texts(look.actor, scope) if readable else []
+    items = window.get("items", [])
+    shown = [{**item, "said": said[at] if at < len(said) else ""} for at, item in enumerate(items)][-_ITEMS:]
+    passes, span = window.get("compactions", []), span_of(look)
+    first = look.host.instants.position(look.actor, span.since - 1)
+    last = look.host.instants.position(look.actor, span.until - 1)
+    return {
+        "window": {key: value for key, value in window.items() if key not in ("items", "compactions", "attempts")},
+        "items": shown,
+        "item_count": len(items),
+        "passes": passes,
+        "attempts": window.get("attempts", []),
+        "history": _history(look, window["scope"]),
+        "span": span.document(),
+        "plots": {
+            "requests": requests(look, since=first, until=last, scope=window["scope"]),
+            "tokens": _tokens(passes, window),
+        },
+    }
+
+
+def _history(look: Look, scope: str) -> list[dict[str, Any]]:
+    """Resets, rewinds and compactions of this window among the newest events of windows."""
+    head = look.host.reading.snapshot(look.actor)
+    found = look.host.reading.events(look.actor, before=head + 1, limit=_HISTORY, types=_TURNING)
+    return [event.document() for event in found if event.data.get("window") == scope][:20]
+
+
+def requests(look: Look, *, since: int, until: int, scope: str | None = None) -> list[plots.Row]:
+    """Input tokens of the last requests between two log positions, oldest first; a compaction is noted at the next.
+
+    Of one window, or of all. At most so many of the newest events of windows are looked at.
+    """
+    types = ("provider_window_updated", "remote_compaction_committed")
+    found = look.host.reading.events(look.actor, after=since, before=until + 1, limit=_HISTORY, types=types)
+    rows: list[plots.Row] = []
+    compacted: set[str] = set()
+    before: dict[str, int] = {}
+    for event in reversed(found):
+        window = str(event.data.get("window", ""))
+        if scope is not None and window != scope:
+            continue
+        if event.type == "remote_compaction_committed":
+            compacted.add(window)
+        elif isinstance(tokens := event.data.get("input_tokens"), int):
+            shrunk = window in compacted or tokens < before.get(window, 0)
+            note = "compacted" if shrunk else ""
+            rows.append([plots.cell(event.at, moment(event.at)), plots.cell(tokens), plots.cell(0, note)])
+            compacted.discard(window)
+            before[window] = tokens
+    return rows
+
+
+def _tokens(passes: list[dict[str, Any]], window: dict[str, Any]) -> list[list[list[Any]]]:
+    """Input tokens before and after each compaction, and now."""
+    rows = []
+    for number, one in enumerate(passes, 1):
+        usage = one.get("usage") or {}
+        rows.append([cell(number), cell(_count(usage, "input_tokens")), cell(_count(usage, "output_tokens"))])
+    now = window.get("reported_input_tokens") or window.get("estimated_input_tokens") or 0
+    if rows:
+        rows.append([cell(len(rows) + 1, "now"), cell(int(now)), cell(int(now))])
+    return rows
+
+
+def _count(usage: Any, name: str) -> int:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) else 0
+
+
+def rebuild(look: Look) -> Document:
+    """The conversation as items for another model, from checkpoints and turns alone. Changes nothing."""
+    items = look.host.windows.rebuild(look.actor, look.sent("scope"))
+    return show(look) | _one(look, look.sent("scope")) | {"rebuilt": items, "scope": look.sent("scope")}
+
+
+def drop(look: Look) -> See:
+    """Remove a window. What was said stays in the memory."""
+    done = look.host.windows.drop(look.actor, look.sent("scope"))
+    return See("/windows", "The window was dropped; the conversation stays in memory." if done else "There was none.")
+
+
+PAGE = Page(
+    "windows", "/windows", "windows.html", show, {"rebuild": rebuild, "drop": drop}, heavy=frozenset({"rebuild"})
+)

@@ -1,0 +1,276 @@
+"""A knowledge graph with the nine tool names of the reference memory server.
+
+An entity is an entry of kind `entity` with its name as subject. Its observations are the entries about that subject,
+by any author; a relation is an entry of kind `relation`. So the graph is searched, dreamt and forgotten like any
+other memory, and `forget` of an entity's name takes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from reverie.api.mcp.toolset import Arguments, HostTool, Refused
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft, Entry
+from reverie.core.errors import NotFound
+from reverie.core.query import Filter
+from reverie.core.subject import SUBJECT_TAG
+from reverie.host import Host
+
+INSTRUCTIONS = (
+    "Reverie is durable memory, here as a knowledge graph. Search it at the start of a task and before you answer"
+    " about people, projects or earlier decisions. Store lasting facts as observations, one fact each."
+)
+REF = "graph"
+_ENTITY, _RELATION, _OBSERVATION = "entity", "relation", "observation"
+_PAGE = 1000
+_HITS = 50
+
+
+def _create_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    fresh: dict[str, dict[str, Any]] = {}
+    for entity in given["entities"]:
+        name = entity["name"]
+        if name not in fresh and not _about(host, actor, name):
+            fresh[name] = {**entity, "observations": list(dict.fromkeys(entity["observations"]))}
+    drafts = []
+    for name, entity in fresh.items():
+        mark = f"entity:{name}"
+        text = f"{name} is a {entity['entityType']}."
+        kept = {"entity": {"name": name, "type": entity["entityType"]}}
+        drafts.append(
+            Draft(text, kind=_ENTITY, subject=name, tags=(mark,), attributes=kept, replaces=mark, pinned=True)
+        )
+        drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in entity["observations"]]
+    return {"entities": _graph(_stored(host, actor, drafts))["entities"]}
+
+
+def _create_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    drafts, fresh = [], []
+    for relation in given["relations"]:
+        if relation in fresh or any(_arrow(entry) == relation for entry in _arrows(host, actor, [relation["from"]])):
+            continue
+        fresh.append(relation)
+        text = f"{relation['from']} {relation['relationType']} {relation['to']}."
+        ends = tuple(dict.fromkeys(SUBJECT_TAG + relation[end] for end in ("from", "to")))
+        drafts.append(Draft(text, kind=_RELATION, tags=ends, attributes={"relation": dict(relation)}, pinned=True))
+    return {"relations": _graph(_stored(host, actor, drafts))["relations"]}
+
+
+def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    drafts: list[Draft] = []
+    results: list[dict[str, Any]] = []
+    for wanted in given["observations"]:
+        name = wanted["entityName"]
+        about = _about(host, actor, name)
+        if not about:
+            shown = host.parts.redactor.text(name[:256]).text
+            raise Refused({"code": "not_found", "message": f"Entity with name {shown} not found"})
+        known = {entry.content for entry in about}
+        added = [text for text in dict.fromkeys(wanted["contents"]) if text not in known]
+        drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in added]
+        results.append({"entityName": about[0].subject, "addedObservations": len(added)})
+    texts = iter([entry.content for entry in _stored(host, actor, drafts)])
+    for result in results:
+        result["addedObservations"] = list(islice(texts, result["addedObservations"]))
+    return {"results": results}
+
+
+def _delete_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    names = given["entityNames"]
+    found = [entry for name in names for entry in _about(host, actor, name)]
+    _delete(host, actor, [*found, *_arrows(host, actor, names)])
+    return {"success": True, "message": "Entities deleted successfully"}
+
+
+def _delete_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    for wanted in given["deletions"]:
+        about = _about(host, actor, wanted["entityName"])
+        gone = set(wanted["observations"])
+        _delete(host, actor, [entry for entry in about if entry.kind != _ENTITY and entry.content in gone])
+    return {"success": True, "message": "Observations deleted successfully"}
+
+
+def _delete_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    for relation in given["relations"]:
+        arrows = _arrows(host, actor, [relation["from"]])
+        _delete(host, actor, [entry for entry in arrows if _arrow(entry) == relation])
+    return {"success": True, "message": "Relations deleted successfully"}
+
+
+def _read_graph(host: Host, actor: Actor, _: Arguments) -> dict[str, Any]:
+    return _graph(_scan(host, actor, Filter()))
+
+
+def _search_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    """Entities that a word of the query is in; when none has one, those that have the query as a part of a word."""
+    query = given["query"].strip()[:4096]
+    if not query:
+        return {"entities": [], "relations": []}
+    found = host.recall.search(actor, REF, query, mode="words", limit=_HITS).hits
+    parts = query.casefold().split()
+    names = [
+        hit.entry.subject for hit in found if hit.entry.subject and any(part in _words(hit.entry) for part in parts)
+    ]
+    if not names:
+        part = query.casefold()
+        names = [entry.subject for entry in _scan(host, actor, Filter()) if entry.subject and part in _words(entry)]
+    return _opened(host, actor, names)
+
+
+def _open_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+    return _opened(host, actor, given["names"])
+
+
+def _stored(host: Host, actor: Actor, drafts: Sequence[Draft]) -> list[Entry]:
+    """Store drafts in one transaction; the entries as they were stored, without secrets."""
+    receipts = host.writing.put(actor, REF, drafts) if drafts else []
+    return [host.reading.get(actor, REF, receipt.id) for receipt in receipts]
+
+
+def _words(entry: Entry) -> str:
+    return f"{entry.subject} {entry.content}".casefold()
+
+
+def _opened(host: Host, actor: Actor, names: Iterable[str | None]) -> dict[str, Any]:
+    """Entities by name, and every relation that begins or ends at one of them."""
+    wanted = [name for name in dict.fromkeys(names) if name]
+    found = [entry for name in wanted for entry in _about(host, actor, name)]
+    return _graph([*found, *_arrows(host, actor, wanted)])
+
+
+def _about(host: Host, actor: Actor, name: str) -> list[Entry]:
+    """The entity and its observations, oldest first."""
+    return [entry for entry in _scan(host, actor, Filter(subject=name)) if entry.subject == name]
+
+
+def _arrows(host: Host, actor: Actor, names: Sequence[str]) -> list[Entry]:
+    """The relations that begin or end at one of these entities, oldest first."""
+    if not names:
+        return []
+    ends = tuple(SUBJECT_TAG + name for name in names)
+    found = _scan(host, actor, Filter(kinds=(_RELATION,), any_tags=ends))
+    return [entry for entry in found if {_arrow(entry)["from"], _arrow(entry)["to"]} & set(names)]
+
+
+def _scan(host: Host, actor: Actor, where: Filter) -> list[Entry]:
+    entries: list[Entry] = []
+    cursor: str | None = None
+    while True:
+        page = host.reading.page(actor, REF, where, limit=_PAGE, cursor=cursor, oldest_first=True)
+        entries += page.items
+        cursor = page.cursor
+        if cursor is None:
+            return entries
+
+
+def _arrow(entry: Entry) -> dict[str, Any]:
+    return dict(entry.attributes.get("relation") or {"from": "", "to": "", "relationType": ""})
+
+
+def _graph(entries: Iterable[Entry]) -> dict[str, Any]:
+    entities: dict[str, dict[str, Any]] = {}
+    relations = []
+    for entry in entries:
+        if entry.kind == _RELATION:
+            relations.append(_arrow(entry))
+        elif entry.subject:
+            about = entry.attributes.get("entity") or {}
+            node = entities.setdefault(entry.subject, {"name": entry.subject, "entityType": "", "observations": []})
+            if entry.kind == _ENTITY:
+                node["entityType"] = about.get("type", "")
+            else:
+                node["observations"].append(entry.content)
+    return {"entities": list(entities.values()), "relations": relations}
+
+
+def _delete(host: Host, actor: Actor, entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        try:
+            host.lifecycle.delete(actor, REF, entry.id)
+        except NotFound:
+            continue
+
+
+def _list(name: str, properties: dict[str, str]) -> dict[str, Any]:
+    """A list of objects whose members are all needed; a `*` marks a list of texts."""
+    members = {
+        member.rstrip("*"): {"type": "array", "items": {"type": "string"}, "description": text}
+        if member.endswith("*")
+        else {"type": "string", "description": text}
+        for member, text in properties.items()
+    }
+    items = {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+    return {name: {"type": "array", "items": items}}
+
+
+_ENTITIES = {"name": "Its name", "entityType": "Its type, such as person", "observations*": "Facts about it"}
+_RELATIONS = {"from": "The entity it begins at", "to": "The entity it ends at", "relationType": "In active voice"}
+_NAMES = {"type": "array", "items": {"type": "string"}, "description": "Names of entities"}
+
+TOOLS = (
+    HostTool(
+        "create_entities",
+        "Create entities. Those that exist are left as they are.",
+        _list("entities", _ENTITIES),
+        _create_entities,
+        required=("entities",),
+    ),
+    HostTool(
+        "create_relations",
+        "Create relations between entities, in active voice.",
+        _list("relations", _RELATIONS),
+        _create_relations,
+        required=("relations",),
+    ),
+    HostTool(
+        "add_observations",
+        "Add facts to entities that exist.",
+        _list("observations", {"entityName": "Which entity", "contents*": "One fact each"}),
+        _add_observations,
+        required=("observations",),
+    ),
+    HostTool(
+        "delete_entities",
+        "Delete entities with their observations and relations.",
+        {"entityNames": _NAMES},
+        _delete_entities,
+        required=("entityNames",),
+        destroys=True,
+    ),
+    HostTool(
+        "delete_observations",
+        "Delete facts from entities.",
+        _list("deletions", {"entityName": "Which entity", "observations*": "Exactly as they were stored"}),
+        _delete_observations,
+        required=("deletions",),
+        destroys=True,
+    ),
+    HostTool(
+        "delete_relations",
+        "Delete relations.",
+        _list("relations", _RELATIONS),
+        _delete_relations,
+        required=("relations",),
+        destroys=True,
+    ),
+    HostTool("read_graph", "The whole graph. Large: prefer search_nodes.", {}, _read_graph, reads=True),
+    HostTool(
+        "search_nodes",
+        "Find entities by words in their names, types and observations.",
+        {"query": {"type": "string", "description": "A word or a few"}},
+        _search_nodes,
+        required=("query",),
+        reads=True,
+    ),
+    HostTool(
+        "open_nodes",
+        "Entities by their names, with their relations.",
+        {"names": _NAMES},
+        _open_nodes,
+        required=("names",),
+        reads=True,
+    ),
+)

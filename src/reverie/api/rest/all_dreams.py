@@ -1,0 +1,88 @@
+"""Dreams of the whole tenant: look at them, compare, take back, without naming their memory."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from starlette.responses import Response
+
+from reverie.api.rest import dream_wire
+from reverie.api.rest.call import api, reply
+from reverie.api.rest.errors import documented
+from reverie.api.views import report_document
+from reverie.core.actor import Right
+from reverie.http.call import Call, needs
+from reverie.http.routes import Answer, Query, Segment
+from reverie.http.threads import Lane
+
+router = api()
+
+
+@router.get(
+    "/dreams",
+    tags=["dreams"],
+    id="list_all_dreams",
+    summary="Reports of dreams of every memory, newest first",
+    answers={200: Answer(body=dream_wire.DreamsOut), **documented()},
+)
+def page(call: Call, asked: Annotated[dream_wire.AllDreamsAsked, Query()]) -> Response:
+    found = call.host.lineage.reports(call.actor, ref=asked.ref, limit=asked.limit)
+    return reply({"dreams": [report_document(report) for report in found]})
+
+
+@router.get(
+    "/dreams/{id}",
+    tags=["dreams"],
+    id="get_any_dream",
+    summary="The report of a dream, by its id alone",
+    answers={200: Answer(body=dream_wire.DreamOut), **documented()},
+)
+def get(call: Call, id: Segment) -> Response:  # noqa: A002
+    return reply(report_document(call.host.lineage.report(call.actor, id)))
+
+
+@router.post(
+    "/dreams/{id}/undo",
+    tags=["dreams"],
+    id="undo_any_dream",
+    summary="Put the sources of a dream back, by its id alone",
+    answers={200: Answer(body=dream_wire.DreamOut), **documented(writes=True)},
+)
+@needs(Right.DREAM, lane=Lane.HEAVY)
+def undo(call: Call, id: Segment) -> Response:  # noqa: A002
+    return reply(report_document(call.host.lineage.undo(call.actor, id)))
+
+
+@router.get(
+    "/dreams/{id}/diff",
+    tags=["dreams"],
+    id="diff_any_dream",
+    summary="What became of every entry a dream took, by its id alone",
+    answers={200: Answer(body=dream_wire.DiffOut), **documented()},
+)
+def diff(call: Call, id: Segment) -> Response:  # noqa: A002
+    return reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id)))
+
+
+@router.get(
+    "/dreams/{id}/verify",
+    tags=["dreams"],
+    id="verify_any_dream",
+    summary="Dream again from the same sources and compare bytes, by its id alone",
+    answers={200: Answer(body=dream_wire.VerifiedOut), **documented()},
+)
+@needs(Right.READ, lane=Lane.HEAVY)
+def verify(call: Call, id: Segment) -> Response:  # noqa: A002
+    return reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id)))
+
+
+@router.get(
+    "/index",
+    tags=["dreams"],
+    id="tenant_index",
+    summary="MEMORY-INDEX.json of every memory",
+    answers={200: Answer(body=dream_wire.IndexOut), **documented()},
+)
+def index(call: Call, asked: Annotated[dream_wire.IndexAsked, Query()]) -> Response:
+    return reply(call.host.archives.index(call.actor, ref=asked.ref))

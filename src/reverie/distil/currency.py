@@ -1,0 +1,49 @@
+"""Currency: statements that a later one of the same speaker overtakes leave the text, and count as outdated.
+
+The line that overtook them names their sources too, and is kept if they had to be. What an author declared binding,
+routine status and chatter overtake nothing and are not overtaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reverie.distil.updates import Said, updates
+from reverie.distil.value import LOW
+
+if TYPE_CHECKING:
+    from reverie.distil.statements import Candidate, Into, Place
+
+_LONGEST = 24
+"""Words and marks above which a statement says too much to be overtaken as a whole."""
+
+
+def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
+    """Statements without those that a later one overtook."""
+    at = {str(number): item for number, item in enumerate(items) if _speaks(item)}
+    found = updates([Said(number, item.text, item.speaker) for number, item in at.items()])
+    gone: dict[Place, Candidate] = {}
+    newest: dict[Place, Candidate] = {}
+    for update in found:  # oldest first, so that what a chain hands on reaches its end
+        older, newer = at[update.older], at[update.newer]
+        older = newest.get(older.place, older)
+        newer = newest.get(newer.place, newer)
+        gone[older.place] = older
+        into[older.place] = ("outdated", newer.place)
+        newest[newer.place] = newer._replace(
+            source_ids=(*newer.source_ids, *(i for i in older.source_ids if i not in newer.source_ids)),
+            must_keep=newer.must_keep or older.must_keep,
+            factor=max(newer.factor, older.factor),
+        )
+    return [newest.get(item.place, item) for item in items if item.place not in gone]
+
+
+def _speaks(item: Candidate) -> bool:
+    return (
+        not item.required
+        and item.kind not in LOW
+        and item.length <= _LONGEST
+        and not item.text.startswith("(")
+        and not item.text.endswith("?")
+    )

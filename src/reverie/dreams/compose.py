@@ -1,0 +1,327 @@
+"""Texts that stand for entries of which none may stay: every statement that must be kept is carried into a text.
+
+`texts` makes one text of a group of entries, or several where one cannot hold what must be kept. It always comes back
+with texts: what cannot be distilled is quoted. The model-free texts decide how a group is divided; a model's text takes
+the place of one of them only if it keeps as much. `compact` makes one text of at most so many bytes and leaves the
+entries that do not fit to a later run. Both work outside any transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reverie.core.actor import Actor
+from reverie.core.dream import After, DreamPlan, RedactionFailed
+from reverie.core.entry import Entry, EntryState
+from reverie.core.errors import ReverieError
+from reverie.core.policy import TenantPolicy
+from reverie.distil.compaction import MOST_DISTILLED, compacted, cut, needs, size, unweighed
+from reverie.distil.gates import GateReport
+from reverie.distil.plan import Work, to_source, weigh
+from reverie.distil.request import Answer, Distiller, Extractive, Request
+from reverie.distil.sentences import split
+from reverie.distil.source import Source as Told
+from reverie.distil.source import Statement
+from reverie.distil.tokens import tokenize
+from reverie.dreams.gates import Distilled, Gates, storable
+from reverie.dreams.report import Made, gate_document
+from reverie.dreams.snapshot import Snapshot
+from reverie.dreams.spend import SpendGuard, SpendLimits
+from reverie.memory.policy import Rules
+from reverie.services import Services
+
+MOST_BYTES = 64 * 1024
+"""Of one text."""
+SHORTENS_FROM = 5
+"""From this many entries on, the text is shorter than they are together."""
+_SQUEEZES = 6
+REPLACED = "Replaced since:"
+DISPUTED = "Disputed, not settled:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    text: str
+    answer: Answer
+    work: Work | None = None
+    done: Distilled | None = None
+    missed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What every step of one text needs."""
+
+    actor: Actor
+    plan: DreamPlan
+    rules: Rules
+    guard: SpendGuard
+    chosen: Distiller
+
+    @property
+    def policy(self) -> TenantPolicy:
+        return self.rules.policy
+
+
+class Composer:
+    """Makes texts of entries that all leave."""
+
+    def __init__(self, parts: Services, gates: Gates, extractive: Extractive, spending: SpendLimits) -> None:
+        self._parts = parts
+        self._gates = gates
+        self._extractive = extractive
+        self._spending = spending
+
+    def count(self, text: str) -> int:
+        """Tokens of a text; an estimate where the host has no tokenizer."""
+        return self._parts.tokens.count(text) if self._parts.tokens else len(text) // 3 + 1
+
+    def room(self, policy: TenantPolicy) -> int:
+        """Tokens of input for one text that leave the tenant's budget room for its output."""
+        return max(policy.dream_budget * 1000 // (1000 + policy.hot_share(None)) - 200, policy.dream_budget // 2)
+
+    def texts(
+        self, actor: Actor, ref: str, entries: Sequence[Entry], rules: Rules, *, model: bool = True
+    ) -> list[Made]:
+        """Texts of these entries, redacted, each entry in one of them. Retracted entries and drafts are only counted.
+
+        Several texts where one could not hold what must be kept. `model`: whether a model may write them.
+        """
+        free = self.text(actor, ref, entries, rules)
+        if free.missed and len(entries) > 1:
+            half = len(entries) // 2
+            first = self.texts(actor, ref, entries[:half], rules, model=model)
+            return [*first, *self.texts(actor, ref, entries[half:], rules, model=model)]
+        chosen = self._chosen(ref, rules.policy)
+        if not model or chosen is self._extractive:
+            return [free]
+        made = self.text(actor, ref, entries, rules, distiller=chosen)
+        return [made if not made.missed else free]
+
+    def text(
+        self,
+        actor: Actor,
+        ref: str,
+        entries: Sequence[Entry],
+        rules: Rules,
+        *,
+        distiller: Distiller | None = None,
+        shorter: bool = True,
+    ) -> Made:
+        """One text of these entries, redacted; `missed` says what it could not hold.
+
+        `shorter`: whether the text of many entries must be shorter than they are together.
+        """
+        dream_id = self._parts.ids.new()
+        plan = _plan(ref, rules.policy)
+        guard = self._spending.guard(actor, dream_id, rules.policy)
+        asked = _Asked(actor, plan, rules, guard, distiller or self._extractive)
+        replaced = [entry for entry in entries if entry.state is EntryState.SUPERSEDED]
+        silent = [entry for entry in entries if entry.state in (EntryState.RETRACTED, EntryState.DRAFT)]
+        current = [entry for entry in entries if entry not in replaced and entry not in silent]
+        total = sum(len(entry.content) for entry in entries)
+        most = total if shorter and len(entries) >= SHORTENS_FROM else None
+        sections: list[tuple[str | None, _Section]] = []
+        for head, part in ((None, current), (REPLACED, replaced)):
+            if part:
+                share = None if most is None else max(sum(len(e.content) for e in part) - (len(head or "") + 2), 1)
+                disputed = any(entry.state is EntryState.CONTESTED for entry in part)
+                sections.append((DISPUTED if disputed else head, self._section(asked, part, share)))
+        shown = [f"{head}\n{section.text}" if head else section.text for head, section in sections]
+        text = "\n\n".join(shown)
+        noted = _not_repeated(silent)
+        if noted and (most is None or len(text) + len(noted) + 2 < most or not text):
+            text = f"{text}\n\n{noted}" if text else noted
+        text, whole = self._final(asked, text, most, len(shown[0]) if current else 0)
+        missed = sections[0][1].missed if current else frozenset()
+        if not whole:
+            missed = frozenset(entry.id for entry in current)
+        return self._made(asked, dream_id, entries, text, [section for _, section in sections], missed)
+
+    def _made(
+        self,
+        asked: _Asked,
+        dream_id: str,
+        entries: Sequence[Entry],
+        text: str,
+        sections: Sequence[_Section],
+        missed: frozenset[str],
+    ) -> Made:
+        done = next((section.done for section in sections if section.done is not None), None)
+        works = [section.work for section in sections if section.work is not None]
+        statements = [statement for section in sections for statement in section.answer.statements]
+        fates = {source: own for section in sections for source, own in section.answer.fates.items()}
+        return Made(
+            id=dream_id,
+            sources=tuple(entries),
+            text=text,
+            answer=Answer(text, statements, fates=fates),
+            collapsed=[group for work in works for group in work.prepared.collapsed],
+            input_tokens=sum(work.input_tokens for work in works),
+            output_tokens=self.count(text),
+            tokens_before=sum(work.tokens_before for work in works),
+            budget=asked.policy.dream_budget,
+            distiller=done.distiller.name if done else "extractive",
+            fingerprint=done.fingerprint if done else "quoted/1",
+            fell_back=done.fell_back if done else None,
+            gates=gate_document(done.gates) if done else {},
+            spend=asked.guard.document(),
+            missed=missed,
+        )
+
+    def _final(self, asked: _Asked, text: str, shorter: int | None, current: int) -> tuple[str, bool]:
+        """Redacted as a whole (joining may complete a secret), then cut, never the other way round.
+
+        Also whether its first `current` characters, which hold the current statements, are all there.
+        """
+        clean = self._clean(asked, text).strip()
+        kept = clean
+        if shorter is not None and len(kept) >= shorter:
+            kept = _cut(kept, max(shorter - 1, 1))
+        while len(kept.encode()) > MOST_BYTES:
+            kept = _cut(kept, len(kept) * 3 // 4)
+        return kept, kept == clean or len(kept) >= current
+
+    def _clean(self, asked: _Asked, text: str) -> str:
+        """Text that is built never to come to rest is not worth keeping a caller from its end."""
+        try:
+            return self._gates.clean(asked.actor, text, asked.plan.run, asked.rules)
+        except RedactionFailed:
+            return "[REDACTED]"
+
+    def _section(self, asked: _Asked, entries: Sequence[Entry], shorter: int | None) -> _Section:
+        """Distilled under the gates; quoted where that is impossible, or loses what must be kept."""
+        told = [replace(to_source(entry), content=self._clean(asked, entry.content)) for entry in entries]
+        room = self.room(asked.policy)
+        most = room if len(told) == 1 else room // 2
+        distilled: _Section | None = None
+        work: Work | None = None
+        if all(self.count(source.content) <= most for source in told):
+            work = weigh(told, self._extractive.engine, self.count)
+            if work.shrinks and work.minimum_required <= asked.policy.dream_budget:
+                done = self._distilled(asked, work, shorter)
+                if done is not None:
+                    distilled = _Section(done.text, done.answer, work, done, done.stay)
+        if distilled is not None and (not distilled.missed or shorter is not None):
+            return distilled
+        text, missed = compacted(told, lambda given: self._clean(asked, given), most=MOST_BYTES)
+        statements = [Statement(piece.text, (one.id,), "quoted") for one in told for piece in split(one.content)]
+        return _Section(text, Answer(text, statements), work, missed=missed)
+
+    def _distilled(self, asked: _Asked, work: Work, shorter: int | None) -> Distilled | None:
+        policy, chosen = asked.policy, asked.chosen
+        share = policy.hot_share(None)
+        limit = work.output_limit(policy.dream_budget, share)
+        if shorter is not None:
+            limit = min(limit, max(sum(self.count(s.content) for s in work.sources) - 1, work.least_output))
+        for _ in range(_SQUEEZES):
+            try:
+                budget = work.input_tokens + limit
+                done = self._gates.distil(asked.actor, asked.plan, work, budget, share, policy, chosen, asked.guard)
+            except ReverieError:
+                if chosen is self._extractive:
+                    return None
+                chosen = self._extractive
+                continue
+            modelled = done.distiller is not self._extractive
+            short = len(done.text.encode()) <= MOST_BYTES and (shorter is None or len(done.text) < shorter)
+            if short and not (modelled and (done.stay or not keeps_subjects(done.text, work.sources))):
+                return done
+            if modelled:
+                chosen = self._extractive
+            elif limit > work.least_output:
+                limit = max(limit * 3 // 4, work.least_output)
+            else:
+                return None
+        return None
+
+    def _chosen(self, ref: str, policy: TenantPolicy) -> Distiller:
+        try:
+            return self._gates.choose(_plan(ref, policy), policy)
+        except ReverieError:  # a model that was configured once and is gone
+            return self._extractive
+
+    def compact(
+        self, actor: Actor, plan: DreamPlan, snapshot: Snapshot, distiller: Distiller | None, guard: SpendGuard
+    ) -> tuple[Snapshot, Work, Distilled] | None:
+        """Entries as one redacted text within the plan's bytes, or a distiller's text in its place.
+
+        Entries whose must-keep statements do not fit are left to a later run. None when fewer than the plan's least
+        are left to take.
+        """
+        most = plan.most_bytes or 0
+        cleaned = self._gates.cleaner(actor, plan)
+        gates = GateReport(0, 0, 0, (), (), ())
+        if distiller is not None:
+            work = unweighed([to_source(entry) for entry in snapshot.sources])
+            answer = distiller.distil(Request(work, most, size, (), (), clean=cleaned, spend=guard))
+            text = cut(cleaned(storable(answer.text)), most, size)
+            return snapshot, work, Distilled(Answer(text), text, gates, distiller, self._gates.fingerprint(distiller))
+        told = fitting([to_source(entry) for entry in snapshot.sources], most, least=plan.least_entries)
+        while len(told) >= plan.least_entries:
+            text, missed = compacted(told, cleaned, most=most)
+            if not missed:
+                taken = {source.id for source in told}
+                left = snapshot.only(taken)
+                made_by = self._gates.fingerprint(self._extractive)
+                return left, unweighed(told), Distilled(Answer(text), text, gates, self._extractive, made_by)
+            told = [source for source in told if source.id not in missed] or told[: len(told) * 3 // 4]
+        return None
+
+
+def _plan(ref: str, policy: TenantPolicy) -> DreamPlan:
+    return DreamPlan(ref, distiller=policy.dream_distiller, after=After.ARCHIVE, operation="COMPACT", index=False)
+
+
+def fitting(sources: Sequence[Told], most: int, *, least: int) -> list[Told]:
+    """The oldest sources whose must-keep statements fit in `most` bytes together, at least `least` of them.
+
+    Where the oldest fits with no other, the next oldest is the first: an earlier output that is full does not keep
+    the others waiting.
+    """
+    told: list[Told] = []
+    total = 0
+    for source in sources:  # more than this would take longer than a caller waits
+        total += size(source.content)
+        if told and total > max(most, MOST_DISTILLED):
+            break
+        told.append(source)
+    if sum(size(source.content) + 1 for source in told) <= most:
+        return told
+    needed = needs(told)
+    for start in range(len(told)):
+        chosen: list[Told] = []
+        used = 0
+        for source in told[start:]:
+            need = needed.get(source.id, 0)
+            if used + need <= most:
+                chosen.append(source)
+                used += need
+        if len(chosen) >= least:
+            return chosen
+    return []
+
+
+def keeps_subjects(text: str, sources: Sequence[Told]) -> bool:
+    """Whether a model's text still speaks of what most of its sources speak of."""
+    said = {token.stem for token in tokenize(text) if token.telling}
+    spoken = [{token.stem for token in tokenize(source.content) if token.telling} for source in sources]
+    return sum(bool(words & said) or not words for words in spoken) * 2 >= len(spoken)
+
+
+def _not_repeated(entries: Sequence[Entry]) -> str:
+    counts = [
+        (sum(entry.state is EntryState.RETRACTED for entry in entries), "retracted"),
+        (sum(entry.state is EntryState.DRAFT for entry in entries), "draft"),
+    ]
+    said = [f"{count} {name} {'unit' if count == 1 else 'units'}" for count, name in counts if count]
+    return f"{' and '.join(said)}, not repeated." if said else ""
+
+
+def _cut(text: str, most: int) -> str:
+    """At most that many characters, cut between words where there are any."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(" ", most // 2, most)
+    return text[: end if end > 0 else most].rstrip() or text[:most]

@@ -1,0 +1,175 @@
+"""The OpenAPI document: every operation of every door, from the declarations that also answer requests.
+
+A route made by `Router` describes itself. A door whose routes are plain Starlette ones lists its operations in
+`Door.operations`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from reverie.http.door import Door
+from reverie.http.routes import Answer, Form, Operation, Route, Values
+
+JSON = "application/json"
+PLACE = "#/components/schemas/{name}"
+KEY = {"type": "http", "scheme": "bearer", "description": "A key: `reverie keys create` makes one."}
+_NAMES = re.compile(r"\{(\w+)\}")
+Described = tuple[Operation, Route | None]
+
+
+def document(described: Sequence[Described], *, version: str, description: str) -> dict[str, Any]:
+    """The whole document."""
+    schemas = Schemas(form for operation, route in described for form in _forms(operation, route))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation, route in described:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _shown(operation, route, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reverie",
+            "summary": "A memory host for AI agents.",
+            "description": description,
+            "version": version,
+        },
+        "paths": paths,
+        "components": {"schemas": schemas.components, "securitySchemes": {"key": KEY}},
+    }
+
+
+def operations(door: Door) -> list[Described]:
+    """The operations of a door, in the order of its routes."""
+    found: list[Described] = []
+    for route in _routes(door.routes):
+        if route.operation is not None:
+            found.append((route.operation, route))
+    return found + [(operation, None) for operation in door.operations]
+
+
+class Schemas:
+    """The schemas of structs, each under its name, and what refers to them."""
+
+    def __init__(self, forms: Iterable[Form | None]) -> None:
+        kinds: dict[type[Struct], None] = {}
+        for form in forms:
+            for kind in _kinds(form):
+                kinds[kind] = None
+        self.components: dict[str, Any] = {}
+        self._refs: dict[type[Struct], Mapping[str, Any]] = {}
+        for prefix in dict.fromkeys(map(_prefix, kinds)):
+            own = [kind for kind in kinds if _prefix(kind) == prefix]
+            place = PLACE.replace("{name}", prefix + "{name}")
+            made, components = msgspec.json.schema_components(own, ref_template=place)
+            self._refs |= zip(own, made, strict=True)
+            self.components |= {prefix + name: schema for name, schema in components.items()}
+        self._extend(kinds)
+
+    def of(self, form: Form) -> Mapping[str, Any]:
+        """The schema of a body."""
+        if isinstance(form, Mapping):
+            return form
+        if isinstance(form, tuple):
+            return {"anyOf": [self._refs[kind] for kind in form]}
+        return self._refs[form]
+
+    def values(self, values: Values) -> dict[str, tuple[Mapping[str, Any], bool]]:
+        """The schema of every parameter, and whether it must be given."""
+        (_,), made = msgspec.json.schema_components([values.kind], ref_template=PLACE)
+        own = made[values.kind.__name__]
+        return {name: (schema, name in own["required"]) for name, schema in own["properties"].items()}
+
+    def _extend(self, kinds: Iterable[type[Struct]]) -> None:
+        """Add what a struct says of itself beyond its fields: examples, limits of the whole object."""
+        for kind in kinds:
+            name = self._refs[kind].get("$ref", "").rpartition("/")[2]
+            more: Mapping[str, Any] = getattr(kind, "schema_extra", {})
+            if name and more:
+                self.components[name] |= more
+
+
+def _prefix(kind: type[Struct]) -> str:
+    """What a protocol puts before the names of its structs, where another one has the same names."""
+    prefix: str = getattr(kind, "schema_prefix", "")
+    return prefix
+
+
+def _kinds(form: Form | None) -> tuple[type[Struct], ...]:
+    if form is None or isinstance(form, Mapping):
+        return ()
+    return form if isinstance(form, tuple) else (form,)
+
+
+def _routes(routes: Iterable[BaseRoute]) -> list[Route]:
+    return [route for route in routes if isinstance(route, Route)]
+
+
+def _forms(operation: Operation, route: Route | None) -> Iterable[Form | None]:
+    yield operation.body
+    if route is not None:
+        yield route.body
+    for answer in operation.answers.values():
+        yield answer.body
+
+
+def _shown(operation: Operation, route: Route | None, schemas: Schemas) -> dict[str, Any]:
+    shown: dict[str, Any] = {"operationId": operation.id, "summary": operation.summary}
+    if operation.tags:
+        shown["tags"] = list(operation.tags)
+    if operation.description:
+        shown["description"] = operation.description
+    if not operation.open:
+        shown["security"] = [{"key": []}]
+    parameters = list(_parameters(operation, route, schemas))
+    if parameters:
+        shown["parameters"] = parameters
+    body = operation.body if operation.body is not None else (route.body if route else None)
+    if body:
+        schema = schemas.of(body[0] if isinstance(body, tuple) and len(body) == 1 else body)
+        if isinstance(body, tuple) and len(body) > 1:
+            schema = {"oneOf": schema["anyOf"]}
+        content: dict[str, Any] = {"schema": schema}
+        if operation.examples:
+            content["examples"] = {f"example-{n}": {"value": one} for n, one in enumerate(operation.examples, 1)}
+        shown["requestBody"] = {"required": operation.body_required, "content": {operation.body_media: content}}
+    shown["responses"] = {
+        str(status): _answer(status, answer, schemas) for status, answer in sorted(operation.answers.items())
+    }
+    return shown
+
+
+def _parameters(operation: Operation, route: Route | None, schemas: Schemas) -> Iterable[Mapping[str, Any]]:
+    own = {(one["in"], one["name"]) for one in operation.parameters}
+    for name in _NAMES.findall(operation.path):
+        if ("path", name) not in own:
+            yield {"in": "path", "name": name, "required": True, "schema": {"type": "string"}}
+    yield from operation.parameters
+    for values in route.values if route else ():
+        for name, (schema, required) in schemas.values(values).items():
+            said = values.descriptions.get(name) or schema.get("description")
+            plain = {key: value for key, value in schema.items() if (key, value) not in (("default", None),)}
+            yield {
+                "in": values.place,
+                "name": name,
+                "required": required,
+                "schema": plain,
+                **({"description": said} if said else {}),
+            }
+
+
+def _answer(status: int, answer: Answer, schemas: Schemas) -> dict[str, Any]:
+    shown: dict[str, Any] = {"description": answer.description or HTTPStatus(status).phrase}
+    content: dict[str, Any] = {}
+    if answer.body is not None:
+        content[JSON] = {"schema": schemas.of(answer.body)}
+    for media, schema in answer.media.items():
+        content[media] = {"schema": schema}
+    if content:
+        shown["content"] = content
+    return shown

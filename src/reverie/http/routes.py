@@ -1,0 +1,321 @@
+"""Routes whose handlers take typed arguments, read once, from the path, the query, the headers and a JSON body.
+
+    router = Router("/v1/things")
+
+    @router.post("/{name}", id="put_thing", summary="Store a thing")
+    @needs(Right.WRITE)
+    def put(call: Call, name: Segment, body: ThingIn, if_match: Annotated[str | None, Header()] = None) -> Response: ...
+
+A handler is looked at when its route is made, never when a request comes. One that is a plain function runs in a thread
+of its lane, one that is a coroutine on the event loop. The same declarations make the OpenAPI document (openapi.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from inspect import Parameter, iscoroutinefunction, signature
+from typing import Annotated, Any, NewType, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct, inspect
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.routing import Route as PlainRoute
+from starlette.types import Receive, Scope, Send
+
+from reverie.core.errors import Invalid
+from reverie.http.call import SMALL_BODY, Call, Handler, Needs
+from reverie.http.faults import validated
+from reverie.http.parsing import UnsupportedMedia
+from reverie.http.paths import decoded
+from reverie.http.threads import Lane
+
+Segment = NewType("Segment", str)
+"""One segment of the raw path, decoded once: `%2F` inside it is no slash."""
+Form = type[Struct] | tuple[type[Struct], ...] | Mapping[str, Any]
+"""The shape of a body: a struct, several of which one is chosen, or a JSON schema."""
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+_FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Marks an argument that comes from the query: one parameter, or a struct of them."""
+
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Marks an argument that comes from a header of the same name, with hyphens."""
+
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One documented answer. Without `body` and `media`: an answer without content."""
+
+    description: str = ""
+    body: Form | None = None
+    media: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Other media types with their schemas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What the OpenAPI document says of one method on one path."""
+
+    id: str
+    summary: str
+    method: str = "GET"
+    path: str = ""
+    """Whole, as OpenAPI writes it."""
+    description: str = ""
+    tags: Sequence[str] = ()
+    parameters: Sequence[Mapping[str, Any]] = ()
+    """Those that are no argument of a handler."""
+    body: Form | None = None
+    body_media: str = "application/json"
+    body_required: bool = True
+    examples: Sequence[Any] = ()
+    """Bodies that are accepted, for a body described by a JSON schema; a struct has its own."""
+    answers: Mapping[int, Answer] = field(default_factory=dict)
+    open: bool = False
+    """Whether no key is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Arguments that come from one place as a struct: the query, or the headers."""
+
+    kind: type[Struct]
+    place: str
+    whole: str | None
+    """The argument that takes the struct; None: its fields are arguments."""
+    lists: frozenset[str]
+    readers: Mapping[str, Callable[[str], Any]]
+    descriptions: Mapping[str, str]
+
+    def read(self, call: Call) -> dict[str, Any]:
+        """The arguments from a request. Raises Invalid."""
+        found: dict[str, Any] = {}
+        if self.place == "query":
+            for name, text in call.query_params.multi_items():
+                reader = self.readers.get(name)
+                value = text if reader is None else reader(text)
+                if name in self.lists:
+                    found.setdefault(name, []).append(value)
+                else:
+                    found[name] = value
+        else:
+            headers = call.headers
+            for name in self.readers:
+                value = headers.get(name)
+                if value is not None:
+                    found[name] = value
+        read = validated(found, self.kind, text=True)
+        return {self.whole: read} if self.whole else msgspec.structs.asdict(read)
+
+
+class Route(PlainRoute):
+    """A route that checks rights and the media type before it reads the body."""
+
+    methods: set[str]
+
+    def __init__(
+        self, path: str, handler: Callable[..., Any], *, methods: Sequence[str], operation: Operation | None
+    ) -> None:
+        super().__init__(path, handler, methods=list(methods))
+        self.methods = set(methods)  # without the HEAD that Starlette adds
+        reads = self.methods <= {"GET", "HEAD"}
+        self.needs: Needs = getattr(handler, "needs", Needs(lane=Lane.READ if reads else Lane.WRITE))
+        self.handler = handler
+        self.operation = operation
+        self._waits = iscoroutinefunction(handler)
+        hints = get_type_hints(handler, include_extras=True)
+        hints.pop("return", None)
+        taken = signature(handler).parameters
+        self._call = next((name for name, hint in hints.items() if hint is Call), None)
+        self._path = [name for name, hint in hints.items() if hint is Segment]
+        self.values = [one for one in (_values("query", hints, taken), _values("header", hints, taken)) if one]
+        self.body_name, self.body = _body(hints)
+        # A parameter never holds a slash, but for one that says it is a path.
+        self._slashes = None if ":path}" in self.path else self.path.count("/")
+        self._ending = self.path.rpartition("}")[2]
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Most routes are told from a path by their length and their end, at a tenth of the cost of their pattern."""
+        path: str = scope["path"]
+        if self._slashes is not None and (path.count("/") != self._slashes or not path.endswith(self._ending)):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["method"] not in self.methods:
+            return await super().handle(scope, receive, send)
+        scope["state"]["route"] = self.path_format  # for logs and metrics: the template, never the path
+        response: Response = await self._answer(Call(scope, receive))
+        await response(scope, receive, send)
+        return None
+
+    async def _answer(self, call: Call) -> Response:
+        if "actor" in call.scope["state"]:
+            self.needs.check(call.actor)
+        values: dict[str, Any] = {} if self._call is None else {self._call: call}
+        for name in self._path:
+            values[name] = decoded(call.path_params[name])
+        for one in self.values:
+            values |= one.read(call)
+        if self.body:
+            return await self._with_body(call, values)
+        if self._waits:
+            response: Response = await self.handler(**values)
+            return response
+        return await call.run(self.needs.lane, partial(self.handler, **values))
+
+    async def _with_body(self, call: Call, values: dict[str, Any]) -> Response:
+        media = call.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+            raise UnsupportedMedia()
+        body, name, lane = await call.body(), self.body_name, self.needs.lane
+        if not body:
+            raise Invalid("The body is empty. Send a JSON object.", pointer="")
+        small = len(body) <= SMALL_BODY
+        if small and not self._waits:
+            return await call.run(lane, lambda: self.handler(**values, **{name: self._read(call, body)}))
+        values[name] = self._read(call, body) if small else await call.run(Lane.PARSE, lambda: self._read(call, body))
+        if self._waits:
+            response: Response = await self.handler(**values)
+            return response
+        return await call.run(lane, partial(self.handler, **values))
+
+    def _read(self, call: Call, body: bytes) -> Any:
+        document = call._json = call.parsed(body)
+        return validated(document, chosen(self.body, document))
+
+
+class Router:
+    """Routes under one prefix, declared by their handlers."""
+
+    def __init__(self, prefix: str = "", *, tags: Sequence[str] = ()) -> None:
+        self.prefix = prefix
+        self.routes: list[Route] = []
+        self._tags = tags
+
+    def get(self, path: str, **said: Any) -> Callable[[Handler], Handler]:
+        """A handler of GET. For the keywords see `route`."""
+        return self.route(path, ["GET"], **said)
+
+    def post(self, path: str, **said: Any) -> Callable[[Handler], Handler]:
+        """A handler of POST."""
+        return self.route(path, ["POST"], **said)
+
+    def put(self, path: str, **said: Any) -> Callable[[Handler], Handler]:
+        """A handler of PUT."""
+        return self.route(path, ["PUT"], **said)
+
+    def patch(self, path: str, **said: Any) -> Callable[[Handler], Handler]:
+        """A handler of PATCH."""
+        return self.route(path, ["PATCH"], **said)
+
+    def delete(self, path: str, **said: Any) -> Callable[[Handler], Handler]:
+        """A handler of DELETE."""
+        return self.route(path, ["DELETE"], **said)
+
+    def route(self, path: str, methods: Sequence[str], **said: Any) -> Callable[[Handler], Handler]:
+        """A handler of several methods. `said` are fields of `Operation`; without an id the route is not described."""
+
+        def add(handler: Handler) -> Handler:
+            whole = self.prefix + path
+            operation: Operation | None = None
+            if "id" in said:
+                shown = {"tags": self._tags, **said}
+                operation = Operation(method=methods[0], path=whole.replace(":path}", "}"), **shown)
+            self.routes.append(Route(whole, handler, methods=methods, operation=operation))
+            return handler
+
+        return add
+
+
+def chosen(kinds: Sequence[type[Struct]], document: Any) -> type[Struct]:
+    """Of several structs the last one whose required members are all there; the first when there is none."""
+    if isinstance(document, dict):
+        for kind in reversed(kinds[1:]):
+            if all(name in document for name in _required(kind)):
+                return kind
+    return kinds[0]
+
+
+@cache
+def _required(kind: type[Struct]) -> tuple[str, ...]:
+    return tuple(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
+
+
+def _body(hints: Mapping[str, Any]) -> tuple[str, tuple[type[Struct], ...]]:
+    for name, hint in hints.items():
+        kinds = get_args(hint) or (hint,)
+        if all(isinstance(kind, type) and issubclass(kind, Struct) for kind in kinds):
+            return name, kinds
+    return "", ()
+
+
+def _values(place: str, hints: Mapping[str, Any], taken: Mapping[str, Parameter]) -> Values | None:
+    """The arguments of a handler that are marked as coming from the query, or from headers."""
+    marker = Query if place == "query" else Header
+    fields: list[tuple[str, Any, Any]] = []
+    names: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
+    for name, hint in hints.items():
+        if get_origin(hint) is not Annotated:
+            continue
+        kind, *extras = get_args(hint)
+        mark = next((extra for extra in extras if isinstance(extra, marker)), None)
+        if mark is None:
+            continue
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            return _struct_values(kind, place, name, {})
+        names[name] = name.replace("_", "-") if place == "header" else getattr(mark, "alias", "") or name
+        descriptions[names[name]] = getattr(mark, "description", "")
+        fields.append((name, kind, taken[name].default))
+    if not fields:
+        return None
+    made = msgspec.defstruct(f"{place.title()}Values", fields, rename=names, kw_only=True)
+    return _struct_values(made, place, None, descriptions)
+
+
+def _struct_values(kind: type[Struct], place: str, whole: str | None, descriptions: Mapping[str, str]) -> Values:
+    lists: set[str] = set()
+    readers: dict[str, Callable[[str], Any]] = {}
+    for one in inspect.type_info(kind).fields:  # type: ignore[attr-defined]
+        plain = _plain(one.type)
+        if isinstance(plain, inspect.ListType):
+            lists.add(one.encode_name)
+            plain = _plain(plain.item_type)
+        readers[one.encode_name] = {inspect.IntType: _integer, inspect.BoolType: _boolean}.get(type(plain), str)
+    return Values(kind, place, whole, frozenset(lists), readers, descriptions)
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """A type without its metadata and without null."""
+    if isinstance(kind, inspect.Metadata):
+        return _plain(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return next(_plain(one) for one in kind.types if not isinstance(one, inspect.NoneType))
+    return kind
+
+
+def _integer(text: str) -> Any:
+    """A whole number from text; the text itself when it is none, which is then refused by its type."""
+    try:
+        return int(text.strip().removesuffix(".0"))
+    except ValueError:
+        return text
+
+
+def _boolean(text: str) -> Any:
+    said = text.lower()
+    return True if said in _TRUE else False if said in _FALSE else text

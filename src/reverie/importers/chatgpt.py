@@ -1,0 +1,93 @@
+"""The data export of ChatGPT. A conversation is a graph: its branch in use leads from `current_node` up to the root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from reverie.importers.conversations import conversations, looks_like
+from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, moment
+
+EXPECTED = '"mapping" with nodes of "message", "parent" and "children"'
+_ROLES = ("user", "assistant")
+
+
+def fits(path: Path, head: bytes) -> bool:
+    """conversations.json with a mapping."""
+    return looks_like(path, head, b'"mapping"')
+
+
+def read(path: Path) -> Iterator[Item]:
+    """One record per message of the branch in use; system and tool messages and hidden ones are left out."""
+    for place, row in conversations(path):
+        mapping = row.get("mapping")
+        if not isinstance(mapping, dict):
+            raise damaged(path, f"{place}: expected {EXPECTED}.")
+        session = str(row.get("conversation_id") or row.get("id") or place)[:256]
+        title = row.get("title") if isinstance(row.get("title"), str) else None
+        for order, node in enumerate(_branch(mapping, row.get("current_node"), path, place), 1):
+            message = node.get("message")
+            if isinstance(message, dict):
+                yield from _message(message, f"{place}, message {order}", session, title, order)
+
+
+def _branch(mapping: Mapping[str, Any], current: Any, path: Path, place: str) -> list[dict[str, Any]]:
+    """From the root to the node in use; without one, to the newest leaf."""
+    if not isinstance(current, str) or current not in mapping:
+        leaves = [one for one, node in mapping.items() if isinstance(node, dict) and not node.get("children")]
+        current = max(leaves, key=lambda one: _time(mapping[one]), default=None)
+    found: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    while isinstance(current, str) and current in mapping:
+        node = mapping[current]
+        if not isinstance(node, dict) or current in seen:
+            raise damaged(path, f"{place}: expected a tree of nodes.")
+        seen.add(current)
+        found.append(node)
+        current = node.get("parent")
+    return found[::-1]
+
+
+def _time(node: Mapping[str, Any]) -> float:
+    at = (node.get("message") or {}).get("create_time")
+    return float(at) if isinstance(at, int | float) else 0.0
+
+
+def _message(message: dict[str, Any], place: str, session: str, title: str | None, order: int) -> Iterator[Item]:
+    role = (message.get("author") or {}).get("role")
+    metadata = message.get("metadata") or {}
+    if message.get("weight") == 0 or metadata.get("is_visually_hidden_from_conversation"):
+        yield Skipped(place, "a hidden message")
+        return
+    if role not in _ROLES:
+        yield Skipped(place, f"a message of {role if role in ('system', 'tool') else 'another role'}")
+        return
+    text = _text(message.get("content") or {})
+    if not text:
+        yield Skipped(place, "a message without text")
+        return
+    about: dict[str, Any] = {"order": order} | ({"title": title[:200]} if title else {})
+    record = Record(
+        str(message.get("id") or f"{session}\0{order}"),
+        text,
+        place,
+        kind="message",
+        actor=role,
+        role=role,
+        session=session,
+        attributes=about,
+        created_at=moment(message.get("create_time")),
+    )
+    yield from in_pieces(record)
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        texts = [
+            part if isinstance(part, str) else part.get("text") or "" for part in parts if isinstance(part, str | dict)
+        ]
+        return "\n".join(text for text in texts if isinstance(text, str) and text.strip()).strip()
+    text = content.get("text") or content.get("result")
+    return text.strip() if isinstance(text, str) else ""

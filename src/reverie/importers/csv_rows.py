@@ -1,0 +1,57 @@
+"""CSV with a header line. The usual column names are understood; other columns follow the text in brackets.
+
+Without a text column, a row is its columns with their names.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from reverie.importers.jsonl import KNOWN, TEXTS, row
+from reverie.importers.record import Item, damaged, digest, text_of
+
+EXPECTED = "a header line with the names of the columns"
+_COLUMNS = 200
+_MOST_MORE = 400
+
+
+def fits(path: Path, head: bytes) -> bool:
+    """A file named .csv or .tsv."""
+    return path.suffix.lower() in (".csv", ".tsv") and path.is_file() and b"\0" not in head
+
+
+def read(path: Path) -> Iterator[Item]:
+    """One record per row."""
+    text = text_of(path)
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=text.partition("\n")[0].count)
+    lines = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    try:
+        header = [name.strip() for name in next(lines, [])]
+        names = [name.lower().replace(" ", "_") for name in header]
+        if not header or not all(header) or len(set(names)) < len(names) or len(header) > _COLUMNS:
+            raise damaged(path, f"expected {EXPECTED}, each once.", 1)
+        order = 0
+        for values in lines:
+            if not any(value.strip() for value in values):
+                continue
+            order += 1
+            if len(values) != len(header):
+                expected = f"expected {len(header)} values as in the header, found {len(values)}."
+                raise damaged(path, expected, lines.line_num)
+            fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=True) if value != ""}
+            if not set(TEXTS) & set(names):
+                said = "; ".join(
+                    f"{name}: {value}" for name, value in zip(header, values, strict=True) if value.strip()
+                )
+                fields = {"text": said, "id": fields.get("id") or digest(said)}
+            elif rest := [name for name in names if name not in KNOWN and fields.get(name)]:
+                said = next((str(fields[name]) for name in TEXTS if fields.get(name)), "")
+                more = "; ".join(f"{header[names.index(name)]}: {fields[name]}" for name in rest)
+                if said and len(more) <= _MOST_MORE:  # else it would not be found by them
+                    fields = {**fields, TEXTS[0]: f"{said} ({more})"}
+            yield from row(fields, f"{path.name}, line {lines.line_num}", order)
+    except csv.Error as fault:
+        raise damaged(path, f"expected CSV ({fault}).", lines.line_num) from None

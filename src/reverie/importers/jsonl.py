@@ -1,0 +1,63 @@
+"""JSON lines: texts, objects with a text in one of the usual fields, or the entries that an export wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from reverie.importers.entry_file import entry_record
+from reverie.importers.record import Item, Record, Skipped, damaged, digest, in_pieces, json_lines, labels, moment
+
+TEXTS = ("content", "text", "memory", "fact", "note", "message", "body")
+EXPECTED = f"a JSON text, or an object with one of {', '.join(TEXTS)}"
+KNOWN = {*TEXTS, "id", "kind", "type", "tags", "subject", "user_id", "created_at", "timestamp", "session", "role"}
+
+
+def fits(path: Path, head: bytes) -> bool:
+    """A file of lines that begin like JSON."""
+    first = head.lstrip()[:1]
+    return path.suffix.lower() in (".jsonl", ".ndjson") and path.is_file() and first in (b"{", b'"', b"")
+
+
+def read(path: Path) -> Iterator[Item]:
+    """One record per line."""
+    for number, line in json_lines(path, EXPECTED):
+        place = f"{path.name}, line {number}"
+        if isinstance(line, dict) and {"ref", "id", "content", "version", "seq"} <= set(line):
+            yield entry_record(line, str(line["content"]), path, place, number)
+        elif isinstance(line, str):
+            yield from row({"text": line}, place, number) if line.strip() else [Skipped(place, "a line without text")]
+        elif isinstance(line, dict) and any(isinstance(line.get(name), str) for name in TEXTS):
+            yield from row(line, place, number)
+        else:
+            raise damaged(path, f"expected {EXPECTED}.", number)
+
+
+def row(fields: Mapping[str, Any], place: str, order: int) -> Iterator[Item]:
+    """A row of any table: the usual names are understood, and the others kept."""
+    content = next(
+        (str(fields[name]) for name in TEXTS if isinstance(fields.get(name), str) and fields[name].strip()), ""
+    )
+    if not content:
+        yield Skipped(place, "a row without text")
+        return
+    rest = {str(name): value for name, value in fields.items() if name not in KNOWN and value not in (None, "")}
+    subject = fields.get("subject") or fields.get("user_id")
+    role = fields.get("role") if isinstance(fields.get("role"), str) else None
+    key = str(fields["id"]) if fields.get("id") not in (None, "") else digest(content, str(fields.get("created_at")))
+    session = fields.get("session")
+    record = Record(
+        key,
+        content,
+        place,
+        kind=str(fields.get("kind") or "note")[:64],
+        tags=labels(fields.get("tags") or ()),
+        subject=str(subject)[:256] if subject else None,
+        attributes={"order": order} | ({"fields": rest} if rest else {}),
+        actor=role or "",
+        role=role,
+        session=str(session)[:256] if session else None,
+        created_at=moment(fields.get("created_at") or fields.get("timestamp")),
+    )
+    yield from in_pieces(record)

@@ -1,0 +1,169 @@
+"""Markdown: front matter, sections, and the blocks of a section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from reverie.core.errors import MissingExtra
+from reverie.importers.record import damaged, text_of
+
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_BULLET = re.compile(r"[-*+]\s+|\d+[.)]\s+")
+_FENCE = re.compile(r"(```|~~~)")
+_PAIR = re.compile(r"([A-Za-z_][\w .-]*):(?:\s+(.*))?$")
+_LEFT_OUT = {".git", "node_modules", ".venv", "__pycache__", ".obsidian", ".trash"}
+MOST_FILES = 20_000
+
+
+class Block(NamedTuple):
+    """A bullet with what belongs to it, or a paragraph."""
+
+    text: str
+    line: int
+    section: tuple[str, ...]
+    bullet: bool
+
+
+class Page(NamedTuple):
+    """A Markdown file."""
+
+    path: Path
+    front: dict[str, Any]
+    body: str
+    first: int
+    """The line on which the body begins."""
+
+    def blocks(self) -> Iterator[Block]:
+        """The bullets and paragraphs of the body, with the headings above them."""
+        return blocks(self.body, self.first)
+
+
+def files(path: Path, *endings: str) -> list[Path]:
+    """A file, or the files of a folder with these endings, in order. Links and folders of tools are left out."""
+    if path.is_file():
+        return [path]
+    found = [
+        one
+        for one in sorted(path.rglob("*"))
+        if one.suffix.lower() in endings
+        and one.is_file()
+        and not one.is_symlink()
+        and not _LEFT_OUT & set(one.relative_to(path).parts)
+    ]
+    if len(found) > MOST_FILES:
+        raise damaged(path, f"expected at most {MOST_FILES} files in a folder, found {len(found)}.")
+    return found
+
+
+def page(path: Path) -> Page:
+    """A Markdown file with its front matter."""
+    text = text_of(path)
+    if not text.startswith("---\n"):
+        return Page(path, {}, text, 1)
+    end = re.search(r"^(---|\.\.\.)[ \t]*$", text[4:], re.MULTILINE)
+    if end is None:
+        return Page(path, {}, text, 1)
+    head, body = text[4 : 4 + end.start()], text[4 + end.end() :].removeprefix("\n")
+    return Page(path, front_matter(head, path), body, head.count("\n") + 3)
+
+
+def front_matter(text: str, path: Path) -> dict[str, Any]:
+    """Plain pairs and lists are read here; anything richer needs PyYAML."""
+    found: dict[str, Any] = {}
+    lines = text.split("\n")
+    name = ""
+    for number, line in enumerate(lines, 2):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        item = re.match(r"\s*-\s+(.*)$", line)
+        pair = _PAIR.match(line)
+        if item and name and isinstance(found.get(name), list | None):
+            found[name] = [*(found[name] or []), _scalar(item[1])]
+        elif pair:
+            name = pair[1].strip()
+            found[name] = _scalar(pair[2]) if pair[2] is not None and pair[2].strip() else None
+        else:
+            return _yaml(text, path, number)
+    if any(isinstance(value, str) and value[:1] in "{&*|>!" for value in found.values()):
+        return _yaml(text, path, 2)
+    return found
+
+
+def _scalar(text: str) -> Any:
+    text = text.strip()
+    if text[:1] in ('"', "[", "{"):
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            if text[:1] == "[" and text[-1:] == "]":
+                return [_scalar(part) for part in text[1:-1].split(",") if part.strip()]
+            return text
+    if text[:1] == "'" and text[-1:] == "'" and len(text) > 1:
+        return text[1:-1].replace("''", "'")
+    return {"true": True, "false": False, "null": None, "~": None}.get(text, text)
+
+
+def _yaml(text: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        import yaml  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise MissingExtra(
+            f"{path.name}, line {number}: this front matter needs a YAML reader: pip install 'reverie[import]'"
+        ) from None
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise damaged(path, "expected YAML as front matter.", number) from None
+    return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def blocks(text: str, first: int = 1) -> Iterator[Block]:
+    """Bullets and paragraphs. What is indented below a bullet belongs to it; fenced code is one block."""
+    headings: list[tuple[int, str]] = []
+    held: list[str] = []
+    start, bullet, fenced = first, False, ""
+
+    def flush() -> Iterator[Block]:
+        said = "\n".join(held).strip()
+        held.clear()
+        if said:
+            yield Block(
+                _BULLET.sub("", said, count=1) if bullet else said, start, tuple(h for _, h in headings), bullet
+            )
+
+    for number, line in enumerate(text.split("\n"), first):
+        fence = _FENCE.match(line.lstrip())
+        if fenced or fence:
+            if fence and (not fenced or fence[1] == fenced):
+                fenced = "" if fenced else fence[1]
+            if not held:
+                start, bullet = number, False
+            held.append(line)
+            continue
+        heading = _HEADING.match(line)
+        opens = _BULLET.match(line)
+        if (
+            heading
+            or opens
+            or (not line.strip() and not bullet)
+            or (bullet and held and not held[-1].strip() and line[:1].strip())
+        ):
+            yield from flush()
+            bullet = False
+        if heading:
+            level = len(heading[1])
+            headings = [one for one in headings if one[0] < level] + [(level, heading[2].strip())]
+            continue
+        if opens:
+            bullet = True
+        if not held:
+            if not line.strip():
+                continue
+            start = number
+        held.append(line)
+    yield from flush()

@@ -1,0 +1,183 @@
+"""What a format finds: records to store, and what it leaves out with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import orjson
+from msgspec import Struct, field
+
+from reverie.core.clock import LATEST, from_iso
+from reverie.core.errors import Invalid
+
+MAX_FILE = 512 * 2**20
+CHUNK = 1600
+"""Characters of a piece of a text file: some 400 tokens, as long as a passage that is worth quoting."""
+OVERLAP = 160
+LONGEST = 24_000
+"""Characters of a record that is stored whole; a longer one is cut into pieces of this length."""
+
+
+class Record(Struct, frozen=True):
+    """One memory as its source has it."""
+
+    key: str
+    """Its id in the source. The same id and the same words are the same memory; other words are its next version."""
+    content: str
+    place: str
+    """Where in the source: a file, with a line when there is one."""
+    kind: str = "note"
+    tags: tuple[str, ...] = ()
+    subject: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    actor: str = ""
+    role: str | None = None
+    session: str | None = None
+    created_at: int | None = None
+    expires_at: int | None = None
+    pinned: bool = False
+    ref: str | None = None
+    """The memory it belongs to; None: the one that is asked for."""
+    mark: str | None = None
+    """A tag of its own by which programs find it, and by which its next version replaces it."""
+    links: tuple[tuple[str, str], ...] = ()
+    """(key of another record, what it is to this one)."""
+    exact_id: str | None = None
+    """Set for an entry that Reverie exported: it is stored under its own id, as it was."""
+
+
+class Skipped(Struct, frozen=True):
+    """What is not stored, and why."""
+
+    place: str
+    reason: str
+
+
+Item = Record | Skipped
+
+
+def damaged(path: Path, expected: str, line: int | None = None) -> Invalid:
+    """The error of a file that is not as it should be."""
+    where = f"{path.name}, line {line}" if line is not None else path.name
+    return Invalid(f"{where}: {expected} Nothing was stored.", code="import_damaged", pointer="/path")
+
+
+def digest(*parts: str) -> str:
+    """Texts as a UUID: short, stable, and never taken for a secret."""
+    joined = "\0".join(parts).encode(errors="surrogatepass")
+    return str(UUID(bytes=hashlib.sha256(joined).digest()[:16]))
+
+
+def json_document(path: Path, expected: str) -> Any:
+    """The one JSON document of a file."""
+    if path.stat().st_size > MAX_FILE:
+        raise damaged(path, f"a file of at most {MAX_FILE >> 20} MB was expected. Split it.")
+    raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as fault:
+        raise damaged(path, f"expected {expected}, found what is not JSON.", fault.lineno) from None
+
+
+def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
+    """The numbered JSON documents of a file, one on each line."""
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            line = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
+            if not line:
+                continue
+            try:
+                yield number, orjson.loads(line)
+            except orjson.JSONDecodeError:
+                raise damaged(path, f"expected {expected}, found what is not JSON.", number) from None
+
+
+def text_of(path: Path) -> str:
+    """A text file, UTF-8 with or without a mark."""
+    if path.stat().st_size > MAX_FILE:
+        raise damaged(path, f"a file of at most {MAX_FILE >> 20} MB was expected. Split it.")
+    raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as fault:
+        raise damaged(path, "expected UTF-8 text.", raw[: fault.start].count(b"\n") + 1) from None
+    if "\0" in text:
+        raise damaged(path, "expected text, found zero bytes.", text[: text.index("\0")].count("\n") + 1)
+    return text.replace("\r\n", "\n")
+
+
+def moment(value: Any) -> int | None:
+    """Milliseconds of an RFC 3339 text (UTC when it names no zone), of seconds, or of milliseconds; None when it is
+    none of them, or not a time at which a memory can have been made."""
+    at: int | None = None
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        at = int(value if value > 100_000_000_000 else value * 1000)
+    elif isinstance(value, str):
+        text = value.strip().replace(" ", "T", 1)
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            text += "T00:00:00"
+        if "T" in text and not re.search(r"(Z|[+-]\d\d:?\d\d)$", text):
+            text += "Z"
+        try:
+            at = from_iso(text)
+        except Invalid:
+            return None
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    return at if at is not None and 0 <= at <= min(now, LATEST) else None
+
+
+def labels(values: Any) -> tuple[str, ...]:
+    """Tags from whatever a source has: texts of a list, or one text with commas."""
+    if isinstance(values, str):
+        values = values.split(",")
+    if not isinstance(values, Sequence):
+        return ()
+    found = (value.strip().lstrip("#")[:200] for value in values if isinstance(value, str))
+    return tuple(dict.fromkeys(tag for tag in found if tag))[:32]
+
+
+def pieces(text: str, *, size: int = CHUNK, overlap: int = OVERLAP) -> list[str]:
+    """A text in pieces of at most `size` characters, cut between paragraphs, else sentences, else words.
+
+    Each piece but the first begins with the end of the one before it, so that no sentence loses its surroundings.
+    """
+    text = text.strip()
+    found: list[str] = []
+    start = 0
+    while len(text) - start > size:
+        window = text[start : start + size]
+        cut = -1
+        for boundary in ("\n\n", "\n", ". ", " "):
+            at = window.rfind(boundary, size // 2)
+            if at > 0:
+                cut = at + len(boundary)
+                break
+        cut = size if cut < 0 else cut
+        found.append(text[start : start + cut].strip())
+        begin = start + cut - overlap
+        space = text.find(" ", begin, start + cut)
+        start = space + 1 if overlap and space > start else start + cut
+    found.append(text[start:].strip())
+    return [piece for piece in found if piece]
+
+
+def in_pieces(record: Record, *, size: int = LONGEST, overlap: int = 0) -> Iterator[Record]:
+    """A record, or its pieces with their order when it is long."""
+    if len(record.content) <= size:
+        yield record
+        return
+    import msgspec
+
+    found = pieces(record.content, size=size, overlap=overlap)
+    for number, piece in enumerate(found, 1):
+        attributes = {**record.attributes, "piece": number, "of": len(found)}
+        key = f"{record.key}\0{number}"
+        yield msgspec.structs.replace(record, key=key, content=piece, attributes=attributes)

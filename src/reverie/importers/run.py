@@ -1,0 +1,339 @@
+"""Looking at a source, storing what it has, and taking it back.
+
+Every record is stored through the ordinary write path under an id made from its source: storing it again is storing it
+once. A record whose words changed replaces its earlier version. What was forgotten or erased stays so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from reverie.core.actor import Actor
+from reverie.core.canonical import canonical
+from reverie.core.entry import Draft, Entry, EntryState, Link, Source
+from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited
+from reverie.core.ids import TimeIds
+from reverie.core.query import Filter
+from reverie.host import Host
+from reverie.importers import load
+from reverie.importers.record import Item, Record, Skipped, digest
+from reverie.redact import Redactor
+
+Progress = Callable[[int, int], None]
+DEFAULT_REF = "default"
+_BATCH = 200
+_BATCH_BYTES = 2 * 2**20
+_SHOWN = 20
+_MOST_ATTRIBUTES = 12_000
+_LONGEST_WAIT = 120.0
+
+
+class Look(Struct, frozen=True):
+    """What a source has, found out without storing anything."""
+
+    format: str
+    entries: int
+    """Records that would be stored."""
+    duplicates: int
+    """Stored already, or in the source before."""
+    restored: int
+    """Taken back by an undo earlier; they would be readable again."""
+    findings: Mapping[str, int]
+    """Secrets by kind: they would be replaced."""
+    skipped: Mapping[str, int]
+    """What is left out, by reason."""
+    places: Sequence[tuple[str, str]]
+    """Where, for the first of them."""
+    refs: Mapping[str, int]
+    """Records by memory."""
+
+
+class Stored(Struct, frozen=True):
+    """What an import did."""
+
+    id: str
+    """For `reverie import undo`."""
+    entries: int
+    duplicates: int
+    restored: int
+    links: int
+    findings: Mapping[str, int]
+
+
+class Undone(Struct, frozen=True):
+    """What an undo did."""
+
+    id: str
+    entries: int
+    refs: Sequence[str]
+
+
+class Importer:
+    """One source on its way into a memory, on an embedded host or a remote one."""
+
+    def __init__(self, host: Host, actor: Actor, path: Path, *, format: str, ref: str | None = None) -> None:  # noqa: A002
+        self._host = host
+        self._actor = actor
+        self._path = path
+        self._format = format
+        self._reader = load(format)
+        self._ref = ref
+        self._there: dict[tuple[str, str], EntryState | None] = {}
+        self._total = 0
+
+    def look(self, *, progress: Progress | None = None) -> Look:
+        """Read the source to its end. Raises Invalid when it is damaged or foreign."""
+        redactor = Redactor()
+        findings: Counter[str] = Counter()
+        skipped: Counter[str] = Counter()
+        refs: Counter[str] = Counter()
+        places: list[tuple[str, str]] = []
+        new = duplicates = restored = count = 0
+        seen: set[tuple[str, str]] = set()
+        for item in self._items():
+            count += 1
+            if isinstance(item, Skipped):
+                skipped[item.reason] += 1
+                if len(places) < _SHOWN:
+                    places.append((item.place, item.reason))
+                continue
+            ref, draft = self._draft(item, "")
+            assert draft.id is not None
+            state = self._state(ref, draft.id)
+            if (ref, draft.id) in seen or (state is not None and state is not EntryState.RETRACTED):
+                duplicates += 1
+            elif state is EntryState.RETRACTED:
+                restored += 1
+            else:
+                new += 1
+                refs[ref] += 1
+                findings.update(redactor.text(draft.content).findings)
+            seen.add((ref, draft.id))
+            if progress and count % 50 == 0:
+                progress(count, 0)
+        if not count:
+            raise Invalid(f"{self._path.name} has nothing in it. Nothing was stored.", code="import_damaged")
+        self._total = new
+        return Look(
+            self._format, new, duplicates, restored, dict(findings), dict(skipped.most_common()), places, dict(refs)
+        )
+
+    def store(self, *, progress: Progress | None = None) -> Stored:
+        """Store what `look` found, batch by batch. Stopped half-way, it goes on where it ended when it is repeated."""
+        import_id = TimeIds().new()
+        findings: Counter[str] = Counter()
+        stored = duplicates = restored = 0
+        ids: dict[str, tuple[str, str]] = {}
+        links: list[tuple[str, str, str]] = []
+        for ref, drafts in _batches(self._drafts(import_id, ids, links)):
+            new: list[Draft] = []
+            for draft in drafts:
+                assert draft.id is not None
+                state = self._state(ref, draft.id)
+                if state is None:
+                    new.append(draft)
+                elif state is EntryState.RETRACTED:
+                    self._host.lifecycle.restore(self._actor, ref, draft.id)
+                    restored += 1
+                else:
+                    duplicates += 1
+            receipts = self._put(ref, new)
+            stored += len(receipts)
+            duplicates += len(new) - len(receipts)
+            for receipt in receipts:
+                findings.update(receipt.findings)
+            if progress:
+                progress(stored, max(self._total, stored))
+        made = self._link(ids, links) if stored else 0
+        return Stored(import_id, stored, duplicates, restored, made, dict(findings))
+
+    def _items(self) -> Iterator[Item]:
+        """What the source has. Raises Invalid where it cannot be read."""
+        try:
+            yield from self._reader.read(self._path)
+        except FileNotFoundError:
+            raise Invalid(f"There is no file {self._path}.", pointer="/path") from None
+        except IsADirectoryError:
+            said = f"{self._path.name} is a folder; {self._format} is read from a file. Nothing was stored."
+            raise Invalid(said, code="import_damaged") from None
+        except PermissionError:
+            raise Invalid(f"{self._path.name} may not be read. Nothing was stored.", pointer="/path") from None
+
+    def _drafts(
+        self, import_id: str, ids: dict[str, tuple[str, str]], links: list[tuple[str, str, str]]
+    ) -> Iterator[tuple[str, Draft]]:
+        seen: set[tuple[str, str]] = set()
+        for item in self._items():
+            if isinstance(item, Skipped):
+                continue
+            ref, draft = self._draft(item, import_id)
+            assert draft.id is not None
+            ids[item.key] = (ref, draft.id)
+            links += [(item.key, target, note) for target, note in item.links]
+            if (ref, draft.id) not in seen:
+                seen.add((ref, draft.id))
+                yield ref, draft
+
+    def _put(self, ref: str, drafts: list[Draft]) -> list[Any]:
+        if not drafts:
+            return []
+        try:
+            return self._patiently(lambda: self._host.writing.put(self._actor, ref, drafts, operation="IMPORT"))
+        except Conflict:  # an id that appeared meanwhile, or that was erased: one by one
+            receipts: list[Any] = []
+            for draft in drafts:
+                try:
+                    receipts += self._patiently(
+                        lambda one=draft: self._host.writing.put(self._actor, ref, [one], operation="IMPORT")  # type: ignore[misc]
+                    )
+                except Conflict:
+                    continue
+            return receipts
+
+    def _patiently(self, call: Callable[[], list[Any]]) -> list[Any]:
+        """A host may let in only so many entries a minute."""
+        while True:
+            try:
+                return call()
+            except RateLimited as limited:
+                wait = float(limited.details.get("retry_after_seconds") or 1)
+                if wait > _LONGEST_WAIT:
+                    raise
+                time.sleep(wait)
+
+    def _link(self, ids: Mapping[str, tuple[str, str]], wanted: Iterable[tuple[str, str, str]]) -> int:
+        """Arrows between what was stored, through a bundle of links."""
+        by_ref: dict[str, list[Link]] = {}
+        for key, target, note in wanted:
+            if key in ids and target in ids and ids[key][0] == ids[target][0]:
+                by_ref.setdefault(ids[key][0], []).append(Link(ids[key][1], ids[target][1], "informs", note[:200]))
+        for ref, links in by_ref.items():
+            self._host.bundles.load(self._actor, _bundle(self._actor.tenant, ref, links))
+        return sum(map(len, by_ref.values()))
+
+    def _state(self, ref: str, entry_id: str) -> EntryState | None:
+        """The state of a stored entry; None when there is none."""
+        place = (ref, entry_id)
+        if place not in self._there:
+            try:
+                found: Entry | None = self._host.reading.get(self._actor, ref, entry_id, cold=True)
+            except NotFound:
+                found = None
+            self._there[place] = None if found is None else found.state
+        return self._there[place]
+
+    def _draft(self, record: Record, import_id: str) -> tuple[str, Draft]:
+        ref = self._ref or record.ref or DEFAULT_REF
+        source = Source(
+            actor=_label(record.actor) or "",
+            role=_label(record.role),
+            session=_label(record.session),
+            run=f"import-{import_id}" if import_id else None,
+        )
+        if record.exact_id is not None:
+            mark, entry_id, attributes = None, record.exact_id, dict(record.attributes)
+        else:
+            mark = record.mark if record.mark and self._ref is None else f"~source:{digest(self._format, record.key)}"
+            entry_id = digest(self._format, record.key, record.content)
+            origin = {"format": self._format, "place": record.place[:300]}
+            attributes = {**record.attributes, "import": origin}
+            if not _fits(attributes):
+                attributes = {"import": {**origin, "left_out": "attributes that are too long"}}
+        content = record.content.replace("\0", " ").encode(errors="replace").decode()
+        tags = tuple(tag.replace("\0", " ") for tag in record.tags)
+        return ref, Draft(
+            content=content,
+            kind=record.kind,
+            tags=tags if mark is None else (*tags, mark),
+            subject=_label(record.subject),
+            attributes=attributes,
+            id=entry_id,
+            source=source,
+            created_at=record.created_at,
+            expires_at=record.expires_at,
+            pinned=record.pinned,
+            replaces=mark,
+        )
+
+
+def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None = None) -> Undone:
+    """Take back what an import stored. Importing the same source again brings it back."""
+    where = Filter(run=f"import-{import_id}")
+    taken, refs = 0, list[str]()
+    for ref, _ in host.reading.refs(actor):
+        own = 0
+        while page := host.reading.page(actor, ref, where, limit=_BATCH).items:
+            for entry in page:
+                try:
+                    host.lifecycle.retract(actor, ref, entry.id)
+                except Forbidden:  # its author is another; deleting needs no more than the right to write
+                    host.lifecycle.delete(actor, ref, entry.id)
+                own += 1
+                if progress:
+                    progress(taken + own, 0)
+        taken += own
+        refs += [ref] if own else []
+    if not taken:
+        raise NotFound(f"Nothing that the import {import_id[:64]} stored is readable.")
+    return Undone(import_id, taken, refs)
+
+
+def _batches(drafts: Iterable[tuple[str, Draft]]) -> Iterator[tuple[str, list[Draft]]]:
+    """Drafts of one memory together, but never two versions of one memory: the second replaces the first."""
+    waiting: dict[str, list[Draft]] = {}
+    marks: dict[str, set[str]] = {}
+    sizes: Counter[str] = Counter()
+    for ref, draft in drafts:
+        again = draft.replaces is not None and draft.replaces in marks.get(ref, ())
+        if again or len(waiting.get(ref, ())) >= _BATCH or sizes[ref] >= _BATCH_BYTES:
+            yield ref, waiting.pop(ref)
+            marks.pop(ref, None)
+            sizes[ref] = 0
+        waiting.setdefault(ref, []).append(draft)
+        sizes[ref] += len(draft.content)
+        if draft.replaces is not None:
+            marks.setdefault(ref, set()).add(draft.replaces)
+    yield from waiting.items()
+
+
+def _bundle(tenant: str, ref: str, links: Iterable[Link]) -> list[bytes]:
+    import hashlib
+
+    from reverie.memory.export import FORMAT
+
+    lines = [orjson.dumps({"type": "manifest", "format": FORMAT, "tenant": tenant, "ref": ref}) + b"\n"]
+    lines += [
+        orjson.dumps(
+            {
+                "type": "link",
+                "ref": ref,
+                "from_id": link.from_id,
+                "to_id": link.to_id,
+                "link": link.type,
+                "note": link.note,
+            }
+        )
+        + b"\n"
+        for link in links
+    ]
+    end: dict[str, Any] = {"type": "end", "entries": 0, "links": len(lines) - 1, "events": 0}
+    end["sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
+    return [*lines, orjson.dumps(end) + b"\n"]
+
+
+def _label(text: str | None) -> str | None:
+    return text.replace("\0", " ")[:256] if text else None
+
+
+def _fits(attributes: Mapping[str, Any]) -> bool:
+    try:
+        return len(canonical(dict(attributes))) <= _MOST_ATTRIBUTES
+    except (Invalid, TypeError, ValueError):
+        return False

@@ -1,0 +1,96 @@
+"""Signs of vectors: which are worth a look when there are very many.
+
+A code has one bit for each dimension: whether the vector is above the mean there. A question is compared with all codes
+first. Only dimensions that matter for it take part, those in which its own value times the usual spread is large. The
+vectors of the nearest codes are then compared exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FEWEST = 4096
+"""Smaller segments have no codes: they are compared exactly."""
+BLOCK = 16_384
+
+Codes = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float32]
+
+
+def coded(data: npt.NDArray[np.int8], centre: Floats | None = None) -> tuple[Floats, Codes]:
+    """Mean and spread of each dimension, and the codes; both empty when there are few vectors."""
+    count, dimensions = data.shape
+    if count < FEWEST:
+        return np.zeros((0, dimensions), dtype=np.float32), np.zeros((0, count), dtype=np.uint64)
+    if centre is None:
+        some = data[:: max(1, count // 65_536)].astype(np.float32)
+        mean = some.mean(axis=0)
+        centre = np.stack([mean, np.abs(some - mean).mean(axis=0)])
+    lines = -(-dimensions // 64)
+    codes = np.empty((lines, count), dtype=np.uint64)
+    for at in range(0, count, BLOCK):
+        codes[:, at : at + BLOCK] = _bits(data[at : at + BLOCK] > centre[0], lines)
+    return centre, codes
+
+
+def _bits(above: npt.NDArray[np.bool_], lines: int) -> Codes:
+    packed = np.packbits(above, axis=1)
+    padded = np.zeros((len(above), lines * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+class Asked:
+    """A question, to be compared with codes that have the same mean and spread.
+
+    A dimension weighs as much as the question's value there times the usual spread. `rough` looks at half of the
+    dimensions, the first, which vary most, and at those of large weight only; `fine` at all, with four weights.
+    """
+
+    def __init__(self, query: Floats, centre: Floats) -> None:
+        weights = query * centre[1]
+        large = np.abs(weights)
+        self._lines = -(-len(query) // 64)
+        self._signs = _bits((weights > 0)[np.newaxis], self._lines)[:, 0]
+        ordered = np.sort(large)
+        matters = large >= ordered[int(len(large) * 0.7)] / 2
+        self._half = -(-self._lines // 2)
+        matters[min(255, self._half * 64) :] = False
+        self._mask = _bits(matters[np.newaxis], self._lines)[:, 0]
+        top = max(float(ordered[int(len(large) * 0.95)]), 1e-9)
+        levels = np.clip(np.rint(large / top * 3), 0, 3).astype(np.int64)
+        self._planes = [_bits((levels >> bit & 1 == 1)[np.newaxis], self._lines)[:, 0] for bit in (0, 1)]
+        self._unit = top / 3
+        self._zero = float(query @ centre[0]) + self._unit * int(levels.sum())
+
+    def rough(self, codes: Codes) -> npt.NDArray[np.uint8]:
+        """How far each code is, roughly."""
+        far = np.zeros(codes.shape[1], dtype=np.uint8)
+        bits, counts = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint8)
+        for at in range(0, len(far), BLOCK):
+            sums = far[at : at + BLOCK]
+            own, count = bits[: len(sums)], counts[: len(sums)]
+            for line in range(self._half):
+                np.bitwise_xor(codes[line, at : at + BLOCK], self._signs[line], out=own)
+                np.bitwise_and(own, self._mask[line], out=own)
+                np.bitwise_count(own, out=count)
+                np.add(sums, count, out=sums)
+        return far
+
+    def fine(self, codes: Codes, rows: npt.NDArray[np.intp]) -> Floats:
+        """About the product of the question with these vectors."""
+        far = np.zeros(len(rows), dtype=np.float32)
+        for line in range(self._lines):
+            own = codes[line].take(rows)
+            own ^= self._signs[line]
+            for bit, plane in enumerate(self._planes):
+                far += np.float32(1 << bit) * np.bitwise_count(own & plane[line])
+        return np.float32(self._zero) - np.float32(2 * self._unit) * far
+
+
+def nearest(far: npt.NDArray[np.uint8], wanted: int) -> npt.NDArray[np.intp]:
+    """The places of about as many of the nearest as are wanted, from every sixteenth."""
+    sample = far[::16]
+    kept = min(len(sample) - 1, -(-wanted // 16))
+    return np.flatnonzero(far <= np.partition(sample, kept)[kept])

@@ -1,0 +1,415 @@
+"""Segments in files: written once, mapped by every process, replaced as a whole.
+
+A memory has a manifest, which names its segments, the rows of each that left since, and the log position all of it is
+at, with the hash of the log there. Files are written under another name, brought to the disk and renamed, so a crash
+leaves the old state or the new. The rows in the store are the truth: a file that is missing, damaged or of another
+history is no fault, the index is made again. File names tell nothing: a memory is named by a hash under its tenant's
+key. All files are 0600.
+
+A segment begins with a line of magic, the length of its header, and the header (JSON with a checksum of its own): where
+each column is. Columns have a checksum for every 64 KiB, compared when a process first reads there; vectors have one
+each. A writer takes the lock of the memory; one that finds it taken does not wait.
+
+What is destroyed in the store leaves the files before the caller learns that it is done: before the commit a note is
+put down that the files of a memory are to be scrubbed, after it they are, and the note is taken away. Files that are
+found with a note are not used but removed. The lock holds the log position of the last scrub: an index that was
+read from the store before it is never written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from reverie.core.files import make_folder, open_new
+from reverie.index.parts import LARGEST, Part, Parts
+from reverie.index.segment import Damaged, Seen, Segment, Vectors, merged
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  (Windows: no segments are written there)
+    fcntl = None  # type: ignore[assignment]
+
+_MAGIC = b"reverie segment 2\n"
+_BLOCK = 1 << 16
+_ALIGN = 4096
+_MANIFEST, _SEGMENT, _LOCK, _NOTE = ".manifest", ".segment", ".lock", ".scrub"
+SMALLEST = 4096
+"""Passages that are worth a file."""
+_SMALL = 4 * SMALLEST
+_MANY = 4
+"""So many small segments become one."""
+_WORN = 4
+"""A segment is written again when one in so many of its rows is out of use."""
+
+
+class _Column(msgspec.Struct):
+    """Where a column is in its file."""
+
+    name: str
+    kind: str
+    shape: list[int]
+    at: int
+    sums_at: int
+
+
+class _Header(msgspec.Struct):
+    """The first lines of a segment."""
+
+    columns: list[_Column]
+    total: int
+    size: int
+
+
+class _Listed(msgspec.Struct):
+    """A segment in a manifest."""
+
+    name: str
+    rows: int
+    dead: str
+
+
+class _Manifest(msgspec.Struct):
+    """What belongs to a memory."""
+
+    seq: int
+    hash: str
+    last: int
+    segments: list[_Listed]
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """A memory's index as it was found in files, and the hash of the log at its position."""
+
+    parts: Parts
+    hash: str
+
+
+class Files:
+    """The folder of a store's segments."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self._folder = folder
+        self.writable = not read_only and fcntl is not None
+
+    def name(self, memory: tuple[int, str], key: bytes) -> str:
+        """The name that the files of a memory begin with."""
+        tenant, ref = memory
+        return f"{tenant}-{hashlib.blake2b(ref.encode(), digest_size=12, key=key[:64]).hexdigest()}"
+
+    def stamp(self, name: str) -> object:
+        """What changes whenever the manifest does; None when there is none."""
+        try:
+            found = os.stat(self._folder / (name + _MANIFEST))  # noqa: PTH116  (a microsecond, at every search)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def load(self, name: str) -> Saved | None:
+        """The index of a memory, mapped; None when there is none that is whole."""
+        return None if (self._folder / (name + _NOTE)).exists() else self._load(name)
+
+    def _load(self, name: str) -> Saved | None:
+        stamp = self.stamp(name)
+        if stamp is None:
+            return None
+        try:
+            manifest = self._manifest(name)
+            if manifest is None:
+                return None
+            parts = [
+                Part(self._map(listed.name), np.frombuffer(b64decode(listed.dead), dtype=np.int32))
+                for listed in manifest.segments
+            ]
+        except (OSError, ValueError, msgspec.MsgspecError, Damaged):
+            return None
+        return Saved(Parts(tuple(parts), manifest.seq, manifest.last, stamp), manifest.hash)
+
+    def save(self, name: str, parts: Parts, log_hash: str, *, thorough: bool = False) -> Parts:
+        """Write what no file has yet, and the manifest. Returns the same index, mapped.
+
+        When another process was first, or the disk is full, the index stays as it is. `thorough`: small segments
+        become large ones, and worn ones are written again.
+        """
+        if not self.writable:
+            return parts
+        try:
+            make_folder(self._folder)
+            with self._locked(name) as locked:
+                if not locked or self.stamp(name) != parts.stamp or parts.seq < self._floor(name):
+                    return parts
+                kept = [part for part in parts.parts if part.segment.name]
+                fresh = [part for part in parts.parts if not part.segment.name]
+                if fresh:
+                    kept.append(Part(self._write(name, merged([(part.segment, part.dead) for part in fresh]))))
+                kept = self._tidied(name, [part for part in kept if part.live], thorough=thorough)
+                return self._publish(name, kept, parts.seq, log_hash, parts.last)
+        except OSError:
+            return parts
+
+    def store(self, name: str, segment: Segment) -> Segment:
+        """Write a segment that no manifest names yet; the same, mapped. Left as it is when that fails."""
+        if not self.writable:
+            return segment
+        try:
+            make_folder(self._folder)
+            return self._write(name, segment)
+        except OSError:
+            return segment
+
+    def note(self, name: str) -> bool:
+        """Put down that a memory's files are to be scrubbed, before the commit that destroys. False: it has none."""
+        if not self.writable or not self._names(name):
+            return False
+        self._put(name + _NOTE, [b""])
+        return True
+
+    def unnote(self, name: str) -> None:
+        """The commit did not happen."""
+        (self._folder / (name + _NOTE)).unlink(missing_ok=True)
+
+    def scrub(self, name: str, positions: Sequence[int], seq: int) -> None:
+        """Write every segment that has one of these positions again, without them. Waits for its turn.
+
+        When that fails, everything of the memory is removed. `seq`: the log position they were destroyed at.
+        """
+        gone = np.unique(np.array(positions, dtype=np.int64))
+        with self._locked(name, wait=True):
+            self._raise_floor(name, seq)
+            try:
+                found = self._load(name)
+                if found is None:
+                    raise Damaged(name)
+                kept = []
+                for part in found.parts.parts:
+                    rows = part.segment.rows_of(gone)
+                    if len(rows):
+                        dead = np.union1d(part.dead, rows).astype(np.int32)
+                        part = Part(self._write(name, merged([(part.segment, dead)])))
+                    if part.live:
+                        kept.append(part)
+                self._publish(name, kept, found.parts.seq, found.hash, found.parts.last)
+                self.unnote(name)
+            except BaseException as fault:
+                self._remove(name)
+                if not isinstance(fault, OSError | Damaged):
+                    raise
+
+    def recover(self) -> None:
+        """Remove the files of memories that a process meant to scrub and did not come to."""
+        if self.writable and self._folder.is_dir():
+            for path in self._folder.glob("*" + _NOTE):
+                self.drop(path.name.removesuffix(_NOTE))
+
+    def _floor(self, name: str) -> int:
+        return int((self._folder / (name + _LOCK)).read_bytes() or b"0")
+
+    def _raise_floor(self, name: str, seq: int) -> None:
+        if seq > self._floor(name):
+            (self._folder / (name + _LOCK)).write_bytes(str(seq).encode())
+
+    def drop(self, name: str) -> None:
+        """Remove what a memory has here: it was damaged, or is of another history."""
+        if self.writable and (self._names(name) or (self._folder / (name + _NOTE)).exists()):
+            with suppress(OSError), self._locked(name, wait=True):
+                self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        (self._folder / (name + _MANIFEST)).unlink(missing_ok=True)  # first: what it names must exist
+        for path in self._names(name):
+            path.unlink(missing_ok=True)
+        self._sync()
+        self.unnote(name)
+
+    def _names(self, name: str) -> list[Path]:
+        return [path for path in self._folder.glob(name + "*") if path.suffix not in (_LOCK, _NOTE)]
+
+    def _tidied(self, name: str, parts: list[Part], *, thorough: bool) -> list[Part]:
+        small = [part for part in parts if len(part.segment) < LARGEST // 2]
+        if not thorough and len(small) < 2 * _MANY:
+            small = [part for part in small if len(part.segment) < _SMALL]
+        done = [part for part in parts if not any(part is other for other in small)]
+        if len(small) >= (2 if thorough else _MANY):
+            batch: list[Part] = []
+            for part in [*small, None]:
+                if part is not None and sum(one.live for one in batch) + part.live <= LARGEST:
+                    batch.append(part)
+                    continue
+                if batch:
+                    done.append(self._joined(name, batch))
+                batch = [part] if part is not None else []
+        else:
+            done += small
+        if thorough:
+            done = [
+                self._joined(name, [part], always=True) if len(part.dead) * _WORN > len(part.segment) else part
+                for part in done
+            ]
+        return done
+
+    def _joined(self, name: str, parts: Sequence[Part], *, always: bool = False) -> Part:
+        if len(parts) == 1 and not always:
+            return parts[0]
+        return Part(self._write(name, merged([(part.segment, part.dead) for part in parts])))
+
+    def _publish(self, name: str, parts: Sequence[Part], seq: int, log_hash: str, last: int) -> Parts:
+        listed = [
+            _Listed(part.segment.name or "", len(part.segment), b64encode(part.dead.tobytes()).decode())
+            for part in parts
+        ]
+        body = msgspec.json.encode(_Manifest(seq, log_hash, last, listed))
+        self._put(name + _MANIFEST, [hashlib.blake2b(body, digest_size=16).hexdigest().encode(), b"\n", body])
+        named = {one.name for one in listed} | {name + _MANIFEST}
+        for path in self._names(name):
+            if path.name not in named:
+                path.unlink(missing_ok=True)
+        self._sync()
+        return Parts(tuple(parts), seq, last, self.stamp(name))
+
+    def _manifest(self, name: str) -> _Manifest | None:
+        head, _, body = (self._folder / (name + _MANIFEST)).read_bytes().partition(b"\n")
+        if hashlib.blake2b(body, digest_size=16).hexdigest().encode() != head:
+            return None
+        return msgspec.json.decode(body, type=_Manifest)
+
+    def _write(self, name: str, segment: Segment) -> Segment:
+        own = f"{name}.{secrets.token_hex(6)}{_SEGMENT}"
+        columns, chunks, at = [], [], 0
+        for column, array in segment.columns():
+            raw = np.ascontiguousarray(array)
+            data = np.frombuffer(raw.tobytes() + bytes(-raw.nbytes % 8), dtype=np.uint64)
+            sums = _sums(data)
+            columns.append(_Column(column, raw.dtype.str, list(raw.shape), at, at + data.nbytes))
+            chunk = data.tobytes() + sums.tobytes()
+            chunk += bytes(-len(chunk) % _ALIGN)
+            chunks.append(chunk)
+            at += len(chunk)
+        header = msgspec.json.encode(_Header(columns, segment.total, at))
+        digest = hashlib.blake2b(header, digest_size=16).hexdigest().encode()
+        head = _MAGIC + len(header).to_bytes(8, "big") + digest + header
+        self._put(own, [head, bytes(-len(head) % _ALIGN), *chunks])
+        return self._map(own)
+
+    def _map(self, name: str) -> Segment:
+        with (self._folder / name).open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        start = len(_MAGIC) + 8 + 32
+        size = int.from_bytes(mapped[len(_MAGIC) : len(_MAGIC) + 8], "big")
+        raw = mapped[start : start + size]
+        if (
+            mapped[: len(_MAGIC)] != _MAGIC
+            or mapped[start - 32 : start] != hashlib.blake2b(raw, digest_size=16).hexdigest().encode()
+        ):
+            raise Damaged(name)
+        header = msgspec.json.decode(raw, type=_Header)
+        base = -(-(start + size) // _ALIGN) * _ALIGN
+        if len(mapped) != base + header.size:
+            raise Damaged(name)
+        guard = _Guard(name)
+        columns: dict[str, Any] = {}
+        groups: dict[int, dict[str, Any]] = {}
+        begin = end = 0
+        for column in header.columns:
+            kind, items = np.dtype(column.kind), int(np.prod(column.shape))
+            array = np.frombuffer(mapped, kind, items, base + column.at).reshape(column.shape)
+            length, _, own = column.name.rpartition(".")
+            if length:
+                groups.setdefault(int(length), {})[own] = array
+            else:
+                columns[own] = array
+            if column.name == "rows":
+                begin = base + column.at
+            if own == "data":
+                end = base + column.sums_at
+            words = (column.sums_at - column.at) // 8
+            guard.add(
+                column.name,
+                np.frombuffer(mapped, np.uint64, words, base + column.at),
+                np.frombuffer(mapped, np.uint64, _blocks(words), base + column.sums_at),
+                array.nbytes // max(1, len(array)),
+            )
+        vectors = {length: Vectors(**own) for length, own in groups.items()}
+        return Segment(
+            **columns, vectors=vectors, total=header.total, guard=guard, name=name, seen=Seen(mapped, begin, end)
+        )
+
+    def _put(self, name: str, chunks: Sequence[bytes]) -> None:
+        """A new file, whole or not at all."""
+        path, draft = self._folder / name, self._folder / f"{name}.{secrets.token_hex(4)}.new"
+        try:
+            with os.fdopen(open_new(draft), "wb") as file:
+                file.writelines(chunks)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        self._sync()
+
+    def _sync(self) -> None:
+        with suppress(OSError):
+            folder = os.open(self._folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def _locked(self, name: str, *, wait: bool = False) -> Iterator[bool]:
+        with os.fdopen(open_new(self._folder / (name + _LOCK), append=True), "wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+
+class _Guard:
+    """Compares blocks of a file with their checksums, each once in a process."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._columns: dict[str, tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int, bytearray]] = {}
+
+    def add(self, name: str, data: npt.NDArray[np.uint64], sums: npt.NDArray[np.uint64], item: int) -> None:
+        """A column: its data and checksums, and the bytes of an item."""
+        self._columns[name] = (data, sums, item, bytearray(len(sums)))
+
+    def __call__(self, name: str, first: int, last: int) -> None:
+        data, sums, item, seen = self._columns[name]
+        begin = first * item // _BLOCK
+        end = len(sums) if last < 0 else -(-last * item // _BLOCK)
+        if seen.count(1, begin, end) == end - begin:
+            return
+        words = _BLOCK // 8
+        if not np.array_equal(_sums(data[begin * words : end * words]), sums[begin:end]):
+            raise Damaged(self._name)
+        seen[begin:end] = b"\x01" * (end - begin)
+
+
+def _blocks(words: int) -> int:
+    return -(-words * 8 // _BLOCK)
+
+
+def _sums(data: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A checksum of every block: the sum of its numbers."""
+    words = _BLOCK // 8
+    whole = len(data) // words
+    sums = np.empty(_blocks(len(data)), dtype=np.uint64)
+    sums[:whole] = data[: whole * words].reshape(-1, words).sum(axis=1, dtype=np.uint64)
+    if whole < len(sums):
+        sums[whole] = data[whole * words :].sum(dtype=np.uint64)
+    return sums

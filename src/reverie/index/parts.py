@@ -1,0 +1,124 @@
+"""The segments of one memory at a log position, with the rows of each that left since it was made.
+
+Nothing here changes: what comes or leaves makes a new list. So any number of threads search without waiting for each
+other, and a write transaction puts what it wrote on top of what is shared, for itself alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from reverie.index.segment import Ints, Segment, build, merged
+
+NOTHING: Ints = np.zeros(0, dtype=np.int32)
+_RATIO = 4
+"""Two segments in memory become one when the older has at most so many times the rows of the newer."""
+LARGEST = 1 << 17
+"""Passages of a segment, about."""
+_LARGE = 1 << 18
+"""Passages in files from which on a process lets go of the pages it read; a kernel maps far more than was asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A segment, and which of its rows are out of use."""
+
+    segment: Segment
+    dead: Ints = field(default_factory=lambda: NOTHING)
+
+    @property
+    def live(self) -> int:
+        """Passages in use."""
+        return len(self.segment) - len(self.dead)
+
+    @property
+    def total(self) -> int:
+        """Words of the passages in use."""
+        if not len(self.dead):
+            return self.segment.total
+        self.segment.check("lengths")
+        return self.segment.total - int(self.segment.lengths[self.dead].sum(dtype=np.int64))
+
+    def without(self, positions: npt.NDArray[np.int64]) -> Part:
+        """The same without the passages of these positions."""
+        rows = self.segment.rows_of(positions)
+        if not len(rows):
+            return self
+        dead = np.union1d(self.dead, rows).astype(np.int32)
+        if len(dead) == len(self.dead):
+            return self
+        if self.segment.name is None and len(dead) * 2 > len(self.segment):  # more that is gone than is there
+            return Part(merged([(self.segment, dead)]))
+        return Part(self.segment, dead)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """All segments of a memory. `seq`: the log position they are at; `last`: the highest entry position."""
+
+    parts: Sequence[Part] = ()
+    seq: int = 0
+    last: int = 0
+    stamp: object = None
+    """Which manifest the segments in files belong to; None when there was none."""
+
+    @property
+    def nbytes(self) -> int:
+        """What they take of the process's own memory."""
+        return sum(part.segment.nbytes for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Passages in use."""
+        return sum(part.live for part in self.parts)
+
+    @property
+    def unsaved(self) -> int:
+        """Passages that no file has."""
+        return sum(len(part.segment) for part in self.parts if part.segment.name is None)
+
+    def rest(self) -> None:
+        """After a search of a large memory: keep no pages of it that the next search may not need."""
+        filed = [part.segment for part in self.parts if part.segment.seen is not None]
+        if sum(map(len, filed)) >= _LARGE:
+            for segment in filed:
+                if segment.seen is not None:
+                    segment.seen.drop()
+
+    def without(self, positions: Iterable[int]) -> Parts:
+        """The same without some entries."""
+        gone = np.unique(np.fromiter(positions, dtype=np.int64))
+        if not len(gone):
+            return self
+        parts = [part.without(gone) for part in self.parts]
+        return replace(self, parts=tuple(part for part in parts if part.live or part.segment.name))
+
+    def added(self, segment: Segment) -> Parts:
+        """The same with a segment of entries that no other has."""
+        if not len(segment):
+            return self
+        parts = [*self.parts, Part(segment)]
+        while len(parts) > 1 and _alike(parts[-2], parts[-1]):
+            newer, older = parts.pop(), parts.pop()
+            joined = merged([(older.segment, older.dead), (newer.segment, newer.dead)])
+            if len(joined):
+                parts.append(Part(joined))
+        return replace(self, parts=tuple(parts), last=max(self.last, int(segment.positions[-1])))
+
+    def updated(self, rows: Sequence[tuple[int, bytes | None, bytes | None]]) -> Parts:
+        """The same with these entries, in place of those it has."""
+        if not rows:
+            return self
+        again = [position for position, _, _ in rows if position <= self.last]
+        return self.without(again).added(build(rows))
+
+
+def _alike(older: Part, newer: Part) -> bool:
+    if older.segment.name or newer.segment.name:
+        return False
+    size = len(older.segment) + len(newer.segment)
+    return size <= LARGEST and len(older.segment) <= _RATIO * len(newer.segment)

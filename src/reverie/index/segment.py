@@ -1,0 +1,326 @@
+"""A piece of a memory's index that never changes: plain arrays, in memory or mapped from a file.
+
+Rows are passages, in the order of their entries' positions. The words of a segment are sorted by hash; the passages
+that have a word lie together, in the order of rows. The same class serves a file of a hundred thousand passages and
+the few that came since: a search looks at a list of segments, whatever they are made of.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reverie.index.codes import coded
+from reverie.index.postings import K1, RECORD, RECORD_BYTES, B
+from reverie.index.topk import Found, best_of
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int32]
+Rows = Sequence[tuple[int, bytes | None, bytes | None]]
+"""(position, words as packed, vectors of its passages)."""
+Guard = Callable[[str, int, int], None]
+"""Called before the items `first` to `last` of a column are used. Raises Damaged."""
+_UP = 1 + 1e-6
+
+
+class Damaged(Exception):
+    """A file of the index does not hold what was written to it."""
+
+
+class Seen:
+    """The part of a mapped file that a search reads here and there: postings and vectors."""
+
+    def __init__(self, mapped: mmap.mmap, first: int, last: int) -> None:
+        self._mapped = mapped
+        self._first = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._size = max(0, last - self._first) // mmap.PAGESIZE * mmap.PAGESIZE
+
+    def drop(self) -> None:
+        """Let go of it: the pages stay in the system's cache, and the process is no larger for having read them."""
+        if self._size and hasattr(mmap, "MADV_DONTNEED"):
+            with suppress(OSError, ValueError):
+                self._mapped.madvise(mmap.MADV_DONTNEED, self._first, self._size)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of one length."""
+
+    rows: Ints
+    """The row of each vector, ascending."""
+    data: npt.NDArray[np.int8]
+    tails: npt.NDArray[np.float32]
+    """The lengths of the second halves."""
+    codes: npt.NDArray[np.uint64]
+    """Signs, 64 dimensions to a number: one line for each 64 dimensions. Empty in small segments."""
+    centre: npt.NDArray[np.float32]
+    """Mean and spread of each dimension, when there are codes."""
+    sums: npt.NDArray[np.uint32]
+    """A checksum of each vector."""
+
+    def columns(self) -> Iterator[tuple[str, Array]]:
+        """Every column by name."""
+        for name in ("rows", "data", "tails", "codes", "centre", "sums"):
+            yield name, getattr(self, name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """Passages, their words and their vectors."""
+
+    positions: npt.NDArray[np.int64]
+    spans: Ints
+    """Characters of the content, first and last; (0, 0) is all of it."""
+    lengths: Ints
+    """How many words each passage has."""
+    words: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    """Where the postings of each word begin; one more at the end."""
+    peaks: npt.NDArray[np.float32]
+    """The most that the word can count in any passage here, as a share of its weight."""
+    rows: Ints
+    times: npt.NDArray[np.int16]
+    impacts: npt.NDArray[np.float32]
+    """How much the word counts in the passage, as a share of its weight, when passages here have average length."""
+    vectors: Mapping[int, Vectors]
+    """By their length."""
+    total: int
+    """Words of all passages together."""
+    guard: Guard | None = None
+    name: str | None = None
+    """The file it is mapped from."""
+    seen: Seen | None = None
+    whole: set[str] = field(default_factory=set)
+    """Columns that were compared with their checksums."""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes of the process's own memory."""
+        return 0 if self.name else sum(column.nbytes for _, column in self.columns())
+
+    def columns(self) -> Iterator[tuple[str, Array]]:
+        """Every column by name."""
+        for name in ("positions", "spans", "lengths", "words", "starts", "peaks", "rows", "times", "impacts"):
+            yield name, getattr(self, name)
+        for length, group in self.vectors.items():
+            for name, column in group.columns():
+                yield f"{length}.{name}", column
+
+    def check(self, *names: str) -> None:
+        """Compare whole columns with their checksums, once in a process."""
+        if self.guard is not None:
+            for name in names:
+                if name not in self.whole:
+                    self.guard(name, 0, -1)
+                    self.whole.add(name)
+
+    def find(self, words: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:
+        """Where the postings of each word begin and end."""
+        if not len(self.words):
+            return [0] * len(words), [0] * len(words)
+        self.check("words", "starts", "peaks")
+        at = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
+        ends = np.where(self.words[at] == words, self.starts[at + 1], self.starts[at])
+        return self.starts[at].tolist(), ends.tolist()
+
+    def peak(self, word: int) -> float:
+        """The most that a word it has can count, as a share of its weight."""
+        return float(self.peaks[int(np.searchsorted(self.words, word))])
+
+    def postings(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.int16]]:
+        """The rows that have a word, and how often."""
+        if self.guard is not None:
+            self.guard("rows", first, last)
+            self.guard("times", first, last)
+        return self.rows[first:last], self.times[first:last]
+
+    def weighed(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.float32]]:
+        """The rows that have a word, and how much it counts in each."""
+        if self.guard is not None:
+            self.guard("rows", first, last)
+            self.guard("impacts", first, last)
+        return self.rows[first:last], self.impacts[first:last]
+
+    def rows_of(self, positions: npt.NDArray[np.int64]) -> Ints:
+        """The rows of those positions that it has, in the order asked for."""
+        if not len(self.positions) or not len(positions):
+            return np.zeros(0, dtype=np.int32)
+        self.check("positions")
+        first = np.searchsorted(self.positions, positions)
+        last = np.searchsorted(self.positions, positions, side="right")
+        counts = last - first
+        if not counts.any():
+            return np.zeros(0, dtype=np.int32)
+        begins = np.repeat(first - (np.cumsum(counts) - counts), counts)
+        return (begins + np.arange(len(begins))).astype(np.int32)
+
+    def numbers_of(self, rows: Array) -> Array:
+        """Which passage of its entry each row is."""
+        self.check("positions")
+        return rows - np.searchsorted(self.positions, self.positions[rows])
+
+    def span(self, row: int) -> tuple[int, int] | None:
+        """The characters that a passage is; None: the whole content."""
+        if self.guard is not None:
+            self.guard("spans", row, row + 1)
+        start, end = self.spans[row].tolist()
+        return (start, end) if end else None
+
+
+def build(rows: Rows) -> Segment:
+    """A segment of these entries. Vectors whose length does not fit the number of passages are left out."""
+    rows = sorted(rows, key=lambda row: row[0])
+    packed = [words or b"" for _, words, _ in rows]
+    records = np.frombuffer(b"".join(packed), dtype=RECORD)
+    owner = np.repeat(np.arange(len(rows)), [len(one) // RECORD_BYTES for one in packed])
+    times = records["times"].astype(np.int16)
+    words = records["word"].astype(np.int64)
+    marks = times == 0
+    marked = np.bincount(owner[marks], minlength=len(rows))
+    counts = np.maximum(marked, 1)
+    firsts = np.cumsum(counts) - counts
+    size = int(counts.sum())
+    row = firsts[owner]
+    spans = np.zeros((size, 2), dtype=np.int32)
+    if marks.any():
+        row = row + np.maximum(np.cumsum(marks) - (np.cumsum(marked) - marked)[owner] - 1, 0)
+        spans[row[marks], 0] = words[marks] >> 32
+        spans[row[marks], 1] = words[marks] & 0xFFFFFFFF
+        words, row, times = words[~marks], row[~marks], times[~marks]
+    positions = np.repeat(np.array([position for position, _, _ in rows], dtype=np.int64), counts)
+    given: dict[int, tuple[list[int], list[bytes]]] = {}
+    for (_, _, vector), first, count in zip(rows, firsts.tolist(), counts.tolist(), strict=True):
+        if vector and len(vector) % count == 0:
+            places, data = given.setdefault(len(vector) // count, ([], []))
+            places.extend(range(first, first + count))
+            data.append(vector)
+    vectors = {
+        length: group(np.array(places, dtype=np.int32), np.frombuffer(b"".join(data), np.int8).reshape(-1, length))
+        for length, (places, data) in given.items()
+    }
+    return sealed(positions, spans, (words, row.astype(np.int32), times), vectors)
+
+
+def sealed(
+    positions: npt.NDArray[np.int64],
+    spans: Ints,
+    postings: tuple[npt.NDArray[np.int64], Ints, npt.NDArray[np.int16]],
+    vectors: Mapping[int, Vectors],
+) -> Segment:
+    """A segment from its passages and its postings, which are in any order of words and in the order of rows."""
+    words, rows, times = postings
+    order = np.argsort(words, kind="stable")
+    words, rows, times = words[order], rows[order], times[order]
+    lengths = np.bincount(rows, weights=times, minlength=len(positions)).astype(np.int32)
+    first = np.ones(len(words), dtype=bool)
+    first[1:] = words[1:] != words[:-1]
+    begins = np.flatnonzero(first)
+    total = int(lengths.sum(dtype=np.int64))
+    impacts = np.zeros(0, dtype=np.float64)
+    peaks = np.zeros(0, dtype=np.float32)
+    if len(begins):
+        norm = lengths[rows] * (K1 * B * len(positions) / total) + K1 * (1 - B)
+        impacts = times / (times + norm)
+        peaks = (np.maximum.reduceat(impacts, begins) * _UP).astype(np.float32)
+    return Segment(
+        positions=positions,
+        spans=spans,
+        lengths=lengths,
+        words=words[begins],
+        starts=np.append(begins, len(words)),
+        peaks=peaks,
+        rows=rows,
+        times=times,
+        impacts=impacts.astype(np.float32),
+        vectors=vectors,
+        total=total,
+    )
+
+
+def group(rows: Ints, data: npt.NDArray[np.int8], centre: npt.NDArray[np.float32] | None = None) -> Vectors:
+    """Vectors of one length, with what a search needs besides."""
+    tails = data[:, (data.shape[1] + 1) // 2 :]
+    lengths = np.sqrt(np.einsum("ij,ij->i", tails, tails, dtype=np.float32))
+    centre, codes = coded(data, centre)
+    return Vectors(rows, data, lengths, codes, centre, sums_of(data))
+
+
+def sums_of(data: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
+    """A checksum of each vector."""
+    # sums in float32 are exact while integers stay below 2^24, as they do up to 512 dimensions
+    kind = np.float32 if data.shape[1] <= 512 else np.float64
+    weights = np.arange(1, data.shape[1] + 1, dtype=kind)
+    sums = np.empty(len(data), dtype=np.uint32)
+    for at in range(0, len(data), 1024):
+        sums[at : at + 1024] = (data[at : at + 1024].astype(kind) @ weights).astype(np.int64) & 0xFFFFFFFF
+    return sums
+
+
+def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
+    """One segment of several, each without the rows named with it."""
+    for segment, _ in parts:
+        segment.check(*(name for name, _ in segment.columns()))
+    kept = []
+    for segment, dead in parts:
+        keep = np.ones(len(segment), dtype=bool)
+        keep[dead] = False
+        kept.append(np.flatnonzero(keep))
+    positions = np.concatenate([segment.positions[keep] for (segment, _), keep in zip(parts, kept, strict=True)])
+    order = np.argsort(positions, kind="stable")
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    spans = np.concatenate([segment.spans[keep] for (segment, _), keep in zip(parts, kept, strict=True)])
+    postings, begin = [], 0
+    vectors: dict[int, list[tuple[Ints, Vectors, Array]]] = {}
+    for (segment, _), keep in zip(parts, kept, strict=True):
+        moved = np.full(len(segment), -1, dtype=np.int32)
+        moved[keep] = place[begin : begin + len(keep)]
+        begin += len(keep)
+        words = np.repeat(segment.words, np.diff(segment.starts))
+        rows = moved[segment.rows]
+        live = rows >= 0
+        postings.append((words[live], rows[live], segment.times[live]))
+        for length, own in segment.vectors.items():
+            where = moved[own.rows]
+            chosen = np.flatnonzero(where >= 0)
+            vectors.setdefault(length, []).append((where[chosen], own, chosen))
+    words, rows, times = (np.concatenate(columns) for columns in zip(*postings, strict=True))
+    if (np.diff(order) < 0).any():  # the entries of the parts lie between each other
+        by_row = np.argsort(rows, kind="stable")
+        words, rows, times = words[by_row], rows[by_row], times[by_row]
+    return sealed(
+        positions[order],
+        spans[order],
+        (words, rows, times),
+        {length: _joined(own) for length, own in vectors.items()},
+    )
+
+
+def _joined(parts: Sequence[tuple[Ints, Vectors, Array]]) -> Vectors:
+    rows = np.concatenate([where for where, _, _ in parts])
+    data = np.concatenate([own.data[chosen] for _, own, chosen in parts])
+    order = np.argsort(rows, kind="stable")
+    centre = next((own.centre for _, own, _ in parts if len(own.centre)), None)
+    return group(rows[order], data[order], centre)
+
+
+def picked(columns: Sequence[tuple[Array, ...]], segments: Sequence[Segment], limit: int) -> list[Found]:
+    """The best of several segments, from columns of (positions, numbers, scores, covers, rows) of each."""
+    if not columns:
+        return []
+    positions, numbers, scores, covers, rows = (np.concatenate(column) for column in zip(*columns, strict=True))
+    order = best_of(positions, numbers, scores, limit)
+    chosen = zip(*(column[order].tolist() for column in (positions, numbers, scores, covers, rows)), strict=True)
+    return [
+        Found(position, number, score, cover, segments[at].span(row))
+        for at, (position, number, score, cover, row) in zip(order.tolist(), chosen, strict=True)
+    ]

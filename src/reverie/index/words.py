@@ -1,0 +1,243 @@
+"""How well the words of passages answer a question: BM25 over the segments of one memory.
+
+Scores depend on what the memory holds and on nothing else, neither the order of insertion nor how it is cut into
+segments: a passage is scored word by word in the order of the question, with the statistics of all of them.
+
+Most passages that have some word of a question have only a common one. Words are added up beginning with those that can
+count most. As soon as the words that are left cannot lift a passage with none of the earlier ones among the best, they
+are looked up for the passages that still can be, and for no others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from reverie.index.parts import Part
+from reverie.index.postings import K1, B, Question
+from reverie.index.segment import Ints, Segment, picked
+from reverie.index.topk import Found
+
+_SURE = 1 - 1e-9
+"""Sums of the same numbers in another order differ by less."""
+_ROUNDED = 1e-4
+"""More than sums of float32 are wrong by, as a share."""
+_LOOKUP = 8
+"""To look a word up for one row takes as long as to add up so many postings."""
+
+_Floats = npt.NDArray[np.float64]
+
+
+class _Term(NamedTuple):
+    """A term that the memory has: its place in the list of all terms asked for, its weight, and its hash."""
+
+    at: int
+    weight: float
+    word: int
+
+
+class _Word(NamedTuple):
+    """A word of the question: how much it tells, the most it can tell, and its terms."""
+
+    telling: float
+    weight: float
+    terms: Sequence[_Term]
+
+
+def known(parts: Sequence[Part], words: Sequence[int]) -> list[bool]:
+    """Which of these words some passage has."""
+    asked = np.array(words, dtype=np.int64)
+    counts, _ = _counted(parts, asked)
+    return [count > 0 for count in counts]
+
+
+def best(
+    parts: Sequence[Part], question: Question, limit: int, among: npt.NDArray[np.int64] | None = None
+) -> list[Found]:
+    """The best passages, of all or among some positions, best first, ties by position.
+
+    A score does not depend on the other candidates: the statistics are those of all passages of the memory.
+    """
+    live, total = sum(part.live for part in parts), float(sum(part.total for part in parts))
+    if not total:
+        return []
+    asked = np.array([word for _, terms in question for word, _ in terms], dtype=np.int64)
+    counts, places = _counted(parts, asked)
+    words: list[_Word] = []
+    whole, at = 0.0, 0
+    for telling, terms in question:
+        found = []
+        for word, share in terms:
+            if count := counts[at]:
+                found.append(_Term(at, share * math.log(1 + (live - count + 0.5) / (count + 0.5)), word))
+            at += 1
+        weight = max((term.weight for term in found), default=math.log(1 + (live + 0.5) / 0.5))
+        whole += telling * weight
+        if found:
+            words.append(_Word(telling, weight, found))
+    if not words:
+        return []
+    norm = K1 * B * live / total
+    columns: list[tuple[npt.NDArray[Any], ...]] = []
+    segments: list[Segment] = []
+    kept = np.zeros(0)
+    least = 0.0
+    for part, (starts, ends) in sorted(zip(parts, places, strict=True), key=lambda one: -len(one[0].segment)):
+        search = _Search(part, starts, ends, words, norm)
+        rows = search.contenders(limit, least, among)
+        if not len(rows):
+            continue
+        scores, covers = search.exact(rows)
+        if among is not None:
+            rows, scores, covers = rows[scores > 0], scores[scores > 0], covers[scores > 0]
+        segment = part.segment
+        columns.append((segment.positions[rows], segment.numbers_of(rows), scores, covers / whole, rows))
+        segments += [segment] * len(rows)
+        kept = np.concatenate((kept, scores))
+        if len(kept) >= limit:
+            kept = np.partition(kept, len(kept) - limit)[len(kept) - limit :]
+            least = float(kept[0])
+    return picked(columns, segments, limit)
+
+
+def _counted(
+    parts: Sequence[Part], words: npt.NDArray[np.int64]
+) -> tuple[list[int], list[tuple[list[int], list[int]]]]:
+    """How many passages have each word, and where its postings are in each part."""
+    counts = [0] * len(words)
+    places = []
+    for part in parts:
+        starts, ends = part.segment.find(words)
+        places.append((starts, ends))
+        for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            if end > start:
+                counts[at] += end - start
+                if len(part.dead):
+                    counts[at] -= len(_common(part.segment.postings(start, end)[0], part.dead))
+    return counts, places
+
+
+def _common(rows: Ints, others: Ints) -> Ints:
+    """Which of two ascending lists of rows are in both."""
+    few, many = (rows, others) if len(rows) < len(others) else (others, rows)
+    at = np.minimum(np.searchsorted(many, few), max(len(many) - 1, 0))
+    return few[many[at] == few] if len(many) else few[:0]
+
+
+class _Search:
+    """One question in one part."""
+
+    def __init__(self, part: Part, starts: list[int], ends: list[int], words: Sequence[_Word], norm: float) -> None:
+        self.part = part
+        self.starts, self.ends = starts, ends
+        self.words = words
+        self.norm = norm
+        part.segment.check("lengths", "positions")
+
+    def contenders(self, limit: int, least: float, among: npt.NDArray[np.int64] | None) -> npt.NDArray[np.intp]:
+        """Rows that hold all of the best that score at least `least`."""
+        segment, dead = self.part.segment, self.part.dead
+        order = [word for word in self.words if any(self.ends[t.at] > self.starts[t.at] for t in word.terms)]
+        if not order:
+            return np.zeros(0, dtype=np.intp)
+        bounds = {id(word): self._bound(segment, word) for word in order}
+        order.sort(key=lambda word: -bounds[id(word)])
+        rest = [0.0] * (len(order) + 1)
+        for at in range(len(order) - 1, -1, -1):
+            rest[at] = rest[at + 1] + bounds[id(order[at])]
+        sums = np.zeros(len(segment), dtype=np.float32)
+        inside: Ints | None = None
+        if among is not None:
+            inside = segment.rows_of(among)
+            inside = np.sort(np.setdiff1d(inside, dead, assume_unique=True))
+            if len(inside) * _LOOKUP < sum(map(self._size, order)):
+                return inside.astype(np.intp)
+        used = 0
+        for word in order:
+            if rest[used] < least * _SURE:
+                break
+            rows, values = self._weighed(word)
+            sums[rows] += values
+            used += 1
+        if not used:
+            return np.zeros(0, dtype=np.intp)
+        if len(dead):
+            sums[dead] = 0.0
+        if inside is not None:
+            chosen = np.zeros_like(sums)
+            chosen[inside] = sums[inside]
+            sums = chosen
+        # an impact is off by the ratio of the average lengths at most, and by what float32 rounds
+        ratio = self._ratio()
+        lower, upper = min(1.0, ratio) * (1 - _ROUNDED), max(1.0, ratio) * (1 + _ROUNDED)
+        floor = (least * _SURE - rest[used]) / upper
+        found = np.flatnonzero(sums >= np.float32(floor)) if floor > 0 else np.flatnonzero(sums)
+        if len(found) > 2 * limit:
+            last = float(np.partition(sums[found], len(found) - limit)[len(found) - limit]) * lower
+            found = found[sums[found] >= np.float32((last * _SURE - rest[used]) / upper)]
+        return found
+
+    def _ratio(self) -> float:
+        """How much more a length counted when the segment was made."""
+        segment = self.part.segment
+        return K1 * B * len(segment) / max(segment.total, 1) / self.norm
+
+    def _weighed(self, word: _Word) -> tuple[Ints, npt.NDArray[np.float32]]:
+        """The rows that have a word, each once, and what it adds to each, about."""
+        found = []
+        for term in word.terms:
+            start, end = self.starts[term.at], self.ends[term.at]
+            if end > start:
+                rows, impacts = self.part.segment.weighed(start, end)
+                found.append((rows, impacts * np.float32(word.telling * term.weight * (K1 + 1))))
+        if len(found) == 1:
+            return found[0]
+        rows = np.concatenate([one[0] for one in found])
+        values = np.concatenate([one[1] for one in found])
+        order = np.lexsort((-values, rows))
+        rows, values = rows[order], values[order]
+        first = np.ones(len(rows), dtype=bool)
+        first[1:] = rows[1:] != rows[:-1]
+        return rows[first], values[first]
+
+    def _size(self, word: _Word) -> int:
+        return sum(self.ends[term.at] - self.starts[term.at] for term in word.terms)
+
+    def _bound(self, segment: Segment, word: _Word) -> float:
+        """The most that a word can add to a score here."""
+        # the peaks were made with the average length of that time; shorter passages than average count for more
+        stretch = max(1.0, self._ratio()) * (K1 + 1) * word.telling
+        return stretch * max(
+            term.weight * segment.peak(term.word) for term in word.terms if self.ends[term.at] > self.starts[term.at]
+        )
+
+    def _scored(self, rows: Ints, times: npt.NDArray[np.int16], weight: float) -> _Floats:
+        length = self.part.segment.lengths[rows].astype(np.float64)
+        length *= self.norm
+        length += K1 * (1 - B)
+        length += times
+        return times * (weight * (K1 + 1)) / length
+
+    def exact(self, rows: npt.NDArray[np.intp]) -> tuple[_Floats, _Floats]:
+        """Score and cover of these rows, word by word in the order of the question."""
+        scores, covers = np.zeros(len(rows)), np.zeros(len(rows))
+        for word in self.words:
+            values = np.zeros(len(rows))
+            has = np.zeros(len(rows), dtype=bool)
+            for term in word.terms:
+                start, end = self.starts[term.at], self.ends[term.at]
+                if end == start:
+                    continue
+                having, times = self.part.segment.postings(start, end)
+                at = np.minimum(np.searchsorted(having, rows), end - start - 1)
+                hit = having[at] == rows
+                own = self._scored(having[at[hit]], times[at[hit]], term.weight)
+                values[hit] = np.maximum(values[hit], own)
+                has |= hit
+            scores += word.telling * values
+            covers[has] += word.telling * word.weight
+        return scores, covers

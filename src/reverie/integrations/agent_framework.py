@@ -1,0 +1,118 @@
+"""Microsoft Agent Framework: what is known before each run, and the history of a session.
+
+from reverie.integrations.agent_framework import ReverieContextProvider, ReverieHistoryProvider
+
+memory = reverie.open("./memory")
+agent = Agent(client=client, context_providers=[ReverieHistoryProvider(memory), ReverieContextProvider(memory, "ann")])
+"""
+
+# ruff: noqa: ARG002
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from reverie.core.extras import require_release
+from reverie.core.names import segment
+from reverie.core.query import Filter
+from reverie.integrations.transcript import documents, drafts, oldest_first
+
+require_release("agent-framework-core", "1.0", extra="agent-framework", purpose="This provider")
+
+from agent_framework import ContextProvider, HistoryProvider, Message  # noqa: E402
+
+if TYPE_CHECKING:
+    from reverie.library import Memory, Ref
+
+_KIND = "message"
+
+
+class ReverieContextProvider(ContextProvider):
+    """Before a run: the best memory for what the user says, within `budget` tokens, as quoted data. After it: the words
+    of both sides are remembered, unless `remember=False`.
+
+    `ref`: whose memory, for example a user's. The store redacts, ranks and dreams; no model is called here.
+    """
+
+    def __init__(
+        self, memory: Memory, ref: str, *, source_id: str = "reverie", budget: int = 1000, remember: bool = True
+    ) -> None:
+        super().__init__(source_id)
+        self._ref = memory.ref(ref)
+        self._budget = budget
+        self._remember = remember
+
+    async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+        """Add what is known about the input."""
+        asked = "\n".join(message.text for message in context.input_messages if message.text).strip()[:4096]
+        if asked:
+            known = await asyncio.to_thread(self._ref.context, asked, budget=self._budget)
+            if known.text:
+                context.extend_messages(self, [Message("user", [known.text])])
+
+    async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+        """Remember what was said."""
+        if not self._remember:
+            return
+        answered = context.response.messages if context.response else []
+        made = [
+            {
+                "content": message.text,
+                "source": {"actor": message.author_name or str(message.role), "session": session.session_id},
+            }
+            for message in [*context.input_messages, *answered]
+            if message.text and message.text.strip()
+        ]
+        if made:
+            await asyncio.to_thread(self._ref.put_many, made)
+
+
+class ReverieHistoryProvider(HistoryProvider):
+    """The messages of a session, `agent-framework/SESSION`, whole and in order."""
+
+    def __init__(
+        self, memory: Memory, *, root: str = "agent-framework", source_id: str = "reverie_history", **options: Any
+    ) -> None:
+        super().__init__(source_id, **options)
+        self.memory = memory
+        self._root = root
+
+    async def get_messages(
+        self,
+        session_id: str | None,
+        *,
+        state: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> list[Message]:
+        """Every message of the session."""
+        if not session_id:
+            return []
+        found = await asyncio.to_thread(oldest_first, self._ref(session_id), Filter(kinds=(_KIND,)))
+        return [Message.from_dict(document) for _, document in documents(found)]
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        """Add messages, in one transaction."""
+        made = [
+            draft
+            for message in messages
+            for draft in drafts(
+                message.to_dict(),
+                message.text or "",
+                kind=_KIND,
+                source={"role": str(message.role), "session": session_id},
+            )
+        ]
+        if made and session_id:
+            await asyncio.to_thread(self._ref(session_id).put_many, made)
+
+    def _ref(self, session_id: str) -> Ref:
+        return self.memory.ref(f"{self._root}/{segment(session_id)}")

@@ -1,0 +1,193 @@
+"""Candidates: the units worth scoring for an agent, found on one snapshot without holding up a writer.
+
+Where a scope admits few units, all of them are candidates. Where it admits many, they come from the indexes: the
+newest, the nearest in meaning, those that share words, and those related to the agent's own. How many the scope admits
+is counted by the store. Units committed between the snapshot and the operation's own write are looked up in the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from reverie.core.entry import READABLE, Entry, EntryState
+from reverie.core.query import Filter
+from reverie.memory.read import ANYTHING
+from reverie.protocols.akashik.units import relations_of
+from reverie.protocols.akashik.visibility import View
+from reverie.search.analysis import query_terms
+from reverie.store.contract import ReadTx
+
+LEAST = 200
+"""How many candidates are scored at least, when there are so many."""
+PER_UNIT = 4
+"""How many candidates per unit that may be returned."""
+MOST_FRESH = 256
+"""How many units committed since the snapshot an operation looks at inside its write."""
+_PAGE = 1000
+_OWN_LOOKED_AT = 50
+"""How many of the agent's own newest units are asked for their relations."""
+_WHOLESALE = ("dream.undone", "memory.imported", "memory.restored")
+"""Events after which units may be readable that no event of their own names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Which units a scope admits: a filter for the store, and a view for what a filter cannot say."""
+
+    where: Filter
+    view: View
+    agent_id: str
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether a unit that matches the filter is admitted."""
+        return self.view.sees(entry)
+
+    def leaves_out(self, entry: Entry) -> bool:
+        """Whether a unit is the agent's own and its own are not asked for."""
+        author = self.where.not_by
+        return author is not None and entry.source.actor == author[0] and entry.born_seq >= author[1]
+
+    def get(self, tx: ReadTx, unit_id: str) -> Entry | None:
+        """A unit by its id, if it is admitted."""
+        entry = tx.get(unit_id, where=self.where)
+        return entry if entry is not None and self.takes(entry) else None
+
+    def count(self, tx: ReadTx) -> int:
+        """How many units are admitted. Counted by the store; units are loaded only where a rule needs their text."""
+        readable = msgspec.structs.replace(self.where, states=self.where.states - {EntryState.DRAFT})
+        if not self.view.filtered:
+            total = sum(map(self.takes, each_unit(tx, readable)))
+        else:
+            total = tx.count(readable)
+            if readable.without_kinds:  # a synthesis of a type that is denied is denied, whatever its own type
+                made = msgspec.structs.replace(readable, kinds=("synthesis",))
+                total -= sum(not self.takes(entry) for entry in each_unit(tx, made))
+        if EntryState.DRAFT in self.where.states:
+            drafts = msgspec.structs.replace(self.where, states=frozenset({EntryState.DRAFT}), actor=self.agent_id)
+            total += sum(map(self.takes, each_unit(tx, drafts)))
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Candidates as of a log position."""
+
+    entries: Sequence[Entry]
+    related: frozenset[str]
+    """Units that the agent's own newest units point at, or that point at them."""
+    alike: frozenset[int]
+    """Positions of units that share words with the query."""
+    snapshot: int
+    complete: bool
+    """Whether these are all that the scope admits."""
+
+
+def gather(tx: ReadTx, admission: Admission, *, query: str, vector: bytes, most_units: int) -> Gathered:
+    """The candidates for an answer of at most so many units."""
+    wanted = max(PER_UNIT * most_units, LEAST)
+    hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
+    found: dict[str, Entry] = {}
+    own: list[Entry] = []
+    complete = True
+    for entry in each_unit(tx, msgspec.structs.replace(hot, not_by=None), page=min(wanted + 1, _PAGE)):
+        if admission.view.wrote(entry):
+            own.append(entry)
+        if admission.leaves_out(entry) or not admission.takes(entry):
+            continue
+        if len(found) == wanted:
+            complete = False
+            break
+        found[entry.id] = entry
+    related = _related(tx, own[:_OWN_LOOKED_AT])
+    if admission.where.archived is None:
+        cold = msgspec.structs.replace(admission.where, archived=True)
+        found |= {entry.id: entry for entry in each_unit(tx, cold) if admission.takes(entry)}
+    asked = query_terms(query) if query.strip() else []
+    alike = tx.match(asked, hot, limit=wanted if complete else wanted // 2) if asked else []
+    if not complete:
+        near = tx.nearest(vector, hot, limit=wanted // 2) if any(vector) else []
+        positions = list(dict.fromkeys(match.entry.position for match in (*near, *alike)))
+        found |= {entry.id: entry for entry in tx.at(positions, hot).values() if admission.takes(entry)}
+        for unit_id in sorted(related):
+            if unit_id not in found and (unit := admission.get(tx, unit_id)) is not None:
+                found[unit.id] = unit
+    shared = frozenset(match.entry.position for match in alike)
+    return Gathered(list(found.values()), related, shared, tx.head().seq, complete)
+
+
+def _related(tx: ReadTx, own: Sequence[Entry]) -> frozenset[str]:
+    """What the agent's newest units point at, and what points at them."""
+    found: set[str] = set()
+    for entry in own:
+        found.update(link.to_id for link in relations_of(tx, entry))
+        found.update(link.from_id for link in tx.links(entry.id, incoming=True))
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Units that an operation's snapshot did not have, and by how many the number of admitted ones changed."""
+
+    entries: Sequence[Entry] = ()
+    more: int = 0
+    complete: bool = True
+    """False: there were too many, or what changed is not named by events of units."""
+
+
+def fresh(tx: ReadTx, admission: Admission, after: int) -> Fresh:
+    """What was committed since a snapshot, inside the write that answers for both."""
+    events = tx.read_log(after=after, limit=4 * MOST_FRESH)
+    named = list(dict.fromkeys(event.entry_id for event in events if event.entry_id is not None))
+    wholesale = any(event.type in _WHOLESALE for event in events)
+    complete = not wholesale and len(named) <= MOST_FRESH and len(events) < 4 * MOST_FRESH
+    new: list[Entry] = []
+    more = 0
+    for unit_id in named[-MOST_FRESH:]:
+        now = admission.get(tx, unit_id)
+        before = tx.get(unit_id, as_of=after, where=ANYTHING)
+        more += (now is not None) - (before is not None and _matched(before, admission))
+        if now is not None and now.born_seq > after:
+            new.append(now)
+    return Fresh(new, more, complete)
+
+
+def _matched(entry: Entry, admission: Admission) -> bool:
+    """Whether a unit that was readable at the snapshot was admitted then. What decides it never changes."""
+    late = entry.epoch >= (admission.where.since_epoch or 0)
+    return late and not admission.leaves_out(entry) and admission.takes(entry)
+
+
+def touched(tx: ReadTx, after: int) -> Iterator[Entry]:
+    """Units written since a snapshot, the newest `MOST_FRESH` of them."""
+    events = tx.read_log(after=after, limit=4 * MOST_FRESH)
+    named = list(dict.fromkeys(event.entry_id for event in events if event.entry_id is not None))
+    for unit_id in named[-MOST_FRESH:]:
+        entry = tx.get(unit_id)
+        if entry is not None and entry.born_seq > after:
+            yield entry
+
+
+def each_unit(tx: ReadTx, where: Filter, *, page: int = _PAGE) -> Iterator[Entry]:
+    """Every unit that matches."""
+    cursor: str | None = None
+    while True:
+        found = tx.scan(where, limit=page, cursor=cursor)
+        yield from found.items
+        cursor = found.cursor
+        if cursor is None:
+            return
+
+
+def admit(view: View, agent_id: str, *, since_seq: int, own: bool, archived: bool, since_epoch: int) -> Admission:
+    """The units in sight of an agent; `own` with its drafts, or without anything it wrote."""
+    where = Filter(
+        states=READABLE | {EntryState.DRAFT} if own else READABLE,
+        not_by=None if own else (agent_id, since_seq),
+        since_epoch=since_epoch or None,
+    )
+    if archived:
+        where = msgspec.structs.replace(where, archived=None, gone=True)
+    return Admission(view.narrow(where), view, agent_id)

@@ -1,0 +1,1 @@
+"""Anthropic's memory surface: memory stores, dreams, the memory tool, and the window of the Messages API."""

@@ -1,0 +1,355 @@
+"""What a dream of a memory store would write: worked out outside any transaction, touching nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from reverie.core.actor import Actor
+from reverie.core.clock import to_iso
+from reverie.core.entry import Entry, Scope
+from reverie.core.errors import Invalid
+from reverie.core.policy import TenantPolicy
+from reverie.core.subject import SUBJECT_TAG, named_subjects
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.dreams.engine import DreamEngine
+from reverie.dreams.report import Made
+from reverie.memory.files import File
+from reverie.memory.policy import RuleBook, Rules
+from reverie.protocols.anthropic import stores as store_records
+from reverie.protocols.anthropic.dream_records import DreamRecord
+from reverie.protocols.anthropic.listing import Memory, all_files
+from reverie.protocols.anthropic.reorganize import Reorganized, reorganize
+from reverie.protocols.anthropic.stores import StoreRecord
+from reverie.protocols.anthropic.transcripts import Sessions, Transcript, stand_ins
+from reverie.services import Services
+from reverie.store.contract import ReadTx
+
+_LEAST_TO_CONDENSE = 5
+INSIGHTS = "/insights/"
+
+
+class TooLarge(Invalid):
+    """The budget cannot hold what is to be dreamt."""
+
+    code = "input_memory_store_too_large"
+
+
+class Written(Struct, frozen=True):
+    """A text that a dream writes: where, from what, about whom."""
+
+    path: str
+    text: str | None
+    """None: the file is deleted."""
+    before: File | None
+    made_from: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    """Stored entries of the store's memory whose words are in it, besides the version before."""
+
+
+class Planned(Struct, frozen=True):
+    """Everything a dream would write, and what it took to find out."""
+
+    store: StoreRecord
+    seen: Mapping[str, str]
+    """Version of every file by id, as read."""
+    writes: tuple[Written, ...]
+    report: Mapping[str, Any]
+    usage: Mapping[str, int]
+    made: Made
+    """What the engine's report says of it."""
+    position: int
+    """Of the log, when it was worked out."""
+
+
+class DreamPlanner:
+    """Works out what a dream writes."""
+
+    def __init__(self, parts: Services, rules: RuleBook, dreaming: DreamEngine) -> None:
+        self._parts = parts
+        self._rules = rules
+        self.sessions = Sessions(parts, rules)
+        self._dreaming = dreaming
+        self._distiller = ExtractiveDistiller()
+
+    def plan(self, actor: Actor, record: DreamRecord, store: StoreRecord, given: Sequence[Transcript]) -> Planned:
+        """Everything the dream would write now. Raises TooLarge, SessionGone."""
+        rules = self._rules.current(actor.tenant)
+        options, now = record.options, self._parts.clock.now()
+        position = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
+        memories = self.files(actor, store)
+        free = [memory for memory in memories if not _left_alone(memory, options.exclude)]
+        said = self.sessions.words(actor, record.sessions) if record.sessions else []
+        transcripts = [*said, *stand_ins(store.ref, given, now)]
+        made = reorganize(free, transcripts, self._distiller)
+        budget = _Budget(options.budget or rules.policy.dream_budget)
+        writes = self._changed(store, free, made, {entry.id: entry for entry in transcripts})
+        composed: list[Made] = []
+        later = self._insights(actor, record, store, memories, made.left, rules, budget, writes, composed)
+        if options.condense:
+            later += self._condensed(actor, record, store, free, rules, budget, writes, composed)
+        changed = [write for write in writes.values() if _differs(write, memories)]
+        return Planned(
+            store=store,
+            seen={memory.file.id: memory.file.version for memory in memories},
+            writes=tuple(changed),
+            report=_report(record, memories, changed, made, composed, budget, later),
+            usage=_usage(composed),
+            made=_made(record, memories, changed, composed, budget),
+            position=position,
+        )
+
+    def _changed(
+        self, store: StoreRecord, memories: Sequence[Memory], made: Reorganized, said: Mapping[str, Entry]
+    ) -> dict[str, Written]:
+        """Files that lose a line, or get a newer one in its place."""
+        writes: dict[str, Written] = {}
+        for memory in memories:
+            file = memory.file
+            if file.id in made.texts:
+                origins = made.sources.get(file.id, ())
+                tags = tuple(sorted({tag for name in origins for tag in subject_tags(said.get(name))}))
+                kept = _kept(store, (said[name] for name in origins if name in said))
+                writes[file.path] = Written(file.path, made.texts[file.id], file, origins, tags, kept)
+        return writes
+
+    def _insights(
+        self,
+        actor: Actor,
+        record: DreamRecord,
+        store: StoreRecord,
+        memories: Sequence[Memory],
+        left: Sequence[Entry],
+        rules: Rules,
+        budget: _Budget,
+        writes: dict[str, Written],
+        composed: list[Made],
+    ) -> int:
+        """What transcripts add, distilled into the file of the day; how many of them are left for later."""
+        part, later = self._fitting(left, rules, budget, record)
+        if not part:
+            return later
+        text = self._compose(actor, record, store, part, rules, budget, composed)
+        day = to_iso(self._parts.clock.now())[:10]
+        path = _free_path(f"{INSIGHTS}{day}", memories)
+        there = next((memory for memory in memories if memory.file.path == path), None)
+        earlier = writes[path].text if path in writes else (there.content if there is not None else None)
+        joined = f"{earlier.rstrip()}\n{text}\n" if earlier and earlier.strip() else f"{text}\n"
+        most = rules.policy.max_memory_bytes
+        number = 2
+        while len(joined.encode()) > most and number < 100:
+            path = f"{INSIGHTS}{day}-{number}.md"
+            there = next((memory for memory in memories if memory.file.path == path), None)
+            joined = f"{there.content}\n{text}\n" if there is not None and there.content else f"{text}\n"
+            number += 1
+        tags = tuple(sorted({tag for entry in part for tag in subject_tags(entry)}))
+        origins = tuple(dict.fromkeys(entry.id.partition("#")[0] for entry in part))
+        writes[path] = Written(path, joined, there.file if there else None, origins, tags, _kept(store, part))
+        return later
+
+    def _fitting(
+        self, left: Sequence[Entry], rules: Rules, budget: _Budget, record: DreamRecord
+    ) -> tuple[list[Entry], int]:
+        """The oldest transcripts that the budget holds, and how many it does not."""
+        room = self._dreaming.composer.room(_with(rules.policy, record, budget.left))
+        part: list[Entry] = []
+        used = 0
+        for entry in left:
+            size = self._tokens(entry)
+            if used + size > room:
+                break
+            part.append(entry)
+            used += size
+        later = len(left) - len(part)
+        if later and not record.options.fit:
+            needed = sum(self._tokens(entry) for entry in left) * 2 + 200
+            raise TooLarge(
+                f"A budget of {budget.most} tokens cannot hold these transcripts.",
+                details={"minimum_required": needed},
+            )
+        return part, later
+
+    def _condensed(
+        self,
+        actor: Actor,
+        record: DreamRecord,
+        store: StoreRecord,
+        memories: Sequence[Memory],
+        rules: Rules,
+        budget: _Budget,
+        writes: dict[str, Written],
+        composed: list[Made],
+    ) -> int:
+        """Every file made shorter, as far as the budget goes; how many files it did not reach."""
+        later = 0
+        for memory in memories:
+            path = memory.file.path
+            text = writes[path].text if path in writes else memory.content
+            given = Transcript(memory.file.version, text or "")
+            lines = stand_ins(store.ref, [given], memory.file.updated_at)
+            if len(lines) < _LEAST_TO_CONDENSE:
+                continue
+            if sum(self._tokens(line) for line in lines) > self._dreaming.composer.room(
+                _with(rules.policy, record, budget.left)
+            ):
+                later += 1
+                continue
+            shorter = self._compose(actor, record, store, lines, rules, budget, composed)
+            if len(shorter) < len(text or ""):
+                writes[path] = Written(path, shorter + "\n", memory.file, (memory.file.version,))
+        return later
+
+    def _compose(
+        self,
+        actor: Actor,
+        record: DreamRecord,
+        store: StoreRecord,
+        entries: Sequence[Entry],
+        rules: Rules,
+        budget: _Budget,
+        composed: list[Made],
+    ) -> str:
+        limited = dataclasses.replace(rules, policy=_with(rules.policy, record, budget.left))
+        made = self._dreaming.compose(actor, store.ref, entries, limited)
+        budget.used_in += sum(one.input_tokens for one in made)
+        budget.used_out += sum(one.output_tokens for one in made)
+        composed += made
+        return "\n".join(one.text for one in made)
+
+    def _tokens(self, entry: Entry) -> int:
+        """Tokens of a budget that an entry takes."""
+        return self._dreaming.composer.count(entry.content) + 12
+
+    def files(self, actor: Actor, store: StoreRecord) -> list[Memory]:
+        """The files of a store with their texts."""
+
+        def body(tx: ReadTx) -> list[Memory]:
+            return all_files(tx, store_records.load(tx, store.id), "/")
+
+        return self._parts.store.read(Scope(actor.tenant, store.ref), body)
+
+
+class _Budget:
+    """Tokens of input and output of one dream."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.used_in = 0
+        self.used_out = 0
+
+    @property
+    def left(self) -> int:
+        return max(self.most - self.used_in - self.used_out, 1)
+
+
+def _left_alone(memory: Memory, exclude: Sequence[str]) -> bool:
+    entry, path = memory.entry, memory.file.path
+    if entry is not None and (entry.pinned or entry.held):
+        return True
+    return any(path == one or path.startswith(one.rstrip("/") + "/") for one in exclude)
+
+
+def _free_path(base: str, memories: Sequence[Memory]) -> str:
+    """A path that no folder or file is in the way of."""
+    taken = {memory.file.path for memory in memories}
+    path = f"{base}.md"
+    if INSIGHTS.rstrip("/") in taken or any(other.startswith(path + "/") for other in taken):
+        return f"/insights-{base.rpartition('/')[2]}.md"
+    return path
+
+
+def _differs(write: Written, memories: Sequence[Memory]) -> bool:
+    there = next((memory for memory in memories if memory.file.path == write.path), None)
+    return write.text != (there.content if there is not None else None)
+
+
+def _with(policy: TenantPolicy, record: DreamRecord, budget: int) -> TenantPolicy:
+    return dataclasses.replace(policy, dream_distiller=record.distiller, dream_budget=budget)
+
+
+def _report(
+    record: DreamRecord,
+    memories: Sequence[Memory],
+    changed: Sequence[Written],
+    made: Reorganized,
+    composed: Sequence[Made],
+    budget: _Budget,
+    later: int,
+) -> dict[str, Any]:
+    deleted = sum(write.text is None for write in changed)
+    created = sum(write.before is None for write in changed)
+    report: dict[str, Any] = {
+        "distiller": composed[0].distiller if composed else record.distiller,
+        "fell_back": next((one.fell_back for one in composed if one.fell_back), None),
+        "instructions_applied": False,
+        "tokens": {
+            "input": budget.used_in,
+            "output": budget.used_out,
+            "before": sum(one.tokens_before for one in composed),
+        },
+        "budget": budget.most,
+        "gates": dict(composed[0].gates) if composed else {},
+        "statements": made.statements,
+        "duplicates": made.duplicates,
+        "outdated": made.outdated,
+        "files": {
+            "kept": len(memories) - (len(changed) - created),
+            "modified": len(changed) - created - deleted,
+            "deleted": deleted,
+            "created": created,
+        },
+        "left_for_later": later,
+    }
+    if not changed:
+        report["unchanged"] = True
+    return report
+
+
+def _made(
+    record: DreamRecord,
+    memories: Sequence[Memory],
+    changed: Sequence[Written],
+    composed: Sequence[Made],
+    budget: _Budget,
+) -> Made:
+    """All texts of the dream as one, for its report."""
+    former = {memory.file.version: memory.entry for memory in memories if memory.entry is not None}
+    before = [former[write.before.version] for write in changed if write.before and write.before.version in former]
+    others = {entry.id: entry for write in changed for entry in write.entries}
+    first = composed[0] if composed else None
+    return Made(
+        id=record.id,
+        sources=(*before, *others.values()),
+        text="",
+        input_tokens=budget.used_in,
+        output_tokens=budget.used_out,
+        tokens_before=sum(one.tokens_before for one in composed),
+        budget=budget.most,
+        distiller=first.distiller if first else "extractive",
+        fingerprint=first.fingerprint if first else "reorganized/1",
+        fell_back=next((one.fell_back for one in composed if one.fell_back), None),
+        gates=first.gates if first else {},
+        spend=first.spend if first else {},
+    )
+
+
+def _kept(store: StoreRecord, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Those that are stored entries of the store's memory: only they can be linked."""
+    return tuple({entry.id: entry for entry in entries if entry.ref == store.ref and entry.position}.values())
+
+
+def _usage(composed: Sequence[Made]) -> dict[str, int]:
+    """What a model was billed for."""
+    spent = [one.spend for one in composed]
+    return {name: sum(int(one.get(name, 0)) for one in spent) for name in ("input_tokens", "output_tokens")}
+
+
+def subject_tags(entry: Entry | None) -> tuple[str, ...]:
+    """Tags that name the subjects of an entry: a forget finds by them what was made from it."""
+    if entry is None:
+        return ()
+    return tuple(SUBJECT_TAG + name for name in named_subjects(entry.subject, entry.tags))

@@ -1,0 +1,492 @@
+"""Dreams of memory stores: asked for, dreamt by a worker, committed in one transaction, undone.
+
+A dream reads the files of a store and the words of sessions, outside any transaction. Its commit checks that it was
+not canceled and that every file is as it was read; then it writes all files at once, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from reverie.core.actor import Actor, Right
+from reverie.core.dream import (
+    DreamPlan,
+    GateFailed,
+    ModelFailed,
+    RedactionFailed,
+    Selector,
+    SourceTrace,
+    SpendExceeded,
+)
+from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
+from reverie.core.errors import Busy, Invalid, NotFound, RateLimited, ReadOnly, ReverieError, StoreError
+from reverie.core.policy import TenantPolicy
+from reverie.dreams.engine import Body, DreamEngine, Replan
+from reverie.dreams.report import report_of
+from reverie.memory.files import File
+from reverie.memory.policy import RuleBook, Rules
+from reverie.protocols.anthropic import dream_records as records
+from reverie.protocols.anthropic import stores as store_records
+from reverie.protocols.anthropic.dream_plan import DreamPlanner, Planned, TooLarge, Written, subject_tags
+from reverie.protocols.anthropic.dream_records import (
+    FINAL,
+    MOST_ACTIVE,
+    TEXT_SPACE,
+    Canceled,
+    Change,
+    DreamFault,
+    DreamRecord,
+    Options,
+)
+from reverie.protocols.anthropic.errors import StoreArchived, StoreLimit
+from reverie.protocols.anthropic.listing import all_files
+from reverie.protocols.anthropic.memories import Clean, Memories
+from reverie.protocols.anthropic.names import STORE, bare
+from reverie.protocols.anthropic.stores import Listed, StoreRecord, Stores, of_door
+from reverie.protocols.anthropic.transcripts import SessionGone, Transcript, decode, encode
+from reverie.services import Services
+from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.leases import Leases
+
+T = TypeVar("T")
+LEASE_MS = 60_000
+MODEL_FREE_MS = 15 * 60_000
+TRIGGER = "anthropic"
+"""Of reports: marks the dreams that are undone through the files of their store."""
+
+
+class Unavailable(NotFound):
+    """The input store was archived or deleted."""
+
+    code = "input_memory_store_unavailable"
+
+
+class MemoryDreams:
+    """Dreams of memory stores."""
+
+    def __init__(
+        self,
+        parts: Services,
+        rules: RuleBook,
+        dreaming: DreamEngine,
+        stores: Stores,
+        memories: Memories,
+    ) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._stores = stores
+        self._memories = memories
+        self._dreaming = dreaming
+        self._planner = DreamPlanner(parts, rules, dreaming)
+        self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
+
+    # asking
+
+    def create(
+        self,
+        actor: Actor,
+        store_id: str,
+        *,
+        model: str,
+        distiller: str,
+        sessions: Sequence[str] | None = None,
+        transcripts: Sequence[Transcript] = (),
+        instructions: str | None = None,
+        existing: bool = False,
+        options: Options = Options(),  # noqa: B008  (immutable)
+        dry_run: bool = False,
+    ) -> DreamRecord:
+        """Ask for a dream. A worker dreams it. With `dry_run` nothing is stored: the answer says what it would do."""
+        actor.require(Right.DREAM)
+        if existing:
+            actor.require(Right.WRITE)
+        name = bare(STORE, store_id, "memory store")
+        self._planner.sessions.check(actor, sessions or ())
+        rules = self._rules.current(actor.tenant)
+        _check_options(options, rules.policy)
+        given = self._planner.sessions.cleaned(transcripts, rules)
+        told = self._parts.redactor.text(instructions, rules.known).text if instructions else None
+        record = DreamRecord(
+            id=self._parts.ids.new(),
+            store=name,
+            model=model,
+            distiller=distiller,
+            created_at=self._parts.clock.now(),
+            actor=actor.id,
+            sessions=tuple(sorted(sessions)) if sessions is not None else None,
+            instructions=told,
+            existing=existing,
+            options=options,
+            transcripts=tuple((one.id, one.sha256) for one in given),
+        )
+        if dry_run:
+            return self._dry(actor, record, given)
+
+        def body(tx: WriteTx) -> DreamRecord:
+            store = store_records.load(tx, name)
+            if store.archived_at is not None:
+                raise StoreArchived("This memory store is archived and cannot be dreamt.")
+            waiting = list(records.active(tx))
+            if len(waiting) >= MOST_ACTIVE:
+                raise RateLimited(
+                    f"At most {MOST_ACTIVE} dreams wait or run at once.", details={"retry_after_seconds": 60}
+                )
+            if existing and any(other.existing and other.store == name for other in waiting):
+                raise Busy("Another dream writes to this memory store. Wait until it has ended, or cancel it.")
+            made = msgspec.structs.replace(record, created_at=tx.now, output=name if existing else None)
+            seq = records.save(tx, actor.id, made)
+            if given:
+                tx.save(TEXT_SPACE, made.id, encode(given), seq=seq)
+            if existing:
+                store_records.save(tx, msgspec.structs.replace(store, dream=made.id), seq=seq)
+            return made
+
+        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+
+    def _dry(self, actor: Actor, record: DreamRecord, given: Sequence[Transcript]) -> DreamRecord:
+        store = self._input(actor, record)
+        planned = self._planner.plan(actor, record, store, given)
+        return msgspec.structs.replace(
+            record,
+            status="completed",
+            ended_at=record.created_at,
+            report={"estimate": dict(planned.report)},
+        )
+
+    # looking
+
+    def get(self, actor: Actor, dream_id: str) -> DreamRecord:
+        """A dream, also an archived one."""
+        actor.require(Right.READ)
+        return self._parts.store.read(Scope(actor.tenant), lambda tx: records.find(tx, dream_id))
+
+    def list(
+        self,
+        actor: Actor,
+        *,
+        statuses: Sequence[str] = (),
+        after_instant: int | None = None,
+        before_instant: int | None = None,
+        archived: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Listed:
+        """Dreams, newest first."""
+        actor.require(Right.READ)
+
+        def wanted(record: DreamRecord) -> bool:
+            return (
+                (archived or record.archived_at is None)
+                and (not statuses or record.status in statuses)
+                and (after_instant is None or record.created_at > after_instant)
+                and (before_instant is None or record.created_at < before_instant)
+            )
+
+        def body(tx: ReadTx) -> Listed:
+            return store_records.listed(tx, records.SPACE, DreamRecord, wanted, limit=limit, after=after)
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def cancel(self, actor: Actor, dream_id: str) -> DreamRecord:
+        """Cancel a dream at once: nothing it has not committed is ever written. Again: nothing happens."""
+        actor.require(Right.DREAM)
+
+        def body(tx: WriteTx) -> DreamRecord:
+            record = records.find(tx, dream_id)
+            if record.status == "canceled":
+                return record
+            if record.status in FINAL:
+                raise Invalid(f"This dream is {record.status}. Only one that waits or runs can be canceled.")
+            record = msgspec.structs.replace(record, status="canceled", ended_at=tx.now)
+            records.save(tx, actor.id, record)
+            return record
+
+        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+
+    def archive(self, actor: Actor, dream_id: str) -> DreamRecord:
+        """Take an ended dream out of lists. Its output stays as it is."""
+        actor.require(Right.DREAM)
+
+        def body(tx: WriteTx) -> DreamRecord:
+            record = records.find(tx, dream_id)
+            if record.archived_at is not None:
+                return record
+            if record.status not in FINAL:
+                raise Invalid(f"This dream is {record.status}. Only one that has ended can be archived.")
+            record = msgspec.structs.replace(record, archived_at=tx.now)
+            records.save(tx, actor.id, record)
+            return record
+
+        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+
+    # dreaming
+
+    def work(self, actor: Actor, *, holder: str) -> int:
+        """Dream what waits, and what another process left; how many dreams ended."""
+        if self._parts.read_only:
+            raise ReadOnly()
+        waiting = self._parts.store.read(Scope(actor.tenant), lambda tx: [record.id for record in records.active(tx)])
+        done = 0
+        for dream_id in waiting:
+            lease, own = f"memory_dream/{dream_id}", f"{holder}/{dream_id}"
+            if not self._leases.take(actor, lease, own, for_ms=LEASE_MS):
+                continue
+            try:
+                with self._leases.beating(actor, lease, own, for_ms=LEASE_MS):
+                    done += self.run(actor, dream_id)
+            finally:
+                self._leases.give_back(actor, lease, own)
+        return done
+
+    def run(self, actor: Actor, dream_id: str) -> bool:
+        """Dream one dream to its end. False when it was canceled or has ended already."""
+        actor = of_door(actor)
+        try:
+            record = self._begin(actor, dream_id)
+            store = self._input(actor, record)
+            if not record.existing:
+                store, record = self._clone(actor, record, store)
+            given = self._given(actor, record)
+            done = self._dreaming.settle(
+                actor,
+                store.ref,
+                lambda: self._planner.plan(actor, record, store, given),
+                lambda planned, _, rules: self._commit(actor, record, planned, rules),
+            )
+            return bool(done)
+        except Canceled:
+            return False
+        except StoreError:
+            raise  # another worker tries again
+        except Exception as fault:
+            return self._fail(actor, dream_id, fault)
+
+    def _begin(self, actor: Actor, dream_id: str) -> DreamRecord:
+        def body(tx: WriteTx) -> DreamRecord:
+            record = records.load(tx, dream_id)
+            if record.status in FINAL:
+                raise Canceled
+            if record.status == "pending":
+                record = msgspec.structs.replace(record, status="running", run=record.id, started_at=tx.now)
+                records.save(tx, actor.id, record)
+            return record
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def _input(self, actor: Actor, record: DreamRecord) -> StoreRecord:
+        def body(tx: ReadTx) -> StoreRecord:
+            try:
+                store = store_records.load(tx, record.store)
+            except NotFound:
+                raise Unavailable("The input memory store was deleted.") from None
+            if store.archived_at is not None:
+                raise Unavailable("The input memory store was archived.")
+            return store
+
+        return self._parts.store.read(Scope(actor.tenant), body)
+
+    def _given(self, actor: Actor, record: DreamRecord) -> Sequence[Transcript]:
+        if not record.transcripts:
+            return []
+        document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(TEXT_SPACE, record.id))
+        if document is None or not document.body:
+            raise Canceled
+        return decode(document.body)
+
+    def _clone(self, actor: Actor, record: DreamRecord, store: StoreRecord) -> tuple[StoreRecord, DreamRecord]:
+        """The output store as a copy of the input: same paths, new ids, one transaction."""
+        if record.output is not None:  # made before a process died
+            made = self._parts.store.read(Scope(actor.tenant), lambda tx: store_records.load(tx, record.output or ""))
+            return made, record
+        new_id = self._parts.ids.new()
+        metadata = {key: value for key, value in store.metadata.items() if key != store_records.REF}
+        if len(metadata) < 16:
+            metadata["reverie.dream"] = record.id
+        target = msgspec.structs.replace(store, id=new_id, ref=STORE + new_id, bound=False, metadata=metadata)
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], tuple[StoreRecord, DreamRecord]]:
+            copies = []
+            for memory in self._planner.files(actor, store):
+                file_id, path = self._parts.ids.new(), memory.file.path
+                text = memory.content or ""
+                clean = self._memories.clean(
+                    actor, target, file_id, path, text, rules, session=record.run, tags=subject_tags(memory.entry)
+                )
+                copies.append((file_id, path, clean))
+
+            def body(tx: WriteTx) -> tuple[StoreRecord, DreamRecord]:
+                current = self._running(tx, record.id)
+                name = f"{store.name[:247]} (dream)"
+                made = self._stores.add(tx, actor, new_id, name, store.description, metadata, rules, dream=record.id)
+                cloned = {}
+                for file_id, path, clean in copies:
+                    file = self._memories.write(
+                        tx, actor, made, None, file_id, path, clean, rules.policy, session=record.run
+                    )
+                    cloned[file_id] = file.version
+                current = msgspec.structs.replace(current, output=new_id, cloned=cloned)
+                records.save(tx, actor.id, current)
+                return made, current
+
+            return body
+
+        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, target.ref))
+
+    def _running(self, tx: ReadTx, dream_id: str) -> DreamRecord:
+        record = records.load(tx, dream_id)
+        if record.status != "running":
+            raise Canceled
+        return record
+
+    # committing
+
+    def _commit(self, actor: Actor, record: DreamRecord, planned: Planned, rules: Rules) -> Body[bool]:
+        """The transaction of a dream: not canceled, every file as it was read, then all files and the report."""
+        ready: list[tuple[Written, str, Clean | None]] = []
+        for write in planned.writes:
+            file_id = write.before.id if write.before is not None else self._parts.ids.new()
+            clean = None
+            if write.text is not None:
+                clean = self._memories.clean(
+                    actor, planned.store, file_id, write.path, write.text, rules, session=record.run, tags=write.tags
+                )
+            ready.append((write, file_id, clean))
+
+        def body(tx: WriteTx) -> bool:
+            current = self._running(tx, record.id)
+            self._check_time(tx, current, rules.policy)
+            store = self._current(tx, planned.store)
+            now = {memory.file.id: memory.file for memory in all_files(tx, store, "/")}
+            if {name: file.version for name, file in now.items()} != planned.seen:
+                raise Replan(1)
+            changes = [self._write(tx, actor, store, now, one, rules.policy, session=record.run) for one in ready]
+            done = msgspec.structs.replace(
+                current,
+                status="completed",
+                ended_at=tx.now,
+                usage=dict(planned.usage),
+                report=dict(planned.report),
+                changes=tuple(changes),
+            )
+            seq = records.save(tx, actor.id, done)
+            if changes:
+                self._keep(tx, planned, changes, seq)
+            return True
+
+        return body
+
+    def _keep(self, tx: WriteTx, planned: Planned, changes: Sequence[Change], seq: int) -> None:
+        """The report of the engine, and a link from every text to what it was made from."""
+        made, links, fates = planned.made, {}, {}
+        stored = {entry.id for entry in made.sources}
+        for write, change in zip(planned.writes, changes, strict=True):
+            if change.before is not None:
+                fates[change.before] = _fate(write, next((e for e in made.sources if e.id == change.before), None))
+            if change.after is not None and tx.get(change.after) is not None:
+                origins = [change.before, *(entry.id for entry in write.entries)]
+                links[change.after] = [origin for origin in origins if origin in stored]
+        plan = DreamPlan(
+            planned.store.ref, selector=Selector(kinds=(FILE_KIND,)), trigger=TRIGGER, operation="MEMORY_DREAM"
+        )
+        report = report_of(tx, plan, made, None, retired=(), position=planned.position, seq=seq)
+        former = [entry for entry in made.sources if entry.id in fates]
+        traces = [SourceTrace(e.id, e.version, EntryState.ACTIVE, False, fates[e.id]) for e in former]
+        report = msgspec.structs.replace(report, sources=traces, outputs=tuple(links))
+        self._dreaming.keep(tx, report, links)
+
+    def _write(
+        self,
+        tx: WriteTx,
+        actor: Actor,
+        store: StoreRecord,
+        now: Mapping[str, File],
+        one: tuple[Written, str, Clean | None],
+        policy: TenantPolicy,
+        *,
+        session: str | None,
+    ) -> Change:
+        write, file_id, clean = one
+        before = now.get(file_id)
+        if clean is None:
+            if before is not None:
+                self._memories.remove(tx, actor, store, before, policy, session=session)
+            return Change(file_id, "deleted", before.version if before else None, None, write.path)
+        file = self._memories.write(
+            tx,
+            actor,
+            store,
+            before,
+            file_id,
+            write.path,
+            clean,
+            policy,
+            session=session,
+            made_from=write.made_from,
+        )
+        operation = "modified" if before is not None else "created"
+        return Change(file_id, operation, before.version if before else None, file.version, write.path)
+
+    def _current(self, tx: ReadTx, seen: StoreRecord) -> StoreRecord:
+        try:
+            store = store_records.load(tx, seen.id)
+        except NotFound:
+            raise Unavailable("The memory store was deleted.") from None
+        if store.archived_at is not None:
+            raise Unavailable("The memory store was archived.")
+        return store
+
+    def _check_time(self, tx: ReadTx, record: DreamRecord, policy: TenantPolicy) -> None:
+        most = MODEL_FREE_MS if record.distiller == "extractive" else policy.model_seconds_per_dream * 1000
+        if tx.now - (record.started_at or tx.now) > most:
+            raise TimeoutError
+
+    def _fail(self, actor: Actor, dream_id: str, fault: Exception) -> bool:
+        """Note why a dream failed."""
+        error, more = failure(fault)
+
+        def body(tx: WriteTx) -> bool:
+            record = records.load(tx, dream_id)
+            if record.status in FINAL:
+                return False
+            failed = msgspec.structs.replace(
+                record, status="failed", ended_at=tx.now, error=error, report={**record.report, **more}
+            )
+            records.save(tx, actor.id, failed)
+            return True
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+
+def failure(fault: Exception) -> tuple[DreamFault, dict[str, Any]]:
+    """A fault as the protocol shows it. Messages hold no text of a memory."""
+    if isinstance(fault, TimeoutError):
+        return DreamFault("timeout", "The dream took longer than it may."), {}
+    if isinstance(fault, SessionGone):
+        return DreamFault("input_session_unavailable", fault.message), {}
+    if isinstance(fault, StoreLimit):
+        return DreamFault("memory_store_org_limit_exceeded", fault.message), {}
+    if isinstance(fault, TooLarge):
+        return DreamFault(fault.code, fault.message), {"minimum_required": fault.details["minimum_required"]}
+    if isinstance(fault, Unavailable | GateFailed | RedactionFailed | SpendExceeded | ModelFailed):
+        return DreamFault(fault.reason, fault.message), {}
+    code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
+    return DreamFault("internal_error", "Something went wrong here."), {"error_code": code}
+
+
+def _fate(write: Written, former: Entry | None) -> str:
+    """What became of a file: all of it is said elsewhere, some of its lines gave way, or none did."""
+    if write.text is None:
+        return "merged"
+    lines = set(write.text.split("\n"))
+    lost = former is not None and any(line not in lines for line in former.content.split("\n") if line.strip())
+    return "shortened" if lost else "kept"
+
+
+def _check_options(options: Options, policy: TenantPolicy) -> None:
+    if options.budget is not None and not 1 <= options.budget <= policy.dream_budget:
+        raise Invalid(
+            f"reverie.budget: it is a whole number from 1 to {policy.dream_budget}.", pointer="/reverie/budget"
+        )

@@ -1,0 +1,163 @@
+"""A request of the protocol on its way to a handler: workspace and beta checked, body parsed, work in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import orjson
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from reverie.core.actor import Actor, Right
+from reverie.core.errors import Forbidden, Invalid
+from reverie.host import Host
+from reverie.http.limits import Limits, key_of
+from reverie.http.parsing import parse
+from reverie.http.paths import decoded
+from reverie.http.threads import Lane, Threads
+from reverie.protocols.anthropic.http.answers import HEADERS
+from reverie.protocols.anthropic.http.wire import Empty, Query, read_body
+from reverie.settings import Settings
+
+T = TypeVar("T", bound=Struct)
+WORKSPACE = "anthropic-workspace-id"
+BETA = "anthropic-beta"
+BETAS = {
+    "memory_stores": ("agent-memory-2026-07-22", "managed-agents-2026-04-01"),
+    "dreams": ("dreaming-2026-04-21",),
+}
+"""Betas of each family; one of them is enough."""
+PAGE = "page_"
+_LOOK_AGAIN_SECONDS = 0.2
+
+
+@dataclass
+class Call:
+    """What a handler works with."""
+
+    host: Host
+    actor: Actor
+    settings: Settings
+    path: Mapping[str, str]
+    query: Query
+    body: bytes
+    idempotency_key: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    """Headers of the answer."""
+    wait_seconds: int = 0
+    again: Callable[[], Any] | None = None
+    """What is asked again while the answer may wait; None: not yet."""
+
+    def read(self, kind: type[T]) -> T:
+        """The body as a struct."""
+        return read_body(parse(self.body, most=self.settings.max_request_values), kind)
+
+    def no_body(self) -> None:
+        """Refuse a body with fields; none at all is right, and so is an empty object."""
+        if self.body:
+            self.read(Empty)
+
+    def cursor(self, *bound: str) -> str | None:
+        """Where the asked page begins."""
+        page = self.query.text("page")
+        if page is None:
+            return None
+        if not page.startswith(PAGE):
+            raise Invalid("page: it is not a cursor of this list.", pointer="/page")
+        try:
+            return self.host.cursors.open(self.actor, self._question(bound), page.removeprefix(PAGE))
+        except Invalid:
+            raise Invalid("page: it is not a cursor of this list.", pointer="/page") from None
+
+    def page(self, items: list[Any], after: str | None, *bound: str) -> dict[str, Any]:
+        """A page of a list."""
+        sealed = None if after is None else PAGE + self.host.cursors.seal(self.actor, self._question(bound), after)
+        return {"data": items, "next_page": sealed}
+
+    def _question(self, bound: tuple[str, ...]) -> bytes:
+        return b"anthropic/" + "/".join(bound).encode() + b"\0" + self.query.question()
+
+
+Work = Callable[[Call], Any]
+
+
+def route(method: str, path: str, work: Work, *, right: Right, lane: Lane | None = None) -> Route:
+    """A route whose work runs in a thread and answers 200 with JSON."""
+    family = path.split("/v1/", 1)[1].split("/", 1)[0]
+    chosen = lane or (Lane.READ if right is Right.READ else Lane.WRITE)
+
+    async def handle(request: Request) -> Response:
+        request.state.route = path  # for logs and metrics: the template, never the path
+        actor: Actor = request.state.actor
+        own: dict[str, str] = request.scope["state"].get(HEADERS, {})
+        host: Host = request.app.state.host
+        settings: Settings = request.app.state.settings
+        limits: Limits = request.app.state.limits
+        workspace = workspace_of(host, actor)
+        own[WORKSPACE] = workspace
+        if request.headers.get(WORKSPACE, workspace) != workspace:
+            raise Forbidden("This key belongs to another workspace.", details={"header": WORKSPACE})
+        actor.require(right)
+        if settings.anthropic_strict:
+            check_beta(request.headers.getlist(BETA), family)
+        body = await request.body()
+        call = Call(
+            host=host,
+            actor=actor,
+            settings=settings,
+            path={name: _decoded(value) for name, value in request.path_params.items()},
+            query=Query(request.query_params),
+            body=body,
+            idempotency_key=request.headers.get("idempotency-key"),
+            headers=own,
+        )
+        if right is Right.WRITE:
+            limits.entries.take(key_of(actor), 1)
+        threads: Threads = request.app.state.threads
+
+        def whole() -> bytes:
+            return orjson.dumps(work(call))
+
+        if chosen is Lane.HEAVY:
+            with limits.heavy.one(key_of(actor)):
+                answer = await threads.run(chosen, actor.tenant, whole)
+        else:
+            answer = await threads.run(chosen, actor.tenant, whole)
+        if call.again is not None:
+            again = call.again
+            until = asyncio.get_running_loop().time() + call.wait_seconds
+            while asyncio.get_running_loop().time() < until:
+                found = await threads.run(Lane.READ, actor.tenant, again)
+                if found is not None:
+                    answer = orjson.dumps(found)
+                    break
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        return Response(answer, media_type="application/json")
+
+    endpoint: Callable[[Request], Awaitable[Response]] = handle
+    return Route(path, endpoint, methods=[method], name=work.__name__)
+
+
+def workspace_of(host: Host, actor: Actor) -> str:
+    """The workspace id of a tenant."""
+    return host.rules.current(actor.tenant).policy.workspace_id or f"wrkspc_{actor.tenant}"
+
+
+def check_beta(sent: list[str], family: str) -> None:
+    """Refuse a request without the beta of its family."""
+    named = {beta.strip() for value in sent for beta in value.split(",")}
+    wanted = BETAS[family]
+    if named.isdisjoint(wanted):
+        raise Invalid(f"{BETA}: this needs {' or '.join(wanted)}.", pointer=f"/{BETA}")
+
+
+def _decoded(value: str) -> str:
+    try:
+        return decoded(value)
+    except ValueError:
+        raise Invalid("The path is not valid UTF-8.", pointer="") from None

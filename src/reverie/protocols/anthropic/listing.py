@@ -1,0 +1,146 @@
+"""Reading the files of a store: by folder, in order of paths, with the entries of other interfaces."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct, field
+
+from reverie.core.entry import FILE_KIND, Entry
+from reverie.core.query import Filter
+from reverie.memory import files
+from reverie.memory.files import File, alive
+from reverie.protocols.anthropic.names import ENTRIES
+from reverie.protocols.anthropic.stores import Listed, StoreRecord
+from reverie.store.contract import ReadTx
+
+MOST_ENTRIES = 2000
+"""Entries without a path that a bound store shows: the newest."""
+_BEYOND = "\U0010ffff" * 257
+"""After every path of a folder: longer than a path can be."""
+
+
+class Memory(Struct, frozen=True):
+    """A memory as it is now."""
+
+    store: StoreRecord
+    file: File
+    content: str | None = None
+    findings: Mapping[str, int] = field(default_factory=dict)
+    """What the write that answers with it replaced."""
+    read_only: bool = False
+    entry: Entry | None = None
+    """The entry of its newest version; None when that has no text."""
+
+
+def all_files(tx: ReadTx, record: StoreRecord, folder: str, *, most: int | None = None) -> list[Memory]:
+    """The memories below a folder with their content; at most so many."""
+    found: list[Memory] = []
+    after: str | None = folder
+    while after is not None and (most is None or len(found) < most):
+        page = tx.documents(files.paths(record.id), cursor=after, limit=200 if most is None else most)
+        below = [document for document in page.items if document.key.startswith(folder)]
+        read = [msgspec.json.decode(document.body or b"", type=File) for document in below]
+        found += [memory for memory in _contents(tx, record, read) if memory is not None]
+        after = page.cursor if len(below) == len(page.items) else None
+    return found[:most]
+
+
+def list_files(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> Listed:
+    """One page of memories, or of texts that name a folder."""
+    items: list[Memory | str] = []
+    last = after
+    after = after or prefix
+    if record.bound:
+        return _list_bound(tx, record, prefix, depth, limit, last)
+    while True:
+        page = tx.documents(files.paths(record.id), cursor=after, limit=limit - len(items) + 1)
+        read: list[File | str] = []
+        done = page.cursor is None
+        for document in page.items:
+            rest = document.key[len(prefix) :]
+            if not document.key.startswith(prefix):
+                done = True
+                break
+            after = document.key
+            if depth == 1 and "/" in rest:
+                folder = prefix + rest[: rest.index("/") + 1]
+                read.append(folder)
+                after, done = folder + _BEYOND, False
+                break
+            read.append(msgspec.json.decode(document.body or b"", type=File))
+        read_files = iter(_contents(tx, record, [one for one in read if isinstance(one, File)]))
+        for one in read:
+            item = one if isinstance(one, str) else next(read_files)
+            if item is None:
+                continue
+            if len(items) == limit:
+                return Listed(tuple(items), last)
+            items.append(item)
+            last = one + _BEYOND if isinstance(one, str) else one.path
+        if done:
+            return Listed(tuple(items))
+
+
+def _list_bound(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> Listed:
+    """The same for a store that shows entries of other interfaces too."""
+    found: dict[str, Memory | str] = {}
+    for memory in (*all_files(tx, record, prefix), *other_entries(tx, record)):
+        path = memory.file.path
+        if not path.startswith(prefix):
+            continue
+        rest = path[len(prefix) :]
+        if depth == 1 and "/" in rest:
+            folder = prefix + rest[: rest.index("/") + 1]
+            found[folder] = folder
+        else:
+            found[path] = memory
+    order = sorted(found, key=str.encode)
+    left = [key for key in order if after is None or key.encode() > after.encode()]
+    return Listed(tuple(found[key] for key in left[:limit]), left[limit - 1] if len(left) > limit else None)
+
+
+def _contents(tx: ReadTx, record: StoreRecord, read: Sequence[File]) -> list[Memory | None]:
+    """Memories with their content; None for those whose entry other interfaces retired."""
+    found = tx.at([file.position for file in read if file.text], Filter()) if any(file.text for file in read) else {}
+    return [shown(tx, record, file, found.get(file.position)) for file in read]
+
+
+def shown(tx: ReadTx, record: StoreRecord, file: File, entry: Entry | None = None) -> Memory | None:
+    """A memory with its content; None when another interface retired its entry."""
+    if not file.text:
+        row = files.load_version(tx, record.id, file.version)
+        return Memory(record, file, row.blank or "" if row is not None else "")
+    if entry is None or entry.id != file.version:
+        entry = tx.get(file.version)
+    return Memory(record, file, entry.content, entry=entry) if entry is not None and alive(entry) else None
+
+
+def other_entries(tx: ReadTx, record: StoreRecord) -> list[Memory]:
+    """Entries of the ref that other interfaces wrote, the newest ones."""
+    found: list[Memory] = []
+    cursor: str | None = None
+    while len(found) < MOST_ENTRIES:
+        page = tx.scan(Filter(), limit=500, cursor=cursor)
+        found += [entry_memory(record, entry) for entry in page.items if entry.kind != FILE_KIND]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return found[:MOST_ENTRIES]
+
+
+def entry_memory(record: StoreRecord, entry: Entry) -> Memory:
+    """An entry of another interface as a read-only memory."""
+    content = entry.content.encode()
+    file = File(
+        id=entry.id,
+        path=f"{ENTRIES}{entry.kind.replace('/', '-')}/{entry.id.replace('/', '-')}.md",
+        version=entry.id,
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+        created_at=entry.created_at,
+        updated_at=entry.created_at,
+    )
+    return Memory(record, file, entry.content, read_only=True)

@@ -1,0 +1,286 @@
+"""Memories as mem0 sees them: of a user, an agent, an app or a run, with a stable id and a history of texts.
+
+Each user has a memory of their own, `mem0/user-NAME` (an agent, app or run likewise, where no user is named). A memory
+is an entry; an update replaces it in one transaction, and its id stays: it is kept in a mark, `~memory:ID`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from reverie.core.actor import Actor
+from reverie.core.clock import to_iso
+from reverie.core.entry import Draft, Entry, Source
+from reverie.core.errors import Busy, Conflict, Invalid, NotFound
+from reverie.core.names import digest, segment
+from reverie.core.query import Filter
+from reverie.host import Host
+from reverie.protocols.mem0.filters import holds, named
+
+KINDS = ("user", "agent", "app", "run")
+_ROOT = "mem0"
+_PAGE = 500
+_TRIES = 8
+"""How often a change is tried while others change the same memory."""
+
+
+class Memories:
+    """The use cases of the door, for one caller."""
+
+    def __init__(self, host: Host, actor: Actor) -> None:
+        self._host = host
+        self._actor = actor
+
+    def add(
+        self,
+        texts: Sequence[tuple[str, str]],
+        whose: Mapping[str, str],
+        *,
+        metadata: Mapping[str, Any],
+        created_at: int | None,
+        expires_at: int | None,
+    ) -> list[dict[str, Any]]:
+        """Store (role, text) pairs in one transaction."""
+        ref, drafts = self._ref(whose), []
+        for role, text in texts:
+            memory = str(uuid4())
+            about = {**whose, "id": memory, "role": role, "metadata": dict(metadata)}
+            drafts.append(_draft(text, whose, about, created_at=created_at, expires_at=expires_at))
+        receipts = self._host.writing.put(self._actor, ref, drafts)
+        added = []
+        for receipt in receipts:
+            with suppress(NotFound):  # forgotten or deleted since
+                entry = self._host.reading.get(self._actor, ref, receipt.id)
+                added.append({"id": _id(entry), "memory": entry.content, "event": "ADD"})
+        return added
+
+    def get(self, memory_id: str) -> dict[str, Any]:
+        """One memory. Raises NotFound."""
+        return document(self._find(memory_id))
+
+    def page(self, filters: Mapping[str, Any], *, start: int, size: int) -> tuple[int, list[dict[str, Any]]]:
+        """How many memories match, and `size` of them from `start` on, newest first.
+
+        Without filters but a user's name the store counts, and nothing behind the page is read. Other filters are
+        about attributes that the store does not know: every memory is looked at, and only the page is held.
+        """
+        if not filters or (set(filters) == {"user_id"} and named(filters, "user_id") is not None):
+            return self._plain_page(self._refs(filters), start, size)
+        count = 0
+        shown: list[dict[str, Any]] = []
+        for entry in self._each(filters):
+            one = document(entry)
+            if holds(filters, one):
+                if start <= count < start + size:
+                    shown.append(one)
+                count += 1
+        return count, shown
+
+    def _plain_page(self, refs: Sequence[str], start: int, size: int) -> tuple[int, list[dict[str, Any]]]:
+        total = 0
+        shown: list[dict[str, Any]] = []
+        for ref in refs:
+            count = self._host.reading.count(self._actor, ref)
+            skip = max(0, start - total)
+            if skip < count and len(shown) < size:
+                shown += map(document, islice(self._entries(ref), skip, skip + size - len(shown)))
+            total += count
+        return total, shown
+
+    def search(self, query: str, filters: Mapping[str, Any], *, limit: int, threshold: float) -> list[dict[str, Any]]:
+        """The memories that answer a query, best first; none when nothing does."""
+        found: list[tuple[float, dict[str, Any]]] = []
+        for ref in self._refs(filters):
+            result = self._host.recall.search(self._actor, ref, query[:4096], limit=min(200, max(limit * 4, 20)))
+            for hit in result.hits:
+                shown = document(hit.entry)
+                if not hit.weak and hit.confidence >= threshold and holds(filters, shown):
+                    found.append((hit.score, {**shown, "score": round(hit.confidence, 4)}))
+        found.sort(key=lambda one: -one[0])
+        return [shown for _, shown in found[:limit]]
+
+    def update(self, changes: Sequence[tuple[str, str | None, Mapping[str, Any] | None]]) -> None:
+        """Replace texts or metadata of memories, (id, text, metadata), in one transaction: all of them, or none.
+
+        Their ids stay, and so do the times they were made. What is not given stays as it was read, so the change is
+        made only to what was read: a memory that is forgotten or deleted meanwhile does not come back. Raises NotFound.
+        """
+        merged: dict[str, tuple[str | None, dict[str, Any]]] = {}
+        for memory_id, text, metadata in changes:
+            earlier, known = merged.get(memory_id, (None, {}))
+            merged[memory_id] = (text or earlier, {**known, **(metadata or {})})
+        for _ in range(_TRIES):
+            found = [(self._find(memory_id), *change) for memory_id, change in merged.items()]
+            changed = [
+                (entry.ref, entry.id, _changed(entry, text, metadata), entry.version) for entry, text, metadata in found
+            ]
+            with suppress(Conflict, NotFound):  # another caller changed one of them: it has a new entry, or is gone
+                self._host.writing.supersede_many(self._actor, changed)
+                return
+        raise Busy("This memory is being changed by others at the moment. Try again.")
+
+    def delete(self, memory_ids: Iterable[str]) -> None:
+        """Take memories out of every read in one transaction: all of them, or none. Raises NotFound."""
+        wanted = dict.fromkeys(memory_ids)
+        for _ in range(_TRIES):
+            found = [self._find(memory_id) for memory_id in wanted]
+            with suppress(NotFound):  # changed meanwhile
+                self._host.lifecycle.delete_many(self._actor, [(entry.ref, entry.id) for entry in found])
+                return
+        raise Busy("This memory is being changed by others at the moment. Try again.")
+
+    def delete_all(self, filters: Mapping[str, Any]) -> int:
+        """Delete every memory that matches, a part at a time; how many."""
+        matching = [(entry.ref, entry.id) for entry in self._each(filters) if holds(filters, document(entry))]
+        for start in range(0, len(matching), _PAGE):
+            part = matching[start : start + _PAGE]
+            try:
+                self._host.lifecycle.delete_many(self._actor, part)
+            except NotFound:  # some left meanwhile: the others one by one
+                for ref, entry_id in part:
+                    with suppress(NotFound):
+                        self._host.lifecycle.delete(self._actor, ref, entry_id)
+        return len(matching)
+
+    def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """The texts of a memory, oldest first, as long as they are kept."""
+        versions = [self._find(memory_id)]
+        while True:
+            links = self._host.reading.links(self._actor, versions[0].ref, versions[0].id)
+            older = next((link.to_id for link in links if link.type == "supersedes"), None)
+            try:
+                if older is None:
+                    break
+                versions.insert(0, self._host.reading.get(self._actor, versions[0].ref, older, cold=True))
+            except NotFound:
+                break
+        rows, before = [], None
+        for entry in versions:
+            shown = document(entry)
+            rows.append(
+                {
+                    "id": entry.id,
+                    "memory_id": memory_id,
+                    "old_memory": before,
+                    "new_memory": entry.content,
+                    "event": "ADD" if before is None else "UPDATE",
+                    "metadata": shown["metadata"],
+                    "user_id": shown["user_id"],
+                    "created_at": to_iso(entry.created_at),
+                    "updated_at": to_iso(entry.created_at),
+                }
+            )
+            before = entry.content
+        return rows
+
+    def entities(self) -> list[dict[str, Any]]:
+        """Everyone whose memories are kept."""
+        found = []
+        for ref, count in self._host.reading.refs(self._actor, f"{_ROOT}/"):
+            newest = self._host.reading.page(self._actor, ref, limit=1).items
+            kind, _, name = ref.removeprefix(f"{_ROOT}/").partition("-")
+            if newest and kind in KINDS:
+                about = newest[0].attributes.get(_ROOT) or {}
+                times = to_iso(newest[0].created_at)
+                name = about.get(f"{kind}_id", name)
+                found.append({"id": ref, "name": name, "type": kind, "total_memories": count, "updated_at": times})
+        return found
+
+    def _ref(self, whose: Mapping[str, str]) -> str:
+        for kind in KINDS:
+            if name := whose.get(f"{kind}_id"):
+                return f"{_ROOT}/{kind}-{segment(name)}"
+        raise Invalid("Name whose memory it is: user_id, agent_id, app_id or run_id.", pointer="/user_id")
+
+    def _refs(self, filters: Mapping[str, Any]) -> list[str]:
+        """Where memories that match can be: the one of a user who is named, else all."""
+        user = named(filters, "user_id")
+        if user is not None:
+            return [self._ref({"user_id": user})]
+        return [ref for ref, _ in self._host.reading.refs(self._actor, f"{_ROOT}/")]
+
+    def _each(self, filters: Mapping[str, Any]) -> Iterable[Entry]:
+        for ref in self._refs(filters):
+            yield from self._entries(ref)
+
+    def _entries(self, ref: str) -> Iterator[Entry]:
+        cursor: str | None = None
+        while True:
+            page = self._host.reading.page(self._actor, ref, limit=_PAGE, cursor=cursor)
+            yield from page.items
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _find(self, memory_id: str) -> Entry:
+        place, _, memory = memory_id.partition("~")
+        ref = f"{_ROOT}/{place}"
+        if not memory:
+            raise NotFound("There is no memory of that id.")
+        found = self._host.reading.page(self._actor, ref, Filter(tags=(_mark(memory),)), limit=1).items
+        return found[0] if found else self._host.reading.get(self._actor, ref, memory)
+
+
+def document(entry: Entry) -> dict[str, Any]:
+    """A memory as the client gets it."""
+    about: Mapping[str, Any] = entry.attributes.get(_ROOT) or {}
+    kind, _, name = entry.ref.removeprefix(f"{_ROOT}/").partition("-")
+    whose = {f"{one}_id": about.get(f"{one}_id") for one in KINDS}
+    if not about and kind in KINDS:  # a dream, or a note of another door
+        whose[f"{kind}_id"] = entry.subject or name
+    return {
+        "id": _id(entry),
+        "memory": entry.content,
+        **whose,
+        "hash": hashlib.md5(entry.content.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": about.get("metadata") or {},
+        "categories": [tag for tag in entry.tags if not tag.startswith("~")],
+        "created_at": to_iso(about.get("created_at", entry.created_at)),
+        "updated_at": to_iso(entry.created_at),
+        "expiration_date": None if entry.expires_at is None else to_iso(entry.expires_at)[:10],
+    }
+
+
+def _changed(before: Entry, text: str | None, metadata: Mapping[str, Any]) -> Draft:
+    """What takes the place of a memory."""
+    about = dict(before.attributes.get(_ROOT) or {})
+    about |= {"id": about.get("id", before.id), "created_at": about.get("created_at", before.created_at)}
+    about["metadata"] = {**about.get("metadata", {}), **metadata}
+    shown = document(before)
+    whose = {name: shown[name] for name in (f"{kind}_id" for kind in KINDS) if shown[name] is not None}
+    about |= whose  # of a note of another door, whose memory it is in
+    draft = _draft(text or before.content, whose, about, created_at=None, expires_at=before.expires_at)
+    tags = tuple(dict.fromkeys((*draft.tags, *before.tags)))
+    return msgspec.structs.replace(draft, replaces=None, tags=tags, pinned=before.pinned)
+
+
+def _id(entry: Entry) -> str:
+    about = entry.attributes.get(_ROOT) or {}
+    return f"{entry.ref.removeprefix(f'{_ROOT}/')}~{about.get('id', entry.id)}"
+
+
+def _mark(memory: str) -> str:
+    return f"~memory:{digest(memory)}"
+
+
+def _draft(
+    text: str, whose: Mapping[str, str], about: Mapping[str, Any], *, created_at: int | None, expires_at: int | None
+) -> Draft:
+    mark = _mark(about["id"])
+    return Draft(
+        text,
+        tags=(mark,),
+        subject=whose.get("user_id"),
+        attributes={_ROOT: dict(about)},
+        source=Source(actor="" if about.get("role") in (None, "user") else str(about["role"])[:64]),
+        created_at=created_at,
+        expires_at=expires_at,
+        replaces=mark,
+    )

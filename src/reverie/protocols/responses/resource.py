@@ -1,0 +1,200 @@
+"""`window.responses`: the SDK's own resource, with the window between it and the wire.
+
+Everything that a caller sees (signatures, parsing, streams, raw answers) is the SDK's code. Only the request itself
+goes through the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
+
+from openai._streaming import AsyncStream as SdkAsyncStream
+from openai._streaming import Stream as SdkStream
+from openai.resources.responses import AsyncResponses, Responses
+from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+from reverie.window.calls import Call
+from reverie.window.turn import InputIs
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from reverie.protocols.responses.sdk import AsyncWindow, SyncWindow
+
+_CREATE = "/responses"
+_GIVEN: ContextVar[tuple[Any, InputIs] | None] = ContextVar("given", default=None)
+"""The input of the call under way. It does not go through the SDK, which would walk through every item of it."""
+
+
+class CreateParams(ResponseCreateParamsBase, total=False):
+    """What `create` takes: the SDK's parameters, and `input_is`."""
+
+    input_is: InputIs
+    """`items`: `input` is what is new (the default). `history`: it is everything the caller knows."""
+    extra_headers: Mapping[str, Any] | None
+    extra_query: Mapping[str, object] | None
+    extra_body: object | None
+    timeout: float | httpx2.Timeout | None
+
+
+@contextmanager
+def _given(value: Any, input_is: InputIs) -> Iterator[None]:
+    token = _GIVEN.set((value, input_is))
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def _taken(arguments: dict[str, Any]) -> tuple[Any, InputIs]:
+    """(input, input_is) of a call, taken out of its arguments."""
+    value = arguments.pop("input", None)
+    input_is: InputIs = arguments.pop("input_is", "items")
+    return (None if type(value).__name__ in ("Omit", "NotGiven") else value), input_is
+
+
+def _request(body: Any, options: Mapping[str, Any]) -> tuple[Any, InputIs, dict[str, Any], dict[str, Any]]:
+    """(input, input_is, the other parameters, options) of a request that the SDK made."""
+    params = dict(cast("Mapping[str, Any]", body or {}))
+    params.pop("stream", None)
+    extra = dict(cast("Mapping[str, Any]", options.get("extra_json") or {}))
+    written = params.pop("input", None)
+    value, input_is = _GIVEN.get() or (written, "items")
+    if "input" in extra:
+        value = extra.pop("input")
+    kept = {name: part for name, part in options.items() if name != "extra_json"}
+    return value, input_is, params, kept | ({"extra_json": extra} if extra else {})
+
+
+class WindowResponses(Responses):
+    """`client.responses` inside a window."""
+
+    def __init__(self, window: SyncWindow, client: Any) -> None:
+        super().__init__(client)
+        self._window = window
+        self._whole: Any = client
+        self._post = self._posted
+        self._get = self._fetched
+
+    @overload  # type: ignore[override]
+    def create(self, *, stream: Literal[True], **arguments: Unpack[CreateParams]) -> SdkStream[ResponseStreamEvent]: ...
+
+    @overload
+    def create(self, *, stream: Literal[False] | None = None, **arguments: Unpack[CreateParams]) -> Response: ...
+
+    @overload
+    def create(
+        self, *, stream: bool, **arguments: Unpack[CreateParams]
+    ) -> Response | SdkStream[ResponseStreamEvent]: ...
+
+    def create(self, **arguments: Any) -> Any:
+        """`client.responses.create` inside the window. `input` is what is new, or with `input_is="history"` all.
+
+        `store` is the provider's field, whether it keeps the response, and overrides the policy's; the memory is the
+        `store` that the window was opened with.
+        """
+        value, input_is = _taken(arguments)
+        with _given(value, input_is):
+            return super().create(**arguments)
+
+    def _posted(
+        self,
+        path: str,
+        *,
+        cast_to: Any,
+        body: Any = None,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = False,
+        stream_cls: Any = None,
+        **more: Any,
+    ) -> Any:
+        call = Call(dict(options or {}), cast_to, stream_cls)
+        if path == _CREATE:
+            value, input_is, params, call.options = _request(body, call.options)
+            return self._window.ask(value, input_is, params, call, stream=stream)
+        if path.endswith("/cancel"):
+            return self._window.look("post", path, call)
+        return self._whole.post(
+            path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
+        )
+
+    def _fetched(
+        self,
+        path: str,
+        *,
+        cast_to: Any,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = False,
+        stream_cls: Any = None,
+    ) -> Any:
+        return self._window.look("get", path, Call(dict(options or {}), cast_to, stream_cls), stream=stream)
+
+
+class AsyncWindowResponses(AsyncResponses):
+    """`client.responses` inside a window."""
+
+    def __init__(self, window: AsyncWindow, client: Any) -> None:
+        super().__init__(client)
+        self._window = window
+        self._whole: Any = client
+        self._post = self._posted
+        self._get = self._fetched
+
+    @overload  # type: ignore[override]
+    async def create(
+        self, *, stream: Literal[True], **arguments: Unpack[CreateParams]
+    ) -> SdkAsyncStream[ResponseStreamEvent]: ...
+
+    @overload
+    async def create(self, *, stream: Literal[False] | None = None, **arguments: Unpack[CreateParams]) -> Response: ...
+
+    @overload
+    async def create(
+        self, *, stream: bool, **arguments: Unpack[CreateParams]
+    ) -> Response | SdkAsyncStream[ResponseStreamEvent]: ...
+
+    async def create(self, **arguments: Any) -> Any:
+        """`client.responses.create` inside the window. `input` is what is new, or with `input_is="history"` all.
+
+        `store` is the provider's field, whether it keeps the response, and overrides the policy's; the memory is the
+        `store` that the window was opened with.
+        """
+        value, input_is = _taken(arguments)
+        with _given(value, input_is):
+            return await super().create(**arguments)
+
+    async def _posted(
+        self,
+        path: str,
+        *,
+        cast_to: Any,
+        body: Any = None,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = False,
+        stream_cls: Any = None,
+        **more: Any,
+    ) -> Any:
+        call = Call(dict(options or {}), cast_to, stream_cls)
+        if path == _CREATE:
+            value, input_is, params, call.options = _request(body, call.options)
+            return await self._window.ask(value, input_is, params, call, stream=stream)
+        if path.endswith("/cancel"):
+            return await self._window.look("post", path, call)
+        return await self._whole.post(
+            path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
+        )
+
+    async def _fetched(
+        self,
+        path: str,
+        *,
+        cast_to: Any,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = False,
+        stream_cls: Any = None,
+    ) -> Any:
+        return await self._window.look("get", path, Call(dict(options or {}), cast_to, stream_cls), stream=stream)

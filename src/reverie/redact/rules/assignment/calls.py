@@ -1,0 +1,127 @@
+"""Literals handed to a call that takes a login, and literals whose comment says what they are."""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reverie.redact.markers import Lazy
+from reverie.redact.rules.literals import is_literal, is_told
+from reverie.redact.rules.plausible import is_password_like, is_random_value, is_technical
+from reverie.redact.rules.rule import Rule, Span
+
+# Calls by which argument is the password. Behind names that can mean much else the value must look the part.
+_SECOND = r"\w*Credentials?|\w*BasicAuth|\w*DigestAuth|PasswordAuthentication|simple_bind(?:_s)?|auth_?[pP]assword|WiFi\.(?:begin|softAP)|wifi_connect|(?:smtp|imap|pop|mail|ftp|sftp|ldap|client|server|session|conn|s|m)\.(?:[lL]ogin|[aA]uth|[bB]ind|[aA]uthenticate|logon)"
+_THIRD = r"DirectoryEntry|PlainAuth|LoginAuth|imap_open|ssh2_auth_password|ldap3\.Connection|ldap_bind|ftp_login|odbc_connect|oci_connect|OracleConnection"
+_LAST = r"PrincipalContext|DirectoryContext|\w*[cC]lient\.connect"
+_CALL = Lazy(rf"\b(?:({_SECOND})|({_THIRD})|({_LAST}))\(\s{{0,20}}".encode())
+# One argument and the comma behind it: a literal, or an expression without brackets of its own.
+_ARGUMENT = Lazy(
+    rb"(?:[a-z_]{1,20}[ ]?[=:][ ]?)?(?:[@rbuf]?\\{0,3}\"([^\"\n]{0,200})\"|[@rbuf]?'([^'\n]{0,200})'|[^\"'(),\n]{1,80}(?:\([^()\n]{0,60}\))?)\s{0,20}(?:(,)\s{0,80}|[);]|\r?\n|\z)"
+)
+_MOST = 6
+
+
+def _arguments(data: bytes, position: int) -> list[Span | None]:
+    """The literals among the arguments that begin at `position`; None for an expression."""
+    found: list[Span | None] = []
+    while len(found) < _MOST and (argument := _ARGUMENT.match(data, position, min(len(data), position + 400))):
+        group = 1 if argument.start(1) >= 0 else 2
+        found.append(argument.span(group) if argument.start(group) >= 0 else None)
+        if argument.start(3) < 0:
+            break
+        position = argument.end()
+    return found
+
+
+def _handed(data: bytes) -> Iterator[Span]:
+    """The password among the arguments of a call."""
+    for call in _CALL.finditer(data):
+        arguments = _arguments(data, call.end())
+        last = call.start(3) >= 0
+        if last:
+            index = max((i for i, argument in enumerate(arguments) if argument), default=0)
+        else:
+            index = 1 if call.start(1) >= 0 else 2
+        if index >= len(arguments) or (last and index < 2):
+            continue
+        span = arguments[index]
+        if span is None:
+            continue
+        value = data[span[0] : span[1]].rstrip(b"\\").decode("utf-8", "replace")
+        if " " in value or is_technical(value) or len(value) < 5 or not is_literal(value):
+            continue
+        if is_password_like(value) or is_random_value(value):
+            yield span[0], span[0] + len(value.encode())
+
+
+_NAMES_IT = r"(?i:api[ _-]?key|access[ _-]?key|secret[ _-]?key|admin[ _-]?key|global[ _-]?key|private[ _-]?key|token|secret|password|passphrase|passwd|credentials?|\bpat)"
+_TALKS = re.compile(
+    r"(?i)\b(?:no|not|never|without|commit|hash|sha\d*|digest|checksum|public|fingerprint|ids?|fix|hashed|expired|for tests?|from|via|see|encrypted)\b"
+)
+
+
+def _remarked(data: bytes, match_start: int, start: int, end: int) -> Span | None:
+    """A literal that the comment at the end of its line names."""
+    line_end = data.find(b"\n", end)
+    rest = data[end : len(data) if line_end < 0 else line_end].decode("utf-8", "replace")
+    if data[match_start : match_start + 2] == b"/*":
+        rest = data[match_start:start].decode("utf-8", "replace")
+    value = data[start:end].rstrip(b"\\").decode("utf-8", "replace")
+    if _TALKS.search(rest) or not is_told(value) or is_technical(value):
+        return None
+    chosen = re.search(r"(?i)pass", rest) and is_password_like(value)
+    return (start, start + len(value.encode())) if chosen or (is_random_value(value) and len(value) >= 16) else None
+
+
+RULES = (
+    Rule(
+        "handed-password",
+        r"\(",
+        trigger=rf"(?:{_SECOND}|{_THIRD}|{_LAST})\(".replace(r"\w*", ""),
+        locate=_handed,
+        generic=True,
+        examples=(
+            'new DirectoryEntry("LDAP://dc1", "CORP\\\\svc", "⟨w12⟩7");',
+            'new DirectoryEntry("LDAP://DC1",\n    "svc@CORP",\n    "⟨w12⟩7");',
+            'new NetworkCredential(user, "⟨w12⟩7")',
+            'PrincipalContext(ContextType.Domain, "corp.local", "svc", "⟨w12⟩7")',
+            'WiFi.begin("attic", "⟨w12⟩7");',
+            'ldap.simple_bind_s("cn=admin,dc=x", "Zebra.Maple77")',
+            'smtp.PlainAuth("", "bob@example.org", "⟨w12⟩7", "smtp.example.org")',
+            'imap_open("{mail.example.org:993}", "bob", "⟨w12⟩7");',
+            'mqttClient.connect("sensor1", "bob", "⟨w12⟩7")',
+        ),
+        near_misses=(
+            'new DirectoryEntry("LDAP://dc1", user, password)',
+            "WiFi.begin(ssid, password);",
+            'WiFi.begin("YOUR_SSID", "YOUR_PASSWORD");',
+            'client.connect("db1.example.org", "5432")',
+            'ldap.simple_bind_s("cn=admin,dc=x", os.environ["PW1"])',
+        ),
+    ),
+    Rule(
+        "remarked-secret",
+        rf"\\{{0,2}}[\"'`]([^\s\"'`]{{8,256}})[\"'`](?:,[ ]?[A-Za-z_.]{{1,30}}){{0,2}}[);,}}\]. \t]{{0,8}}(?://|#|--|/\*)[ \t]{{0,3}}[^\n\"'`]{{0,60}}?{_NAMES_IT}[ \t]{{0,3}}(?:\([^()\n]{{0,40}}\))?[ \t.*/]{{0,4}}(?m:$|[\"'`\\])"
+        rf"|/\*[ ]{{0,2}}{_NAMES_IT}[ ]{{0,2}}\*/[ ]{{0,2}}\\{{0,2}}[\"'`]([^\s\"'`]{{8,256}})\\{{0,2}}[\"'`]",
+        trigger=r"[\"'`](?:,[ ]?[A-Za-z_.]+){0,2}[);,}\]. \t]{0,8}(?://|#|--|/\*)|\*/[ ]?[ ]?\\{0,2}[\"'`]",
+        refine=_remarked,
+        generic=True,
+        examples=(
+            'client := weather.NewClient("⟨h32⟩") // weather api key',
+            'api = Client("⟨h32⟩")  # api key',
+            'connect("db.example.org", "Zebra.Maple77")  # host, password',
+            "$c = new Client('⟨a32⟩'); // API token",
+            'connect(url, "bob", /* password */ "Zebra.Maple77");',
+            'fmt.Sprintf("%s:%s@tcp(%s)/app", "bob", "Maple!Horse8x", host) // user, password',
+        ),
+        near_misses=(
+            'x = load("⟨h40⟩")  # commit of the token fix',
+            'assert digest("⟨h64⟩")  # not a secret',
+            'client = Client("eu-west-1")  # token',
+            'id = "⟨h32⟩"  # id of the token',
+        ),
+    ),
+)

@@ -1,0 +1,341 @@
+"""Secrets in tables: the column whose header names one, and rows of a name and its value."""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reverie.redact.entropy import words
+from reverie.redact.markers import Lazy
+from reverie.redact.markers import spans as all_spans
+from reverie.redact.rules.literals import is_random, is_whole
+from reverie.redact.rules.names import KEY_HINT, key_strength
+from reverie.redact.rules.plausible import is_location, is_placeholder, is_technical
+from reverie.redact.rules.prose.languages import KEYS, PASSWORDS
+from reverie.redact.rules.rule import Rule, Span
+from reverie.redact.rules.values import judge
+
+_BAR = rb"\||\xe2\x94\x82|\xe2\x94\x83|\xe2\x95\x91"
+_EDGE = r"(?:[ ](?:[0-9]{1,2}|\([A-Za-z]+\)))?[\"'*`]{0,3}[ ]?(?:[|,;\t\xe2]|[ ]{2}|\r?(?m:$))"
+_NAMED = r"(?i:passwo?r?ds?|passphrases?|passcodes?|pwd|secrets?|tokens?|creds|credentials?|keys?|\bcodes?|_pat|wort|contraseña|senha|passe)"
+_HEAD = rf"{_NAMED}[0-9]?{_EDGE}|[|,;\t][\"' ]{{0,2}}(?i:pass|pw)[\"' ]{{0,2}}(?:[|,;\t]|\r?(?m:$))|(?:ароль|密码|パスワード)[ ]{{0,2}}[|,;\t]"
+_HEADER = _HEAD.encode()
+_VALUES = rb"(?i)\b(?:value|val|wert|valeur|valor|content|secret_value)\b"
+_PARTS = re.compile(rb"[|,;\t\xe2]|[ ]{2}")
+_RULER = re.compile(rb"[\s|+:=\-\xe2\x94\x95\x80-\xbf]*\Z")
+_QUOTED = re.compile(
+    rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)"
+)
+_GAP = re.compile(rb"[ ]{2,}|\t+")
+_COLUMN_NAME = re.compile(r"[\w#][\w #/().'’%-]{0,39}")
+_MOST_ROWS = 2_000
+_MOST_CELLS = 40
+
+_IS_CODE = re.compile(
+    r"(?i)(?:recovery|backup|rescue|scratch|emergency|one[- ]time|2fa|mfa)[ _-]?codes?(?:[ #]*\d{1,2})?"
+)
+_A_CODE = re.compile(r"[A-Za-z0-9]{3,8}(?:[- ][A-Za-z0-9]{3,8}){1,5}|\d{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16}")
+_IS_PIN = re.compile(r"(?i)(?:pin|door|access|entry|gate|alarm|lock|unlock)[ _-]?codes?|passcodes?|codes? pin")
+_NAMES_SECRET = re.compile(
+    r"(?i)(?:secrets?|tokens?|credentials?|creds?|(?:[a-z0-9][ _-]|api|secret|access|private)keys?|\bpat|secret[ _]value)(?:[ _]?(?:\d|value|prod|dev|live|test|staging))?$"
+)
+_FOREIGN_PASSWORD = re.compile(rf"(?:{PASSWORDS})\w*", re.I)
+_FOREIGN_KEY = re.compile(rf"(?:{KEYS})", re.I)
+_SAFES = words("1password keepass keepass2 keepassxc lastpass bitwarden vault dashlane enpass keychain passbolt")
+_SENTENCE = words(
+    "the a an is are was in of to see for and or not no on at by with from your my must same as only set none"
+)
+_VALUE_COLUMN = words("value val wert valeur valor content secret_value default")
+_NAME_COLUMN = words(
+    "name key variable var parameter param setting env property field title nom clé nombre nome id option item"
+)
+_TYPE_COLUMN = words("type kind class category typ tipo")
+_SECRET_TYPE = words(
+    "secret password securestring sensitive credential credentials token apikey api_key encrypted masked"
+)
+
+
+def _promise(header: str) -> str:
+    """What the cells below a header are: `password`, `secret`, `code`, `pin`, or nothing of the kind."""
+    text = re.sub(r"[ ]*\([^()]*\)\Z", "", header.strip(" *`_\"'"))
+    if not text or len(text) > 40 or text.count(" ") > 3 or text[-1] in ".:!?":
+        return ""
+    if _IS_CODE.fullmatch(text):
+        return "code"
+    if _IS_PIN.fullmatch(text):
+        return "pin"
+    strength = key_strength(text.replace(" ", "_"))
+    if strength == "password" or _FOREIGN_PASSWORD.fullmatch(text):
+        return "password"
+    named = strength == "secret" and _NAMES_SECRET.search(text)
+    return "secret" if named or (not text.isascii() and _FOREIGN_KEY.search(text) and "API" in text) else ""
+
+
+def _is_cell(value: str, promise: str) -> bool:
+    """Whether a cell below such a header holds what the header says, not a word about it."""
+    if len(value) < 4 or not is_whole(value) or is_placeholder(value) or is_location(value):
+        return False
+    if promise == "code":
+        return any(c.isdigit() for c in value) and _A_CODE.fullmatch(value) is not None
+    if promise == "pin":
+        return re.fullmatch(r"[\dA-Z#*-]{4,10}", value) is not None and any(c.isdigit() for c in value)
+    if value.casefold() in _SAFES:
+        return False
+    if promise == "password":
+        if " " in value:
+            return _is_phrase(value)
+        return judge(value, "password", quoted=True, assigned=False)
+    if " " in value or is_technical(value):
+        return False
+    return is_random(value) or (len(value) >= 10 and judge(value, "secret", quoted=True, assigned=False))
+
+
+def _is_phrase(value: str) -> bool:
+    """Words drawn by lot, or a password with blanks: no sentence about passwords."""
+    pieces = value.split(" ")
+    if any(piece.casefold() in _SENTENCE for piece in pieces) or len(pieces) > 10:
+        return False
+    if len(pieces) >= 4 and all(re.fullmatch(r"[a-z]{3,10}", piece) for piece in pieces):
+        return True
+    return len(pieces) <= 3 and re.search(r"\d[^\w\s]|[^\w\s.,:;/()-]\d|[a-z]\d", value) is not None
+
+
+def _delimiter(line: bytes) -> bytes:
+    """What parts the cells of a header."""
+    if re.search(_BAR, line):
+        return b"|"
+    if b"\t" in line:
+        return b"\t"
+    if line.count(b";") >= max(1, line.count(b",")):
+        return b";"
+    return b"," if b"," in line else b" "
+
+
+def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Span]:
+    """Where the cells of a line stand, without what surrounds them."""
+    line = data[start:end]
+    spans: list[Span] = []
+    if delimiter in (b"|", b" "):
+        position = len(line) - len(line.lstrip())
+        for bar in re.finditer(_BAR, line) if delimiter == b"|" else _GAP.finditer(line, position):
+            spans.append((position, bar.start()))
+            position = bar.end()
+        if delimiter == b"|" and spans and not line[: spans[0][1]].strip():
+            spans.pop(0)
+        if line[position:].strip() or (delimiter == b"|" and not re.search(rb"(?:%b)\s*\Z" % _BAR, line)):
+            spans.append((position, len(line)))
+    else:
+        position = 0
+        while position <= len(line) and len(spans) <= _MOST_CELLS:
+            cell = _QUOTED.match(line, position)
+            if cell is None:
+                break
+            group = next(g for g in (1, 2, 3) if cell.start(g) >= 0)
+            stop = cell.end()
+            if group == 3:
+                other = line.find(delimiter, position)
+                stop = len(line) if other < 0 else other
+                spans.append((position, stop))
+            else:
+                spans.append(cell.span(group))
+            if line[stop : stop + 1] != delimiter:
+                break
+            position = stop + 1
+    return [_bare(data, start + s, start + e) for s, e in spans]
+
+
+def _bare(data: bytes, start: int, end: int) -> Span:
+    while start < end and data[start] in b" \t\r":
+        start += 1
+    while start < end and data[end - 1] in b" \t\r":
+        end -= 1
+    for mark in (b"**", b"`", b'"', b"'"):
+        if end - start > 2 * len(mark) and data[start:end].startswith(mark) and data[start:end].endswith(mark):
+            start, end = start + len(mark), end - len(mark)
+    return start, end
+
+
+def _lines(data: bytes, start: int) -> Iterator[Span]:
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        yield start, end
+        start = end + 1
+
+
+def _rows(data: bytes, start: int, delimiter: bytes, count: int) -> Iterator[list[Span]]:
+    """The rows below a header, as long as they have as many cells."""
+    for number, (begin, end) in enumerate(_lines(data, start)):
+        if _RULER.match(data, begin, end) and end - begin > 2:
+            continue
+        cells = _cells(data, begin, end, delimiter) if end - begin <= 4_000 else []
+        if len(cells) != count or number > _MOST_ROWS:
+            return
+        yield cells
+
+
+def _tables(data: bytes) -> Iterator[Span | None]:
+    done = 0
+    for hit in all_spans(_HEADER).each(data):
+        if hit[0][0] < done:
+            continue
+        start = data.rfind(b"\n", 0, hit[0][0]) + 1
+        end = data.find(b"\n", hit[0][0])
+        if end < 0:
+            break
+        done = end
+        yield None
+        if end - start > 600 or _PARTS.search(data, start, end) is None:
+            continue
+        delimiter = _delimiter(data[start:end])
+        headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, start, end, delimiter)]
+        if len(headers) < 2 or not _are_names(headers, data[start:end], delimiter):
+            continue
+        wanted = {i: promise for i, header in enumerate(headers) if (promise := _promise(header))}
+        for cells in _rows(data, end + 1, delimiter, len(headers)) if wanted else ():
+            done = cells[-1][1]
+            for i, promise in wanted.items():
+                s, e = cells[i]
+                if _is_cell(data[s:e].decode("utf-8", "replace"), promise):
+                    yield s, e
+    yield from _settings(data)
+
+
+def _are_names(headers: list[str], line: bytes, delimiter: bytes) -> bool:
+    """Whether a line can be a header: nothing but short names, and none of them empty unless bars part them."""
+    if delimiter == b"|":
+        return all(not header or _COLUMN_NAME.fullmatch(header.strip(" *`_")) for header in headers)
+    if line[:1] in b" \t" and delimiter != b" ":
+        return False
+    return all(_COLUMN_NAME.fullmatch(header) and header.count(" ") <= 3 for header in headers)
+
+
+def _column(headers: list[str], wanted: frozenset[str]) -> int:
+    return next((i for i, header in enumerate(headers) if header.casefold().replace(" ", "_") in wanted), -1)
+
+
+def _row_strength(name: str, kind: str) -> str:
+    """What a row promises of its value, by its name or by its type."""
+    strength = key_strength(name.replace(" ", "_"))
+    if strength in ("", "mention") and kind.casefold() in _SECRET_TYPE:
+        return "password" if kind.casefold() == "password" else "secret"
+    return strength
+
+
+def _settings(data: bytes) -> Iterator[Span | None]:
+    """Rows of a table with a column of names and one of values."""
+    done = 0
+    for hit in all_spans(_VALUES).each(data):
+        if hit[0][0] < done:
+            continue
+        start, end = data.rfind(b"\n", 0, hit[0][0]) + 1, data.find(b"\n", hit[0][1])
+        if end < 0:
+            break
+        done = end
+        yield None
+        if end - start > 200 or _PARTS.search(data, start, end) is None:
+            continue
+        delimiter = _delimiter(data[start:end])
+        headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, start, end, delimiter)]
+        name, kind, value = (_column(headers, wanted) for wanted in (_NAME_COLUMN, _TYPE_COLUMN, _VALUE_COLUMN))
+        if value < 0 or (name < 0 and kind < 0) or not _are_names(headers, data[start:end], delimiter):
+            continue
+        for cells in _rows(data, end + 1, delimiter, len(headers)):
+            done = cells[-1][1]
+            texts = [data[s:e].decode("utf-8", "replace") for s, e in cells]
+            strength = _row_strength(texts[name] if name >= 0 else "", texts[kind] if kind >= 0 else "")
+            if strength and is_whole(texts[value]) and judge(texts[value], strength, quoted=True, assigned=True):
+                yield cells[value]
+
+
+_ROW = Lazy(
+    rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
+)
+_TAGGED = Lazy(
+    rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<"
+)
+
+
+def _markup(data: bytes) -> Iterator[Span]:
+    """Tables and lists in HTML: below a header, or next to a name."""
+    headers: list[str] = []
+    for row in _ROW.finditer(data):
+        found = list(_TAGGED.finditer(data, *row.span()))
+        cells = [(m.group(1).lower(), m.group(2).decode("utf-8", "replace").strip(), m.span(2)) for m in found]
+        if _is_header(cells, headers):
+            headers = [text for _, text, _ in cells]
+            continue
+        names = headers
+        if len(cells) == 2 and not (len(headers) == 2 and _promise(headers[1])):
+            names = ["", cells[0][1].rstrip(" :")]
+        if len(cells) != len(names):
+            continue
+        for name, (_, text, span) in zip(names, cells, strict=True):
+            promise = _promise(name)
+            if promise and _is_cell(text, promise):
+                yield span
+
+
+def _is_header(cells: list[tuple[bytes, str, Span]], headers: list[str]) -> bool:
+    """Whether a row names the columns: by its tags, or as the first one, by what its cells say."""
+    if not cells:
+        return False
+    if all(tag == b"th" for tag, _, _ in cells):
+        return True
+    return not headers and len(cells) > 1 and any(_promise(text) for _, text, _ in cells[1:])
+
+
+RULES = (
+    Rule(
+        "table-secret",
+        KEY_HINT,
+        trigger=_HEAD,
+        locate=_tables,
+        generic=True,
+        examples=(
+            "| Service | Owner | API key |\n|---|---|---|\n| Vultr | Ada | ⟨A36⟩ |",
+            "service,owner,client_secret\nKeycloak,Bob,⟨w32⟩",
+            'name,type,value\nDEPLOY_TOKEN,secret,"⟨h40⟩"',
+            "System\tLogin\tPassword\nERP\tada\tMaple-⟨d4⟩!",
+            '"title";"user";"password"\n"gym";"ada52";"copper-maple-⟨d2⟩"',
+            " login | password \n-------+----------\n ada   | Copper⟨d4⟩! \n(1 row)",
+            "USER      TOKEN\nada       ⟨w32⟩\nbob       ⟨w32⟩",
+            "| disk | passphrase |\n|---|---|\n| nas | harbor river copper jungle |",
+            "| recovery code 1 | recovery code 2 |\n|---|---|\n| ⟨h4⟩1-⟨h5⟩ | ⟨h4⟩2-⟨h5⟩ |",
+            "Benutzer;Passwort\nada;Kiefer⟨d3⟩!",
+            "| service | user | password |\n|---|---|---|\n| wiki | bob | ⟨w12⟩7 |\n",
+            "user,password,role\nbob,⟨w12⟩7,admin\n",
+        ),
+        near_misses=(
+            "| Field | Password |\n|---|---|\n| Length | 12-64 |\n| Storage | bcrypt |",
+            "user,password\nada,********\nbob,<redacted-by-ops>\neve,n/a",
+            "| Service | Token |\n|---|---|\n| CI | ${CI_TOKEN} |\n| Web | 1Password |",
+            "token,count\nhello,120\nworld,15000",
+            "| option | token |\n|---|---|\n| limit | 4096 |\n",
+            "name, password\nSome more text about them, which follows.\n",
+            "| Feature | API key | OAuth |\n|---|---|---|\n| Rotation | every 90 days | automatic |",
+            "| Key | Summary |\n|---|---|\n| PROJ-1234 | Fix the token |",
+            "name,value\nTOKEN_TTL,3600\nKEY_SIZE,4096-bit",
+            "It needs a password, a token, and time.\nNone of it, though, is2 here.",
+            "| user | last_password_change |\n|---|---|\n| ada | 2024-05-01T10:00:00Z |",
+        ),
+    ),
+    Rule(
+        "markup-table-secret",
+        KEY_HINT,
+        trigger=r"</(?i:t[hd]|dt)[ >]",
+        locate=_markup,
+        generic=True,
+        examples=(
+            "<tr><th>User</th><th>Password</th></tr><tr><td>ada</td><td>Ember⟨d4⟩?!</td></tr>",
+            "<table>\n<tr><td>API key</td><td><code>⟨w32⟩</code></td></tr>\n</table>",
+            "<dl><dt>Password</dt><dd>Ember⟨d4⟩!</dd></dl>",
+        ),
+        near_misses=(
+            "<tr><th>Field</th><th>Password</th></tr><tr><td>Length</td><td>required</td></tr>",
+            "<td>Token</td><td>{{ token }}</td>",
+        ),
+    ),
+)

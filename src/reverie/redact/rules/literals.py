@@ -1,0 +1,67 @@
+"""What may stand where only a secret can stand."""
+
+from __future__ import annotations
+
+import re
+
+from reverie.redact.rules.plausible import (
+    is_code,
+    is_location,
+    is_password_like,
+    is_placeholder,
+    is_random_value,
+    is_term,
+    is_told_value,
+    without_markers,
+)
+
+_ENDS = " \t.,;:!?)]}>\"'`"
+
+
+def is_whole(text: str) -> bool:
+    """Nothing in it is redacted already."""
+    return without_markers(text) == text.strip(_ENDS)
+
+
+def is_literal(text: str) -> bool:
+    """A literal in a place where only a password can stand."""
+    return is_whole(text) and not is_placeholder(text) and not is_location(text) and len(text) >= 4
+
+
+def is_argument(text: str) -> bool:
+    """A bare word on a command line."""
+    return is_literal(text) and not is_code(text) and not text.startswith("-")
+
+
+def is_told(text: str) -> bool:
+    return is_whole(text) and is_told_value(text)
+
+
+def is_random(text: str) -> bool:
+    return is_whole(text) and is_random_value(text) and not is_placeholder(text)
+
+
+def has_symbols(text: str) -> bool:
+    """Two different symbols or more within eight characters or more, as no word has."""
+    marks = {c for c in text if not c.isalnum() and c not in "-_./:'’,;?()[]"}
+    return is_literal(text) and len(text) >= 8 and len(marks) >= 2
+
+
+def is_foreign(text: str) -> bool:
+    return is_whole(text) and not is_placeholder(text) and not is_term(text) and is_password_like(text)
+
+
+# Marked ciphertext, and the parts of a key that may be published.
+_SEALED = re.compile(rb"(?:ENC[\[(]|\{cipher\}|\$ANSIBLE_VAULT;|\bvault:v\d+:)[^\])\s\"']*\Z")
+_PUBLISHED = re.compile(rb"\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?:[ ]?\[?[ ]?\\{0,3}\"[\w+/=-]*\Z")
+
+
+def is_for_everyone(data: bytes, start: int) -> bool:
+    """What begins at `start` is part of a public key as JSON, or of ciphertext that says so."""
+    before = data[max(0, start - 800) : start]
+    return _PUBLISHED.search(before) is not None or _SEALED.search(before) is not None
+
+
+def trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:
+    kept = data[start:end].rstrip(b".,;:)]}>*`'\"")
+    return start, start + len(kept), kept.decode("utf-8", "replace")

@@ -1,0 +1,261 @@
+"""Secrets told in other languages than English: the words, how they join a value, and what passes for one."""
+
+# ruff: noqa: E501 (a pattern is easier to read in one piece)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reverie.redact.entropy import remembered, word_share
+from reverie.redact.markers import spans
+from reverie.redact.rules.compiled import any_of, compiled
+from reverie.redact.rules.literals import is_random, is_whole
+from reverie.redact.rules.plausible import (
+    is_code,
+    is_location,
+    is_password_like,
+    is_placeholder,
+    is_scramble,
+    is_term,
+)
+from reverie.redact.rules.rule import Rule, Span
+
+PASSWORDS = any_of("password")
+KEYS = any_of("key")
+_PINS = any_of("pin")
+# Taken over into every language; in English, other rules look after them.
+_BORROWED = r"(?i:\b(?:token|secret|api[ -]?key|password))"
+_HINT = rf"{PASSWORDS}|{KEYS}|{_BORROWED}[ \t'\x80-\xff]"
+_GROUP_PASSWORD, _GROUP_KEY, _GROUP_PIN, _GROUP_BORROWED = range(1, 5)
+_WORD = f"({PASSWORDS})|({KEYS})|({_PINS})|({_BORROWED})".encode()
+
+_IS = frozenset(compiled().words("joins"))
+# English has these, too: behind an English word they join nothing.
+_ENGLISH = frozenset({"is", "to", "on", "now"})
+_TO = frozenset(compiled().words("to"))
+_PARTICLES = "はがを是为為는은이가를을로成"
+# What may join an English word for a secret and a value in a sentence that is not English.
+_JOINED = re.compile(
+    "|".join(
+        [
+            r"(?<=[\s:])(?:"
+            + "|".join(map(re.escape, sorted((_IS - _ENGLISH) | _TO)))
+            + r")(?=[\s\"'`(*\[<\x80-\xff])",
+            r"(?<=[A-Za-z])'.*[:=\-]",
+            "|".join(_PARTICLES + "→—–»：＝"),
+        ]
+    ).encode(),
+    re.I | re.S,
+)
+_CHANGED = re.compile(
+    r"(?i)cambi|changé|changer|modifi|mud(?:ei|ou|ar|amos)|alter(?:ei|ou|ar)|troqu|troc|änder|gesetzt|setze|stell|wechsel|bytt|byt(?:er|te|a)|ändra|endret|ændre|skift|satt|"
+    r"zmien|zmień|ustaw|změn|zmen|nastav|schimb|setat|pus|değiş|vaihd|asetin|změ|verander|gewijzigd|wijzig|ingesteld|mis[eo]? |impost|puse|puesto|ponte|coloqu|defini|"
+    r"смен|помен|измен|змін|поставил|задал|άλλαξα|όρισα|غير|שינ|החלפ|đổi|ganti|ubah"
+)
+# What makes the word before or behind it something that may be read by all.
+_OPEN = re.compile(
+    r"(?i)public|öffentlich|publique|públic|pubblic|openba|offentlig|offentlege|julki|veřejn|nyilvános|açık|ortak|открыт|публичн|відкрит|δημόσι|عام|公開|公开|公钥|公鑰|공개|công khai|publik|"
+    r"fingerprint|abdruck|empreinte|primär|primar|primär|primaire|fremd|foreign|étrang|hash|commit|\bsha|checksum|prüfsumme|\bid\b|-id\b|cache|erreur|error|fehler"
+)
+_CANDIDATE = re.compile(rb"[!#-&(-;=?-_a-~]{4,256}")
+_LEADING = b":=([*{,"
+_SIGNS = (":", "=", "\uff1a", "\uff1d", "→", "—", "–", "->", "=>", " -", "»")
+_QUOTES = " \t\"'`«»„“”‚‘’「『(*[<"
+_REACH = 140
+_ESCAPE = re.compile(rb"\\[nrt\"]")
+_IN_A_NAME = (b"-", b".", b"/", b'"', b"'")
+_KEY_IN_SPANISH = re.compile(r"(?i) (?:de |del? )?(?:api|acceso|secreta|privada)")
+_LETTER_ABROAD = re.compile(r"[^\W\d_\x00-\x7f]")
+_STOP = re.compile(r"[.;!?。][ \n]|[.;!?。]$")
+
+
+@remembered
+def passes_for_password(text: str) -> bool:
+    """Chosen by somebody: a digit among letters, a symbol within, or several words written as one."""
+    if len(text) < 6 or not is_whole(text) or is_placeholder(text) or is_location(text) or is_term(text):
+        return False
+    if (is_code(text) and not text.endswith(("!", "?", "*"))) or re.fullmatch(r"[\w-]+(?:\.[\w-]+){2,}", text):
+        return False
+    if any(c.isdigit() for c in text):
+        return is_password_like(text)
+    if "|" in text:
+        return False  # Words to choose from.
+    inner = text[:-1].strip("-_./'’,:;?()&")
+    symbols = any(not c.isalnum() and c not in "-_./'’,:;?()&" for c in inner)
+    cases = sum(c.isupper() for c in text[1:]) >= 2 and any(c.islower() for c in text)
+    return symbols or (cases and (len(text) >= 10 or text[-1] in "!*#$%@"))
+
+
+@remembered
+def passes_for_key(text: str) -> bool:
+    """Made by a machine."""
+    if len(text) < 12 or not is_whole(text) or is_location(text) or is_term(text) or is_code(text) or "://" in text:
+        return False
+    if re.fullmatch(r"[a-z]+(?:[_-][a-z]+)+\d{0,3}", text):
+        return False  # A name.
+    return is_random(text) or is_scramble(text) or (text.startswith("base64:") and is_random(text[7:]))
+
+
+def _joins(between: str, *, english: bool, value: str, line: str) -> bool:
+    """Whether what stands between the word and the value says that the one is the other."""
+    bare = between.rstrip(_QUOTES)
+    if not bare:
+        return not english
+    if bare.endswith(_SIGNS):
+        return not english or between[:1] == "'"
+    if bare[-1] in _PARTICLES:
+        return True
+    last = bare.split()[-1].casefold() if bare.split() else ""
+    if last in _IS and not (english and last in _ENGLISH):
+        return True
+    if last in _TO:
+        kinds = sum((any(c.isdigit() for c in value), any(c.isupper() for c in value), not value.isalnum()))
+        return bool(_CHANGED.search(line)) or (kinds == 3 and not english)
+    # `Şifrem ...`, `das Passwort „...“`, `パスワードを...に`: only an ending, and at once the value.
+    return not english and len(bare) <= 6 and between[:1] not in " \t,;.(" and not any(c in bare for c in " .;")
+
+
+def _pins(data: bytes) -> Iterator[Span | None]:
+    """Short numbers behind a word for one."""
+    return _values(data, {_GROUP_PIN})
+
+
+def _secrets(data: bytes) -> Iterator[Span | None]:
+    """Passwords and keys."""
+    return _values(data, {_GROUP_PASSWORD, _GROUP_KEY, _GROUP_BORROWED})
+
+
+def _values(data: bytes, groups: set[int]) -> Iterator[Span | None]:
+    """What follows the words of these groups; None for each word without a value."""
+    done = 0
+    for found in spans(_WORD).each(data):
+        begin, end = found[0]
+        if begin < done:
+            continue
+        stop = data.find(b"\n", end, end + _REACH)
+        stop = min(len(data), end + _REACH) if stop < 0 else stop
+        group = next(g for g in range(1, 5) if found[g][0] >= 0)
+        if group not in groups:
+            continue
+        word = _word(data, begin, end, stop, group)
+        span = None if word is None else _value(data, word)
+        yield span
+        if span is not None:
+            done = span[1]
+
+
+class _Word(NamedTuple):
+    """A word for a secret, and the line it is on."""
+
+    text: str
+    group: int
+    end: int
+    stop: int
+    line_start: int
+    line: str
+    english: bool
+
+
+def _word(data: bytes, begin: int, end: int, stop: int, group: int) -> _Word | None:
+    """The word from `begin` to `end`; nothing when it is part of a name, or an English word in an English sentence."""
+    text = data[begin:end].decode("utf-8", "replace").lower()
+    line_start = data.rfind(b"\n", max(0, begin - 80), begin) + 1 or max(0, begin - 80)
+    line = data[line_start:stop].decode("utf-8", "replace")
+    if group != _GROUP_BORROWED:
+        return _Word(text, group, end, stop, line_start, line, english=False)
+    following = data[end : end + 1]
+    if (following not in b" \t'" and following < b"\x80") or data[begin - 1 : begin] in _IN_A_NAME:
+        return None
+    english = line.isascii() or _LETTER_ABROAD.search(line) is None
+    if english and not _JOINED.search(data, end, stop):
+        return None
+    group = _GROUP_PASSWORD if text == "password" else _GROUP_KEY
+    return _Word(text, group, end, stop, line_start, line, english)
+
+
+def _value(data: bytes, word: _Word) -> Span | None:
+    """The value that a word is followed by, if the words between them say so."""
+    for found in _CANDIDATE.finditer(data, word.end, word.stop):
+        start, finish = found.span()
+        while start < finish and data[start] in _LEADING:
+            start += 1
+        if finish == word.stop:
+            whole = _CANDIDATE.match(data, start)
+            finish = whole.end() if whole else finish
+        between = data[word.end : start].decode("utf-8", "replace")
+        if _STOP.search(between[:-1]) or between.startswith((" chiave", " clé", "-clé")):
+            return None
+        kept = _ESCAPE.split(data[start:finish], maxsplit=1)[0].rstrip(b".,;:)]}>`'\"")
+        value = kept.decode("ascii", "replace")
+        before = word.line[: max(0, start - word.line_start)]
+        if _is_likely(value, word, between, before) and _joins(
+            between, english=word.english, value=value, line=word.line
+        ):
+            return start, start + len(kept)
+    return None
+
+
+def _is_likely(value: str, word: _Word, between: str, before: str) -> bool:
+    """Whether the value is one of the kind that the word names."""
+    if word.group == _GROUP_PIN or (word.group == _GROUP_PASSWORD and value.isdigit()):
+        length = r"\d{4,8}" if word.group == _GROUP_PIN else r"\d{6,12}"
+        return re.fullmatch(length, value) is not None and between.strip() != ""
+    if word.group == _GROUP_KEY and (word.text != "clave" or _KEY_IN_SPANISH.match(between)):
+        return passes_for_key(value) and not _OPEN.search(before)
+    return passes_for_password(value) or (passes_for_key(value) and word_share(value) < 0.3)
+
+
+RULES = (
+    Rule(
+        "pin",
+        _PINS,
+        locate=_pins,
+        generic=True,
+        examples=("code PIN : ⟨d4⟩", "ПИН: ⟨d6⟩", "PIN-Code lautet ⟨d6⟩"),
+        near_misses=("PIN erforderlich", "the pin 13 of the header", "PIN: gesperrt seit 2031"),
+    ),
+    Rule(
+        "foreign-secret",
+        _WORD.decode(),
+        trigger=_HINT,
+        locate=_secrets,
+        label="password-in-text",
+        generic=True,
+        examples=(
+            "Adgangskode: Lisbon!⟨d4⟩",
+            "Mein Datadog API-Schlüssel lautet ⟨h40⟩",
+            "Pour Scaleway, clé secrète : ⟨w32⟩ (merci)",
+            "Mi token de acceso de Codecov es ⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩",
+            "chave secreta do Rails: ⟨h32⟩",
+            "chiave API di PagerDuty: ⟨w20⟩",
+            "Mijn Cloudflare API-sleutel is ⟨h37⟩",
+            "Min API-nyckel till Deepgram är ⟨h40⟩",
+            "Mój klucz API do Cohere to ⟨w40⟩",
+            "Cohere için API anahtarı: ⟨w40⟩",
+            "Вот API-ключ для погоды: ⟨h32⟩",
+            "Datadog API 키: ⟨h40⟩",
+            "MistralのAPIキーは ⟨w32⟩ です",
+            "Я сменил пароль на Copper⟨d2⟩*x",
+            "Mudei a senha para copper-maple-⟨d2⟩",
+            "Ich habe das Passwort auf Gecko!⟨d3⟩ geändert",
+            "Salasana on Kettu⟨d4⟩!",
+            "सर्वर का पासवर्ड pepper_⟨d3⟩! है",
+            "كلمة المرور: Copper⟨d4⟩!",
+        ),
+        near_misses=(
+            "Passwort: erforderlich",
+            "Das Passwort wurde am 12.03.2024 geändert.",
+            "Der öffentliche Schlüssel lautet ⟨b43⟩",
+            "la clé primaire est user_id2",
+            "la contraseña es obligatoria desde v2.4.1",
+            "Пароль должен содержать не менее 12 символов",
+            "password authentication is off on build3.example.io",
+            "клавиша: F12, ключ: primary",
+            "Das Passwort liegt in 1Password",
+            "token es inválido",
+            "APIキーは環境変数 API_KEY から読みます",
+        ),
+    ),
+)

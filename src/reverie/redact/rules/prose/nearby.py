@@ -1,0 +1,119 @@
+"""The net below the other rules: something clearly random on the same line as a word for a secret."""
+
+from __future__ import annotations
+
+import re
+
+from reverie.redact.entropy import is_hex, is_uuid, remembered, word_share, words
+from reverie.redact.rules.literals import is_for_everyone
+from reverie.redact.rules.plausible import is_named_id, is_placeholder, is_technical, without_markers
+from reverie.redact.rules.rule import Rule, Span
+
+_AFTER, _BEFORE = 90, 60
+_LONGEST = 700
+_CANDIDATE = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
+# What stands in front of a hash, a path, a member, an address or an escape, and makes the random part of it.
+_PART_OF = re.compile(
+    rb"(?i)(?:[/\\.#&?%$<@+]|[\w)]\[|[?&]\w{1,20}=|\b(?:sha\d*|md5|h1|base64|etag|rev|commit|id|blob|uuid|guid|hash|version)[\"']?"
+    rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"']|[{,][ ]?[\"']?(?:x|y|n|x5t)[\"']?:[ ]?[\"'])\Z"
+)
+_MEMBER = re.compile(rb"[(\[./:]\w|->|::|=>?[^=]|\(")
+_ABOUT = re.compile(rb"[a-z]*(?:[-_]?[iI][dD]s?|_?[nN]ame)\b")
+_PUBLIC = re.compile(rb"(?i)public[ _-]?\Z")
+_SMALL_WORDS = words(
+    """
+    get set add has new old use via the and for all any not max min int str len url uri api app key map row col
+    sql xml yml csv pdf png jpg gif svg css dom div img btn nav tab top end out log err msg arg env cfg cmd src dst
+    tmp dir bin lib pkg ref idx pos num sum avg mod sub sup pre alt ctx req res doc obj val var func type test user
+    name list item data node file path code text size time date is to by of in on at as or if id my no do go up
+    aws gcp iam jwt mfa otp sso tls ssl ssh rsa aes sha md hs rs es utf ip db ui io os py js ts go rb kt
+    """
+)
+_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+@remembered
+def _is_random_word(text: str) -> bool:
+    """Ten characters or more of both letter cases and digits with hardly a word in it, long or short."""
+    lower, upper, digits = (sum(map(kind, text)) for kind in (str.islower, str.isupper, str.isdigit))
+    if len(text) < 10 or lower < 2 or upper < 2 or not digits:
+        return False
+    if text.startswith("AAAA") or is_uuid(text) or is_hex(text) or is_named_id(text) or word_share(text) > 0.3:
+        return False
+    if is_placeholder(text) or is_technical(text):
+        return False
+    small = sum(len(piece) for piece in _PIECES.findall(text) if piece.lower() in _SMALL_WORDS and len(piece) > 2)
+    return small * 4 <= len(text) and text.count("-") + text.count("_") <= 2
+
+
+def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None:
+    """The first clearly random word behind the credential word, or in front of it, on the same line."""
+    if _ABOUT.match(data, end) or _PUBLIC.search(data, max(0, match_start - 8), match_start):
+        return None
+    marker = data.rfind(b"[REDACTED:", max(0, match_start - 74), match_start)
+    if marker >= 0 and data.find(b"]", marker, match_start) < 0:
+        return None  # The word is the label of a marker.
+    line_start = data.rfind(b"\n", max(0, match_start - _BEFORE), match_start) + 1
+    line_end = data.find(b"\n", end, end + _LONGEST)
+    line_end = min(len(data), end + _LONGEST) if line_end < 0 else line_end
+    for begin, limit in ((end, min(line_end, end + _AFTER)), (max(line_start, match_start - _BEFORE), match_start)):
+        for found in _CANDIDATE.finditer(data, begin, limit):
+            if found.end() == match_start and data[match_start - 1 : match_start + 1].isalnum():
+                continue  # The word is in the middle of something random.
+            kept = found.group().rstrip(b"=!~_-") if found.end() < limit else found.group()
+            span = _random_word(data, found.start(), found.start() + len(kept), line_end)
+            if span is not None:
+                return span
+    return None
+
+
+def _random_word(data: bytes, start: int, stop: int, line_end: int) -> Span | None:
+    """The word at `start`, whole, when it is random by itself and nothing in front of it explains that."""
+    if data[start - 1 : start].isalnum() or data[start - 1 : start] in (b"_", b"-"):
+        return None
+    # The window may have cut the word short.
+    while stop < line_end and stop - start < 512 and data[stop : stop + 1].isalnum():
+        stop += 1
+    text = data[start:stop].decode("ascii")
+    if not _is_random_word(text) or without_markers(text) != text.strip("!="):
+        return None
+    if _PART_OF.search(data, max(0, start - 24), start) or _MEMBER.match(data, stop):
+        return None
+    return None if is_for_everyone(data, start) else (start, stop)
+
+
+_CONTEXT = (
+    r"passw(?:or)?d|passwort|passphrase|passcode|pwd|\bpw\b|mot de passe|contraseña|senha|пароль|credential|\bcreds?\b|"
+    r"secret|api[ _-]?key|apikey|token|\bpsk\b|access[ _-]?key|private[ _-]?key|\blog(?:in|on)\b|"
+    r"\bwi-?fi\b|\bssid\b|\bssh\b|\bbearer\b|auth_|[_-]auth\b"
+)
+# Digits between letters, or letter cases back and forth: hardly a word has that, and nearly everything random does.
+_MIXED = r"(?:[A-Za-z][0-9]{1,3}[A-Za-z]|[a-z][A-Z]{1,3}[a-z0-9]{1,3}[A-Z])"
+
+RULES = (
+    Rule(
+        "nearby-secret",
+        rf"(?i:{_CONTEXT})",
+        trigger=rf"(?i:{_CONTEXT})[^\n]*{_MIXED}|{_MIXED}[^\n]*(?i:{_CONTEXT})",
+        refine=_nearby,
+        generic=True,
+        apart=True,
+        examples=(
+            "its ⟨l4⟩7⟨l4⟩42⟨l3⟩Bq (the root password i mean)",
+            'child.sendline("Qz⟨l4⟩7⟨l4⟩42⟨l3⟩x")  # password',
+            'credentials += Credentials("Nexus", "nexus.example.org", "ci", "Qz⟨l4⟩7⟨l4⟩42⟨l3⟩x")',
+            "WiFi: Attic / Qz⟨l4⟩7⟨l4⟩42⟨l3⟩x",
+        ),
+        near_misses=(
+            "the token fix is in commit ⟨h40⟩",
+            "token sha256-⟨b43⟩=",
+            "def get_token_by_user_v2(userId2Name):",
+            "Accepted publickey for login: ED25519 SHA256:⟨w43⟩",
+            "class OAuth2PasswordBearerWithCookie(OAuth2):",
+            "see https://example.org/d/⟨w40⟩ for the password policy",
+            "api_key: ENC[AES256_GCM,data:⟨b24⟩,iv:⟨b43⟩=,tag:⟨b22⟩==,type:str]",
+            "db_password: ENC[PKCS7,⟨b64⟩]",
+            'token_keys {"keys": [{"kty": "RSA", "n": "⟨u43⟩-⟨u43⟩", "e": "AQAB"}]}',
+        ),
+    ),
+)

@@ -1,0 +1,148 @@
+"""What a rule is, and the few building blocks its patterns are written with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from reverie.redact.rules.plausible import is_blank
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of secret-shaped text.
+
+    `pattern` is RE2 syntax over UTF-8 bytes and never crosses a line. What is replaced is the first group that took
+    part in the match, or the whole match if the pattern has no group.
+
+    A long value may be found by its beginning alone; `extent` then tells where it ends. Counting to 256 makes a program
+    of thousands of steps, too many for a fast automaton.
+
+    `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
+    is what the filter looks for, and must match wherever the rule finds something; by default the beginning of the
+    pattern. It may match more, and is cheapest when it ends early and has nothing to remember.
+    `locate` replaces the pattern for secrets that span lines; it also yields None for each candidate it refuses, so
+    that its work can be counted. A `generic` rule gives way to a specific one where both
+    match. Those that stand `apart` are compiled apart: their triggers count long runs or keep something in mind for the
+    rest of a line, which would multiply the states of all the others.
+
+    The alternatives of a pattern that is `split` are searched for one by one: in one automaton they would multiply each
+    other's states.
+
+    `label` names the marker and the finding where that is not the kind. `asked` names the check, for the fingerprint.
+
+    `examples` must be redacted and `near_misses` left alone; the tests see to it. Both are templates: `⟨w20⟩` stands
+    for twenty random characters of the class `w` (see `sample.py`), so that no file here holds anything that looks
+    like a live credential.
+    """
+
+    kind: str
+    pattern: str
+    examples: tuple[str, ...] = ()
+    near_misses: tuple[str, ...] = ()
+    check: Callable[[str], bool] | None = None
+    refine: Callable[[bytes, int, int, int], Span | None] | None = None
+    extent: Callable[[bytes, int], int] | None = None
+    locate: Callable[[bytes], Iterable[Span | None]] | None = None
+    trigger: str = ""
+    generic: bool = False
+    apart: bool = False
+    split: bool = False
+    label: str = ""
+    asked: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.trigger:
+            object.__setattr__(self, "trigger", shortened(self.pattern))
+        if not self.label:
+            object.__setattr__(self, "label", self.kind)
+
+    def judge(self, data: bytes, match_start: int, start: int, end: int) -> Span | None:
+        """The span to replace for a match of the pattern, or None when it is no secret after all."""
+        if self.check is not None and not self.check(data[start:end].decode("utf-8", "replace")):
+            return None
+        if self.is_token and is_blank(data[start:end].decode("utf-8", "replace")):
+            return None
+        if self.refine is not None:
+            return self.refine(data, match_start, start, end)
+        return start, end
+
+    @property
+    def patterns(self) -> list[str]:
+        """What is searched for: the pattern, or its alternatives one by one."""
+        return alternatives(self.pattern) if self.split else [self.pattern]
+
+    @property
+    def is_token(self) -> bool:
+        """Begins with what `token` begins with: known by its first characters."""
+        return self.trigger.startswith(LEFT)
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything that decides what the rule does, as one line."""
+        functions = (self.check, self.refine, self.extent, self.locate)
+        names = [getattr(f, "__qualname__", "") for f in functions if f is not None]
+        settings = [self.label, self.asked, str(self.generic), str(self.split)]
+        return "\t".join([self.kind, self.pattern, self.trigger, *settings, *names])
+
+
+_RUN = 8
+_COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
+# What gives a pattern its structure; an escape or a class is read as one.
+_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
+
+
+def shortened(pattern: str) -> str:
+    """A pattern that matches wherever `pattern` does, cut after the first long repetition of each alternative.
+
+    All triggers share one automaton, whose states are the combinations of what each of them is counting. With the long
+    counts of two hundred token formats in it, random-looking text would make a new state of nearly every byte.
+    """
+    if all(int(count) <= _RUN for count in _COUNT.findall(pattern)):
+        return pattern
+    return "|".join(map(_shortened_alternative, alternatives(pattern)))
+
+
+def alternatives(pattern: str) -> list[str]:
+    """`pattern` split at the bars that stand outside groups and classes."""
+    parts, depth, start = [], 0, 0
+    for sign in _SIGN.finditer(pattern):
+        if sign.group() == "|" and depth == 0:
+            parts.append(pattern[start : sign.start()])
+            start = sign.end()
+        depth += (sign.group() == "(") - (sign.group() == ")")
+    return [*parts, pattern[start:]]
+
+
+def _shortened_alternative(pattern: str) -> str:
+    head = re.match(r"((?:\(\?[a-z]+\))?" + re.escape(LEFT) + r")\((.*)\)\Z", pattern, re.S)
+    if head and _balanced(head.group(2)):
+        inner = "|".join(map(_shortened_alternative, alternatives(head.group(2))))
+        return f"{head.group(1)}(?:{inner})"
+    for count in _COUNT.finditer(pattern):
+        before = pattern[: count.start()]
+        if int(count.group(1)) > _RUN and _balanced(before):
+            return f"{before}{{{_RUN}}}"
+    return pattern
+
+
+def _balanced(pattern: str) -> bool:
+    depth = 0
+    for sign in _SIGN.finditer(pattern):
+        depth += (sign.group() == "(") - (sign.group() == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+# A token may follow a word boundary, an underscore, an escaped line end (`\nghp_...`) or a percent escape.
+LEFT = r"(?:\b|_|\\[nrtbf]|%[0-9A-Fa-f]{2})"
+UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+
+
+def token(body: str) -> str:
+    """A token that says by its own shape what it is."""
+    return rf"{LEFT}({body})"

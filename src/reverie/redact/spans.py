@@ -1,0 +1,162 @@
+"""Spans of bytes: merged, grown, replaced, and the regions of a text that are looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from reverie.redact import markers
+from reverie.redact.known import KnownSecrets, encode
+
+_BLOCK: Final = 32 * 1024
+# Around a change, a word that goes on over lines is looked for so far.
+_AROUND: Final = 4 * 1024
+
+
+class Span(NamedTuple):
+    """Bytes that are taken out, and the marker that takes their place."""
+
+    start: int
+    end: int
+    rank: int  # the lowest rank among overlapping spans names the marker
+    label: str
+    kind: str
+
+
+def lines_with(chunk: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines in which `pattern` matches, and where each begins."""
+    end, after = 0, markers.spans(pattern).after
+    while (match := after(chunk, end)) is not None:
+        start = chunk.rfind(b"\n", end, match[0][0]) + 1 or end
+        end = chunk.find(b"\n", match[0][1])
+        end = len(chunk) if end < 0 else end
+        yield start, chunk[start:end]
+
+
+def merge(spans: list[Span]) -> list[Span]:
+    """Overlapping spans as one, named by the one of lowest rank."""
+    spans.sort(key=lambda span: (span.start, -span.end, span.rank))
+    merged: list[Span] = []
+    for span in spans:
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            best = min(last, span, key=lambda s: s.rank)
+            merged[-1] = best._replace(start=last.start, end=max(last.end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def replaced(data: bytes, spans: list[Span], known: KnownSecrets) -> tuple[bytes, list[tuple[int, int]]]:
+    """`data` with a marker in place of each span, and where the markers stand in the result."""
+    pieces: list[bytes] = []
+    changed: list[tuple[int, int]] = []
+    done = length = 0
+    for span in spans:
+        marker = known.marker(span.label)
+        pieces += (data[done : span.start], marker)
+        length += span.start - done
+        changed.append((length, length + len(marker)))
+        length += len(marker)
+        done = span.end
+    pieces.append(data[done:])
+    return b"".join(pieces), changed
+
+
+def blocks(data: bytes) -> list[tuple[int, int]]:
+    """`data` as blocks of whole lines, so that a rule that fires in one block is not run over all others."""
+    blocks: list[tuple[int, int]] = []
+    start = 0
+    while len(data) - start > _BLOCK:
+        end = data.find(b"\n", start + _BLOCK) + 1
+        if end == 0:
+            break
+        blocks.append((start, end))
+        start = end
+    if start < len(data) or not blocks:
+        blocks.append((start, len(data)))
+    return blocks
+
+
+def around(data: bytes, changed: list[tuple[int, int]], reach: int) -> list[tuple[int, int]]:
+    """The lines in which a change can have brought something new about, `reach` bytes to either side included."""
+    regions: list[tuple[int, int]] = []
+    for start, end in changed:
+        if regions and end + reach <= regions[-1][1]:
+            continue
+        begin = data.rfind(b"\n", 0, max(start - reach, 0)) + 1
+        finish = data.find(b"\n", min(end + reach, len(data)))
+        finish = len(data) if finish < 0 else finish + 1
+        if regions and begin <= regions[-1][1]:
+            regions[-1] = (regions[-1][0], finish)
+        else:
+            regions.append((begin, finish))
+    return regions
+
+
+def widened(regions: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """The regions with as much around them as a word over several lines may take, joined where they touch."""
+    start, end = 0, -1
+    for begin, stop in regions:
+        if end >= 0 and begin - _AROUND > end:
+            yield start, end
+            end = -1
+        start = start if end >= 0 else max(0, begin - _AROUND)
+        end = min(size, stop + _AROUND)
+    if end >= 0:
+        yield start, end
+
+
+def to_line_ends(data: bytes, spans: list[Span]) -> list[Span]:
+    """The spans grown to the ends of their lines, joined where they meet."""
+    widened = []
+    for span in spans:
+        end = data.find(b"\n", span.end)
+        widened.append(span._replace(end=len(data) if end < 0 else end))
+    return merge(widened)
+
+
+def whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """The span grown so that it cuts no UTF-8 sequence."""
+    while start > 0 and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return start, end
+
+
+def character_offsets(data: bytes, offsets: Sequence[int]) -> Iterator[int]:
+    """Ascending byte offsets of UTF-8 `data` as character offsets; an offset within a character is its start."""
+    done = count = 0
+    for offset in offsets:
+        count += sum(byte & 0xC0 != 0x80 for byte in data[done:offset])
+        done = offset
+        yield count
+
+
+def byte_offsets(text: str, offsets: Sequence[int]) -> Iterator[int]:
+    """Ascending character offsets of `text` as byte offsets."""
+    done = length = 0
+    for offset in offsets:
+        length += len(encode(text[done:offset]))
+        done = offset
+        yield length
+
+
+class Batch(NamedTuple):
+    """Texts that are looked at together."""
+
+    first: int
+    starts: list[int]
+    joined: bytes
+
+
+def batches(texts: list[bytes]) -> Iterator[Batch]:
+    """Consecutive texts joined by line ends, about `_BLOCK` bytes at a time."""
+    first, starts, size = 0, [], 0
+    for i, text in enumerate(texts):
+        starts.append(size)
+        size += len(text) + 1
+        if size >= _BLOCK or i + 1 == len(texts):
+            yield Batch(first, starts, b"\n".join(texts[first : i + 1]))
+            first, starts, size = i + 1, [], 0

@@ -1,0 +1,6 @@
+-- Deleted entries and the sources of dreams by the time they left, for retention; the sources of dreams by memory, for
+-- search behind what is hot.
+CREATE INDEX IF NOT EXISTS entry_cold ON reverie.entry (tenant, state, gone_at)
+WHERE gone_seq IS NOT NULL AND state IN ('deleted', 'dreamt');
+CREATE INDEX IF NOT EXISTS entry_dreamt ON reverie.entry (tenant, ref, gone_seq)
+WHERE gone_seq IS NOT NULL AND state = 'dreamt';

@@ -1,0 +1,308 @@
+"""The verbs of a read transaction, for every dialect: what is asked, without how a row is bound.
+
+A dialect gives the queries by name (`queries.sql` of its package, the same names everywhere) and says how lists and ids
+are bound.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reverie.core.entry import Document, Entry, EntryState, Link, Scope
+from reverie.core.event import Event
+from reverie.core.query import Asked, Brief, Filter, Flow, Head, Match, Page
+from reverie.core.subject import index_key
+from reverie.index.cache import Found, IndexCache
+from reverie.index.postings import ask, hashed
+from reverie.store.rows import (
+    FEW_TYPES,
+    FIRST,
+    LAST,
+    LAST_CHARACTER,
+    about,
+    after_ids,
+    after_refs,
+    as_of_filter,
+    encode,
+    open_cursor,
+    positions_of,
+    to_document,
+    to_entry,
+    to_event,
+)
+
+Row = Sequence[Any]
+READABLE = Filter()
+
+
+class ReadVerbs(ABC):
+    """One snapshot of one scope. `_tenant` is None when the tenant has never been written: everything is empty."""
+
+    scope: Scope
+    now: int
+    _tenant: int | None
+    _log_key: bytes
+    _head: Head
+    _indexes: IndexCache
+
+    # the dialect
+
+    @abstractmethod
+    def _rows(self, name: str, bound: Any) -> Sequence[Row]:
+        """The rows of a query."""
+
+    @abstractmethod
+    def _filtered(self, name: str, where: Filter, **bound: Any) -> Sequence[Row]:
+        """The rows of a query that has a filter."""
+
+    @abstractmethod
+    def _many(self, values: Sequence[Any]) -> Any:
+        """Several values as one parameter."""
+
+    def _key(self, entry_id: str) -> str:
+        """An id as the tables know it."""
+        return entry_id
+
+    @abstractmethod
+    def _place(self) -> dict[str, Any]:
+        """Where the tenant's events are."""
+
+    @abstractmethod
+    def _span(self) -> dict[str, Any]:
+        """Where the tenant's entries are, as far as a walk through all of them has to know."""
+
+    @abstractmethod
+    def index_rows(self, *, after: int, since: int) -> Found:
+        """For the index cache: see `IndexedTx`."""
+
+    @abstractmethod
+    def passing(self, where: Filter) -> list[int]:
+        """For the index cache: see `IndexedTx`."""
+
+    # the verbs
+
+    def head(self) -> Head:
+        return self._head
+
+    def log_key(self) -> bytes:
+        return self._log_key
+
+    @property
+    def _ref(self) -> str:
+        if self.scope.ref is None:
+            raise ValueError("this verb needs a scope with a ref")
+        return self.scope.ref
+
+    @property
+    def _cache(self) -> IndexCache:
+        return self._indexes
+
+    def get(self, entry_id: str, *, as_of: int | None = None, where: Filter | None = None) -> Entry | None:
+        where = where or READABLE
+        key = self._key(entry_id)
+        if as_of is None:
+            rows = self._filtered("get", where, ref=self._ref, id=key, gone=where.gone)
+        else:
+            rows = self._filtered("get_as_of", as_of_filter(where), ref=self._ref, id=key, as_of=as_of)
+        return to_entry(rows[0]) if rows else None
+
+    def scan(
+        self,
+        where: Filter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        as_of: int | None = None,
+        oldest_first: bool = False,
+    ) -> Page[Entry]:
+        base = positions_of(self._tenant)[0] if self._tenant is not None else 0
+        at, n = open_cursor(cursor)
+        everywhere = self.scope.ref is None or where.gone or where.expired is not False
+        bound: dict[str, Any] = {"ref": self.scope.ref if everywhere and as_of is None else self._ref}
+        if as_of is not None:
+            name, where = "scan_as_of", as_of_filter(where)
+            bound["as_of"] = as_of
+        elif everywhere:
+            name = "scan_subject" if where.subject else "scan_expired" if where.expired else "scan_all"
+            bound["gone"] = where.gone
+            if name == "scan_all":
+                bound |= self._span()
+        elif oldest_first:
+            name = "scan_oldest"
+        elif where.tags:
+            name = "scan_tag"
+            bound["tag"] = where.tags[0]
+        else:
+            name = "scan_newest"
+        edge = LAST if name in ("scan_as_of", "scan_tag", "scan_newest") else FIRST
+        bound |= {"at": edge if at is None else at, "n": edge if n is None else base + n, "limit": limit + 1}
+        rows = self._filtered(name, where, **bound)
+        items = [to_entry(row) for row in rows[:limit]]
+        more = len(rows) > limit and items
+        return Page(items, encode([items[-1].created_at, items[-1].position - base]) if more else None)
+
+    def count(self, where: Filter) -> int:
+        return int(self._filtered("count", where, ref=self.scope.ref, gone=where.gone)[0][0])
+
+    def cold(self, state: EntryState, *, before: int, limit: int, files: bool = False) -> list[Entry]:
+        asked = (self._tenant, state.value, before, files, limit)
+        return [to_entry(row) for row in self._rows("scan_cold", asked)]
+
+    def dreamt(self, *, after: tuple[int, int], limit: int) -> list[Entry]:
+        bound = {"tenant": self._tenant, "ref": self._ref, "seq": after[0], "n": after[1], "limit": limit}
+        return [to_entry(row) for row in self._rows("scan_dreamt", bound)]
+
+    def refs(self, prefix: str = "") -> list[tuple[str, int]]:
+        bound = (self._tenant, prefix, after_refs(prefix), self.now)
+        return [(row[0], row[1]) for row in self._rows("refs", bound)]
+
+    def ids(self, prefix: str, *, limit: int) -> list[str]:
+        bound = (self._tenant, self._ref, prefix, after_ids(prefix), limit)
+        return [row[0] for row in self._rows("ids", bound)]
+
+    def facets(self, *, most: int) -> Mapping[str, list[tuple[str, int]]]:
+        bound = {"tenant": self._tenant, "ref": self._ref, "now": self.now, "most": most}
+        found: dict[str, list[tuple[str, int]]] = {}
+        for name, value, entries in self._rows("facets", bound):
+            found.setdefault(name, []).append((value, int(entries)))
+        return found
+
+    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not terms:
+            return []
+        words = ask(terms, self._log_key)
+        return self._cache.match(self, (self._tenant, self._ref), words, where, limit)
+
+    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not any(vector):
+            return []
+        return self._cache.nearest(self, (self._tenant, self._ref), vector, where, limit)
+
+    def known(self, terms: Sequence[str]) -> frozenset[str]:
+        if self._tenant is None or not terms:
+            return frozenset()
+        found = self._cache.known(self, (self._tenant, self._ref), [hashed(term, self._log_key) for term in terms])
+        return frozenset(term for term, has in zip(terms, found, strict=True) if has)
+
+    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        if self._tenant is None or not positions:
+            return {}
+        return self._cache.cosines(self, (self._tenant, self._ref), vector, positions)
+
+    def hash_at(self, seq: int) -> str:
+        """For the index cache: see `IndexedTx`."""
+        events = self.read_log(after=seq - 1, limit=1)
+        return events[0].hash if events else ""
+
+    def tend(self) -> None:
+        if self._tenant is not None:
+            self._cache.tend(self, (self._tenant, self._ref))
+
+    def index_gone(self, *, since: int) -> list[int]:
+        """For the index cache: see `IndexedTx`."""
+        return [row[0] for row in self._rows("index_gone", (self._tenant, since, self._ref))]
+
+    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
+        many = self._many(positions)
+        rows = self._filtered("pick_briefs", where, ref=self._ref, positions=many, gone=where.gone)
+        return {row[0]: Brief(*row) for row in rows}
+
+    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
+        many = self._many(positions)
+        rows = self._filtered("pick", where, ref=self._ref, positions=many, gone=where.gone)
+        return {row[0]: to_entry(row) for row in rows}
+
+    def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
+        rows = self._rows("about", {"tenant": self._tenant, "who": index_key(subject)})
+        found = [entry for entry in map(to_entry, rows) if about(entry, subject, self._log_key, erased=erased)]
+        return found if self.scope.ref is None else [entry for entry in found if entry.ref == self.scope.ref]
+
+    def index_state(self, model: str) -> tuple[int, int]:
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
+        row = self._rows("index_state", bound)[0]
+        return row[0], row[1]
+
+    def unembedded(self, model: str, *, limit: int) -> list[Entry]:
+        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "limit": limit, "now": self.now}
+        return [to_entry(row) for row in self._rows("unembedded", bound)]
+
+    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
+        rows = self._rows("links_to" if incoming else "links_from", (self._tenant, self._ref, self._key(entry_id)))
+        return [Link(row[0], row[1], row[2], row[3]) for row in rows if type is None or row[2] == type]
+
+    def read_log(
+        self, *, after: int = 0, before: int | None = None, limit: int = 1000, types: Sequence[str] | None = None
+    ) -> list[Event]:
+        bound: dict[str, Any] = {**self._place(), "after": after, "limit": limit}
+        if before is not None:
+            bound["before"] = before
+        if types is not None and len(types) <= FEW_TYPES:
+            return self._of_types(types, bound)
+        bound["types"] = None if types is None else self._many(types)
+        return [to_event(row) for row in self._rows("read_log" if before is None else "read_log_back", bound)]
+
+    def _of_types(self, types: Sequence[str], bound: Mapping[str, Any]) -> list[Event]:
+        back = "before" in bound
+        name = "read_type_back" if back else "read_type"
+        rows = [row for one in dict.fromkeys(types) for row in self._rows(name, {**bound, "type": one})]
+        rows.sort(key=lambda row: row[0], reverse=back)
+        return [to_event(row) for row in rows[: bound["limit"]]]
+
+    def flow(self, instants: Sequence[int]) -> list[Flow]:
+        if self._tenant is None:
+            return [Flow(0, 0, 0) for _ in instants]
+        bound = {**self._place(), "head": self.head().seq, "instants": self._many(instants)}
+        at = {row[0]: row[1] for row in self._rows("positions_at", bound)}
+        positions = [at.get(instant, 0) for instant in instants]
+        asked = {**self._place(), "first": positions_of(self._tenant)[0], "positions": self._many(positions)}
+        stored = {row[0]: row[1] for row in self._rows("stored_by", asked)}
+        found = []
+        for position, before in zip(positions, [*positions[:1], *positions], strict=False):
+            left = self._rows("left_between", (self._tenant, before, position))[0][0]
+            found.append(Flow(position, stored.get(position, 0), int(left)))
+        return found
+
+    def read_run(self, run: str, *, skip: int = 0, limit: int = 1000) -> list[Event]:
+        bound = {**self._place(), "run": run, "skip": skip, "limit": limit}
+        return [to_event(row) for row in self._rows("read_run", bound)]
+
+    def load(self, space: str, key: str, *, version: int | None = None, dropped: bool = False) -> Document | None:
+        document = self._document(space, key, version)
+        return None if document is None or (document.body is None and not dropped) else document
+
+    def _document(self, space: str, key: str, version: int | None = None) -> Document | None:
+        rows = self._rows("load", {"tenant": self._tenant, "space": space, "key": key, "version": version})
+        return to_document(rows[0]) if rows else None
+
+    def documents(
+        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None
+    ) -> Page[Document]:
+        bound = {
+            "tenant": self._tenant,
+            "space": space,
+            "prefix": prefix,
+            "beyond": prefix + LAST_CHARACTER,
+            "after": cursor or "",
+            "limit": limit + 1,
+        }
+        rows = self._rows("documents", bound)
+        items = [to_document(row) for row in rows[:limit]]
+        return Page(items, items[-1].key if len(rows) > limit and items else None)
+
+    def recall_answer(self, key: str) -> tuple[str, bytes] | None:
+        rows = self._rows("answer", (self._tenant, key, self.now))
+        return (rows[0][0], rows[0][1]) if rows else None
+
+
+def sides(
+    before: Mapping[int, int | None], after: Mapping[int, int | None]
+) -> Mapping[int, tuple[int | None, int | None]]:
+    """The neighbours of every position that a walk passed on either side.
+
+    A position that a walk came upon has the one it came from on its other side.
+    """
+    back = {there: here for here, there in after.items() if there is not None} | dict(before)
+    on = {there: here for here, there in before.items() if there is not None} | dict(after)
+    return {position: (back.get(position), on.get(position)) for position in before.keys() | after.keys()}

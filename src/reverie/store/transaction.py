@@ -1,0 +1,358 @@
+"""The verbs of a write transaction, for every dialect: what is changed, without how a row is bound.
+
+A dialect says how the rows of a few tables are bound, and when a statement is sent: new rows may wait for others of
+their kind (`_add`), everything else keeps its order (`_do`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from reverie.core.entry import Document, Entry, EntryState, Link
+from reverie.core.errors import Conflict, NotFound
+from reverie.core.event import RULE_EVENTS, Event, NewEvent, chain
+from reverie.core.subject import index_key, index_keys
+from reverie.index.cache import IndexCache, PrivateIndexes
+from reverie.index.postings import pack
+from reverie.store.change import change as decide
+from reverie.store.rows import encode, to_entry
+from reverie.store.snapshot import ReadVerbs, Row
+
+Vector = tuple[str, bytes]
+Key = bytes
+
+
+class Held(Protocol):
+    """A tenant's head while a transaction runs."""
+
+    n: int
+    log_key: Key
+    seq: int
+    epoch: int
+    hash: str
+    entries: int
+    bytes: int
+    rules_seq: int
+    position: int
+
+
+class WriteVerbs(ReadVerbs):
+    """One caller's part of a transaction that holds the tenant's head."""
+
+    _batch: Any
+    _held: Held
+    _first_seq: int
+    _ids: list[Any]
+    _answers: list[tuple[Any, tuple[str, bytes] | None]]
+    _arrows: int
+    _scrubbed: list[tuple[str, int]]
+    """Entries whose words and vectors are destroyed: ref and position."""
+    _left = False
+    """Whether an entry left readable memory, or a lease or document went."""
+
+    # the dialect
+
+    @abstractmethod
+    def _add(self, name: str, row: tuple[Any, ...]) -> None:
+        """A new row. It may wait for others of its kind."""
+
+    @abstractmethod
+    def _do(self, name: str, bound: Any) -> None:
+        """A statement, after everything before it."""
+
+    @abstractmethod
+    def _unsent(self, name: str, bound: Any) -> Sequence[Row]:
+        """The rows of a query for which nothing that waits has to be sent."""
+
+    @abstractmethod
+    def _event_row(self, event: Event) -> tuple[Any, ...]: ...
+
+    @abstractmethod
+    def _entry_row(self, entry: Entry) -> tuple[Any, ...]: ...
+
+    @abstractmethod
+    def _id_key(self, entry: Entry) -> tuple[Any, ...]:
+        """The key under which a batch knows a new id, and the tail of what `id_taken` binds."""
+
+    @abstractmethod
+    def _answer_key(self, key: str) -> Any:
+        """The key under which a batch knows an answer."""
+
+    @abstractmethod
+    def _model(self, vector: Vector | None) -> tuple[Any, bytes | None]:
+        """Model and vector as the table has them."""
+
+    @abstractmethod
+    def _change(self, after: Entry, bound: tuple[Any, ...]) -> None:
+        """Write what changed in an entry."""
+
+    @abstractmethod
+    def _drop_about(self, entry: Entry, *more: bytes) -> None:
+        """An entry is no longer about its subjects, nor about these."""
+
+    @abstractmethod
+    def _text_destroyed(self, entry_id: str) -> None:
+        """The text of an entry was destroyed."""
+
+    # the verbs
+
+    @property
+    def _cache(self) -> IndexCache:
+        """What is shared, and on top of it what this body wrote."""
+        return PrivateIndexes(self._batch.indexes)
+
+    def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
+        held = self._held
+        if tick:
+            held.epoch = max(held.epoch, received_epoch) + 1
+        link = chain(event, seq=held.seq + 1, epoch=held.epoch, at=self.now, prev_hash=held.hash)
+        self._add("add_event", self._event_row(link))
+        held.seq, held.hash = link.seq, link.hash
+        if link.type in RULE_EVENTS:
+            held.rules_seq = link.seq
+        return link.seq
+
+    def _logged(self, seq: int) -> None:
+        if not self._first_seq <= seq <= self._held.seq:
+            raise ValueError("a change needs an event of this transaction")
+
+    def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
+        self._logged(seq)
+        held = self._held
+        if self.scope.ref is not None and entry.ref != self.scope.ref:
+            raise ValueError("the entry is outside the transaction's scope")
+        if not minted:
+            key = self._id_key(entry)
+            # ids that are not yet sent are in new_ids, so nothing has to be sent for this look
+            if key in self._batch.new_ids or self._unsent("id_taken", (held.n, *key[-2:])):
+                raise Conflict("This memory already has an entry of that id.", code="id_taken", pointer="/id")
+            self._batch.new_ids.add(key)
+            self._ids.append(key)
+        held.position += 1
+        entry = msgspec.structs.replace(entry, position=held.position, born_seq=seq, epoch=held.epoch)
+        self._add("add_entry", self._entry_row(entry))
+        held.entries += 1
+        held.bytes += len(entry.content.encode())
+        for tag in entry.tags:
+            self._add("add_tag", (held.n, entry.ref, tag, entry.position))
+        for who in index_keys(held.log_key, entry.subject, entry.tags):
+            self._add("add_about", (held.n, who, entry.position))
+        words = pack(terms, held.log_key)
+        self._add("add_recall", (held.n, entry.ref, entry.position, seq, False, words, *self._model(vector)))
+        return entry
+
+    def _stored(self, entry_id: str) -> Entry:
+        rows = self._rows("get_any", (self._tenant, self._ref, self._key(entry_id)))
+        if not rows:
+            raise NotFound("This memory has no entry of that id.")
+        return to_entry(rows[0])
+
+    def change(
+        self,
+        entry_id: str,
+        *,
+        seq: int,
+        expected: int | None = None,
+        state: EntryState | None = None,
+        archived: bool | None = None,
+        pinned: bool | None = None,
+        held: bool | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        expires_at: int | None = None,
+    ) -> Entry:
+        self._logged(seq)
+        before = self._stored(entry_id)
+        made = decide(
+            before,
+            seq=seq,
+            expected=expected,
+            state=state,
+            archived=archived,
+            pinned=pinned,
+            held=held,
+            attributes=attributes,
+            expires_at=expires_at,
+        )
+        after = made.after
+        for since in made.absences:
+            self._do("add_absence", (self._tenant, before.position, since, seq))
+        if made.returns:
+            self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
+        if made.leaves:
+            self._left = True
+            self._drop_recall(before)
+        bound = (
+            after.state.value,
+            after.archived,
+            after.pinned,
+            after.held,
+            encode(after.attributes) if after.attributes else "{}",
+            after.expires_at,
+            after.version,
+            after.gone_seq,
+            after.gone_seq is None,
+            self.now if made.moved else None,
+            self._tenant,
+            after.position,
+        )
+        self._change(after, bound)
+        return after
+
+    def _drop_recall(self, entry: Entry) -> None:
+        self._do("drop_recall", (self._tenant, entry.ref, entry.position))
+
+    def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
+        """What is None stays as it was."""
+        words = None if terms is None else pack(terms, self._log_key)
+        self._do("set_recall", (self._tenant, entry.ref, entry.position, seq, True, words, *self._model(vector)))
+
+    def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
+        self._logged(seq)
+        entry = self._stored(entry_id)
+        if entry.gone_seq is not None:
+            raise NotFound("This entry is not readable, so it is not indexed.")
+        self._set_recall(entry, seq, terms, vector)
+
+    def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None) -> None:
+        self._logged(seq)
+        before = self._stored(entry.id)
+        if before.state is EntryState.ERASED:
+            raise NotFound("The text of this entry was destroyed.")
+        attributes = encode(entry.attributes) if entry.attributes else "{}"
+        tags = encode(list(entry.tags)) if entry.tags else "[]"
+        bound = (entry.content, tags, entry.subject, attributes, before.version + 1, self._tenant, before.position)
+        self._do("rewrite", bound)
+        self._held.bytes += len(entry.content.encode()) - before.byte_size
+        for tag in before.tags:
+            self._do("drop_tag", (self._tenant, before.ref, tag, before.position))
+        for tag in entry.tags:
+            self._do("add_tag", (self._tenant, before.ref, tag, before.position))
+        self._drop_about(before)
+        for key in index_keys(self._log_key, entry.subject, entry.tags):
+            self._do("add_about", (self._tenant, key, before.position))
+        self._drop_recall(before)
+        self._scrubbed.append((before.ref, before.position))
+        if before.gone_seq is None:
+            self._set_recall(before, seq, terms, vector)
+        self._text_destroyed(entry.id)
+
+    def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
+        self._logged(seq)
+        entry = self._stored(entry_id)
+        if subject is not None:
+            self._drop_about(entry, index_key(subject))
+        if entry.state is EntryState.ERASED:
+            return 0
+        for tag in entry.tags:
+            self._do("drop_tag", (self._tenant, entry.ref, tag, entry.position))
+        self._do("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": self._key(entry.id)})
+        self._do("purge", (seq, self.now, self._tenant, entry.position))
+        self._drop_recall(entry)
+        self._scrubbed.append((entry.ref, entry.position))
+        self._held.entries -= 1
+        self._held.bytes -= entry.byte_size
+        self._text_destroyed(entry_id)
+        return entry.byte_size
+
+    def link(self, link: Link) -> None:
+        self._logged(self._held.seq)
+        self._arrows += 1
+        order = self._held.seq * 1_000_000 + self._arrows  # by log position, then as made
+        self._add_link(link, order)
+
+    def _add_link(self, link: Link, order: int) -> None:
+        self._do("add_link", (self._tenant, self._ref, link.from_id, link.type, link.to_id, link.note, order))
+
+    def save(
+        self,
+        space: str,
+        key: str,
+        body: bytes,
+        *,
+        seq: int,
+        expected: int | None = None,
+        meta: Mapping[str, Any] | None = None,
+        keep: int = 1,
+    ) -> Document:
+        current = self._document(space, key)
+        return self._put_document(space, key, body, current, seq=seq, expected=expected, meta=meta or {}, keep=keep)
+
+    def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
+        current = self._document(space, key)
+        if current is None or current.body is None:
+            if expected:
+                raise Conflict(details={"expected": expected, "current": 0})
+            return False
+        self._put_document(space, key, None, current, seq=seq, expected=expected, meta={}, keep=keep)
+        return True
+
+    def _put_document(
+        self,
+        space: str,
+        key: str,
+        body: bytes | None,
+        current: Document | None,
+        *,
+        seq: int,
+        expected: int | None,
+        meta: Mapping[str, Any],
+        keep: int,
+    ) -> Document:
+        self._logged(seq)
+        live = current.version if current is not None and current.body is not None else 0
+        if expected is not None and expected != live:
+            raise Conflict(details={"expected": expected, "current": live})
+        version = (current.version if current else 0) + 1
+        bound = (self._tenant, space, key, version, body, encode(dict(meta)), self.now, seq)
+        self._do("add_document", bound)
+        kept = keep if body is None else max(keep, 1)
+        self._do("trim_document", (self._tenant, space, key, version - kept))
+        return Document(space, key, version, body, dict(meta), self.now, seq)
+
+    def recall_answer(self, key: str) -> tuple[str, bytes] | None:
+        waiting: tuple[str, bytes] | None = self._batch.answers.get(self._answer_key(key))
+        if waiting is not None:
+            return waiting
+        # answers that are not yet sent are in `answers`, so nothing has to be sent for this look
+        rows = self._unsent("answer", (self._tenant, key, self.now))
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
+        self._add_answer((self._tenant, key, digest, answer, until))
+        held = self._answer_key(key)
+        self._answers.append((held, self._batch.answers.get(held)))
+        self._batch.answers[held] = (digest, answer)
+
+    def _add_answer(self, row: tuple[Any, ...]) -> None:
+        self._do("add_answer", row)
+
+    def _undo_waiting(self) -> None:
+        """Take this body's ids and answers out of the batch."""
+        self._batch.new_ids.difference_update(self._ids)
+        for key, previous in reversed(self._answers):
+            if previous is None:
+                del self._batch.answers[key]
+            else:
+                self._batch.answers[key] = previous
+
+    def trim(self) -> None:
+        self._do("trim_answers", (self._tenant, self.now))
+
+    def claim(self, name: str, holder: str, *, until: int) -> bool:
+        bound = {"tenant": self._tenant, "name": name, "holder": holder, "until": until, "now": self.now}
+        return bool(self._claim(bound))
+
+    @abstractmethod
+    def _claim(self, bound: Mapping[str, Any]) -> Sequence[Row]:
+        """Take a lease; a row when it was taken."""
+
+    def release(self, name: str, holder: str) -> None:
+        self._do("release", (self._tenant, name, holder))
+
+    def wake(self, at: int | None, *, anew: bool = False) -> None:
+        if anew or at is not None:
+            self._do("wake_anew" if anew else "wake", {"at": at, "tenant": self._tenant})

@@ -1,0 +1,69 @@
+"""One call of an SDK, whichever it is: what the caller wants, and the JSON text of what passes by."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reverie.window.items import compact, plain
+from reverie.window.steps import Answer
+from reverie.window.streaming import Reading
+
+RAW = "X-Stainless-Raw-Response"
+"""The SDK's own mark for an answer that is wanted raw."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of the SDK: its options, and what it makes of the answer."""
+
+    options: dict[str, Any]
+    cast_to: Any = None
+    stream_cls: Any = None
+
+    @property
+    def raw(self) -> str | None:
+        """How the caller wants the answer: parsed (None), as a raw answer (`true`), or one that is read later."""
+        found = (self.options.get("headers") or {}).get(RAW)
+        return None if found is None else str(found)
+
+
+def collected(told: Reading) -> Answer:
+    """A stream that was read to its end, as one answer."""
+    if told.failure is not None:
+        return Answer(400, compact({"error": {"code": told.failure.code, "message": ""}}))
+    return Answer(200, told.body()) if told.response is not None else Answer(None)
+
+
+class Tee:
+    """Notes the JSON text of each event of an SDK stream as it passes."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.data: str | None = None
+        source = getattr(stream, "_iter_events", None)
+        if source is not None:
+            asynchronous = hasattr(stream, "__aiter__")
+            stream._iter_events = self._async(source) if asynchronous else self._sync(source)
+
+    def _sync(self, source: Any) -> Any:
+        def events() -> Iterator[Any]:
+            for sse in source():
+                self.data = sse.data
+                yield sse
+
+        return events
+
+    def _async(self, source: Any) -> Any:
+        async def events() -> AsyncIterator[Any]:
+            async for sse in source():
+                self.data = sse.data
+                yield sse
+
+        return events
+
+    def text(self, event: Any) -> str:
+        """The JSON text of the event just passed."""
+        data, self.data = self.data, None
+        return data if data is not None else compact(plain(event))

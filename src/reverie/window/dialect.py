@@ -1,0 +1,127 @@
+"""What differs between the APIs that a window talks to: requests, answers, passes and refusals. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from reverie.window.continuation import Match
+from reverie.window.errors import Refusal
+from reverie.window.items import Item, Json
+
+if TYPE_CHECKING:
+    from reverie.window.compaction import Attempt
+    from reverie.window.state import WindowState
+    from reverie.window.streaming import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An answer as the window takes it."""
+
+    completed: bool
+    """Whether it is a stable boundary; else it is kept, and no pass begins there."""
+    output: list[Item]
+    id: str | None = None
+    usage: Mapping[str, Any] | None = None
+    """`input_tokens` with everything that was read, `output_tokens`, `input_tokens_details.cached_tokens`."""
+    reported: int | None = None
+    """The tokens of the context that the provider reports."""
+    reports_output: bool = False
+    """Whether that figure covers the answer too."""
+    after_compaction: bool = False
+    """Whether that figure is of the window behind a compaction that the answer brought."""
+    word: dict[str, Any] | None = None
+    """What the provider says about its cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The answer to a pass: what takes the place of the prefix, or why nothing does."""
+
+    status: str | None
+    """None: it may replace the prefix."""
+    replacement: list[Item] = field(default_factory=list)
+    made: list[Item] = field(default_factory=list)
+    """Those of them that the provider made."""
+    items: int = 0
+    usage: Mapping[str, Any] | None = None
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    """By the hash of a payload, its tokens."""
+    code: str | None = None
+    unsupported: bool = False
+    """Whether the answer shows that the method does not exist here."""
+
+
+class Dialect(Protocol):
+    """One API."""
+
+    create: str
+    """The path of a request, from the base."""
+    count: str
+    server_kind: str
+    """The `endpoint_kind` of a compaction that the provider makes by itself."""
+    pass_mode: str
+    """The mode that takes the place of server-side compaction when that fails."""
+    mixes: bool
+    """Whether a window may hold both what a pass made and what the provider compacted by itself."""
+    retains: bool
+    """Whether a pass keeps the user's messages."""
+
+    def items(self, given: Any) -> list[Item]:
+        """What a caller gave, as items."""
+
+    def forms(self, items: Iterable[Item]) -> list[Any]:
+        """Items without what callers drop when they repeat them."""
+
+    def matches(self, items: Iterable[Item], *, returned: bool) -> list[Match]:
+        """What the caller will repeat of items, which it sent or (`returned`) was given."""
+
+    def boundaries(self, items: Sequence[Item]) -> list[int]:
+        """Every safe boundary above 0, in order."""
+
+    def broken(self, items: Sequence[Item]) -> bool:
+        """Whether a result has no call."""
+
+    def foreign(self, items: Sequence[Item], params: Mapping[str, Any]) -> str | None:
+        """Why a request is none of the window's, or None."""
+
+    def body(self, state: WindowState, params: Mapping[str, Any]) -> Json:
+        """The pending request."""
+
+    def betas(self, state: WindowState, *, is_pass: bool = False) -> tuple[str, ...]:
+        """Names of betas that the next request needs."""
+
+    def read(self, text: str | bytes, items: Sequence[Item] | None = None) -> Read | None:
+        """An answer; None when it failed. Raises ValueError when it cannot be read."""
+
+    def paused(self, text: str) -> bool:
+        """Whether an answer is a compaction after which the provider waits to be asked to go on."""
+
+    def reading(self) -> Reading:
+        """Reads the events of a stream."""
+
+    def count_body(self, state: WindowState, items: Sequence[Item]) -> Json:
+        """A question for the exact tokens of the next request, `items` when none is pending."""
+
+    def pass_body(self, state: WindowState, method: str, end: int) -> Json | str:
+        """The body of a pass over `items[:end]`, or the status that says why there is none."""
+
+    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> Judged:
+        """What the answer to a pass makes of the window."""
+
+    def refusal(self, status: int | None, body: Any) -> Refusal:
+        """What an error answer means."""
+
+    def unsupported(self, method: str, refusal: Refusal, body: Any) -> bool:
+        """Whether a refused pass shows that the method does not exist here."""
+
+    def note(self, text: str) -> Item:
+        """A message to the model about what it no longer sees."""
+
+    def readable(self, items: Sequence[Item]) -> list[Item]:
+        """Items as the readable layer has them."""
+
+    def restored(self, items: Sequence[Item]) -> list[Item]:
+        """Items of the readable layer as they are sent."""

@@ -1,0 +1,281 @@
+"""What a round does when a request cannot go as it is: drop the window, compact it, or build it again from what can be
+read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from reverie.window.compaction import (
+    HOSTED_IDS,
+    KINDS,
+    MOST_HALVINGS,
+    context_window,
+    exceeds_window,
+    pressure,
+    threshold_raised,
+    trigger_below_shape,
+    trigger_tokens,
+)
+from reverie.window.errors import Refusal
+from reverie.window.estimate import estimate
+from reverie.window.items import Item, Json
+from reverie.window.passes import Passes
+from reverie.window.state import WindowState
+from reverie.window.steps import Answer, Before, Keep, Keeper, Send, Steps
+from reverie.window.turn import InputIs, Turn
+
+_SERVER_FAULTS = 2
+_MOST_REBUILDS = 3
+_CHAIN_LOSS = frozenset({"chain_lost", "item_not_persisted", "malformed", "unpaired_call", "other"})
+
+
+class Recovery(Passes):
+    """The requests of one window, and what is done about those that are refused."""
+
+    def __init__(self, keeper: Keeper, state: WindowState, *, clock: Callable[[], int]) -> None:
+        super().__init__(keeper, state, clock=clock)
+        self._raised_told = False
+        self._refused: int | None = None
+        """The tokens of the request that was refused for length in this turn."""
+        self._rebuilds = 0
+        self.given: tuple[Any, InputIs, Json] | None = None
+
+    def _send(self, stream: bool) -> Send:
+        pending = self.state.pending
+        assert pending is not None
+        silence = self.state.policy.watchdog_seconds if self.state.mode == "server_side" else None
+        dialect = self.state.dialect
+        betas = dialect.betas(self.state)
+        return Send(dialect.create, pending.body, stream=stream, silence=silence, betas=betas)
+
+    def _plan(self) -> Steps:
+        assert self.given is not None
+        given, input_is, params = self.given
+        state = self.state
+        seed: Mapping[str, Any] = {}
+        if state.resets and not state.match:
+            if input_is == "history":
+                state.items = []
+                seed = {
+                    "seeded_from": "caller",
+                    "seeded_items": len(state.dialect.items(given)),
+                    "seed_omitted_turns": 0,
+                }
+            elif state.empty:
+                following = state.dialect.items(given)
+                seed = yield Keep(lambda: self._seeded(following))
+        _, found = state.plan(given, input_is=input_is, **params)
+        if state.resets and input_is == "history" and self._too_large():
+            note = yield Keep(self._note)
+            _, found = state.plan(given, input_is=input_is, note=note, **params)
+            found["shortened"] = True
+        self._continued({**found, **seed})
+        if not self._raised_told and trigger_below_shape(state):
+            self._raised_told = self.diagnostics["trigger_below_shape"] = True
+        if threshold_raised(state):
+            self.diagnostics["server_threshold_raised"] = True
+
+    def _continued(self, found: dict[str, Any]) -> None:
+        self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
+        if self.state.pending is not None:
+            self.state.pending.diagnostics = found
+
+    def _too_large(self) -> bool:
+        state = self.state
+        limit = context_window(state) or trigger_tokens(state) * 2
+        return state.pending is not None and estimate(state.pending.increment) > limit
+
+    def _note(self) -> str:
+        found = self.keeper.readable(most_tokens=1)
+        return f"Earlier parts of this conversation were left out.\n{found.note}"
+
+    def _seeded(
+        self, following: Sequence[Item], room: int | None = None, before: Before | None = None
+    ) -> dict[str, Any]:
+        """After a drop, when the caller gives only what is new: what can be read of the conversation so far, as much
+        as fits into `room` tokens, by default half the trigger. Returns the diagnostics of it. Reads the store."""
+        most = trigger_tokens(self.state) // 2 if room is None else room
+        dialect = self.state.dialect
+        made = self.keeper.readable(most_tokens=most, following=dialect.readable(following), before=before)
+        self.state.items = dialect.restored(made.items)
+        found = {"seeded_items": len(self.state.items), "seed_omitted_turns": made.omitted_turns}
+        return {"seeded_from": made.source, **found} if made.items else {}
+
+    # when a request is refused
+
+    def _recover(self, refusal: Refusal, answer: Answer, tried: set[str]) -> Steps:
+        """Whether to send again, after doing what it takes. Each remedy is tried once per turn."""
+        state = self.state
+        pending = state.pending
+        assert pending is not None
+        yield from self._server_fault(refusal, answer)
+        if refusal.kind == "context_window":
+            if refusal.limit is not None:
+                state.negative.learn_window(state.base, _model_of(pending.shape), refusal.limit)
+            return (yield from self._overflow())
+        if refusal.kind == "encrypted_content" and "encrypted" not in tried:
+            tried.add("encrypted")
+            yield from self._drop("encrypted_content_rejected")
+            return True
+        if pending.chained and refusal.kind in _CHAIN_LOSS and "chain" not in tried:
+            tried.add("chain")
+            if state.replan_unchained() is not None:
+                return True
+            if pending.history:
+                yield from self._drop("chain_lost")
+                return True
+            return False
+        compared = (pending.body.get("prompt_cache_options") or {}).get("comparison_response_id")
+        if refusal.code == "missing_required_parameter" and refusal.field == "id" and "ids" not in tried:
+            tried.add("ids")
+            state.negative.add(state.base, HOSTED_IDS, refusal.status or 400)
+            state.rebuild_body()
+            return True
+        own = (pending.shape.get("prompt_cache_options") or {}).get("comparison_response_id")
+        if refusal.kind == "malformed" and compared and not own and "compare" not in tried:
+            tried.add("compare")
+            state.negative.add(state.base, "comparison", refusal.status or 400)
+            state.rebuild_body()
+            return True
+        return False
+
+    def _drop(self, reason: str) -> Steps:
+        self.state.reset(reason)
+        yield from self._plan()
+
+    def _server_fault(self, refusal: Refusal, answer: Answer) -> Steps:
+        state = self.state
+        fault = answer.stalled or (refusal.status is not None and refusal.status >= 500)
+        if state.mode != "server_side":
+            return
+        if not fault:
+            return
+        state.server_faults += 1
+        if state.server_faults >= _SERVER_FAULTS:
+            yield from self._disable_server_side()
+
+    def stream_failed(self, *, stalled: bool) -> Steps:
+        """A stream ended early; the window stays as it was."""
+        status = None if stalled else 500
+        yield from self._server_fault(Refusal("transient", status, None), Answer(status, stalled=stalled))
+
+    def overflowed(self, failure: Refusal | None) -> bool:
+        """Whether a stream failed because the context was too long."""
+        return failure is not None and failure.kind == "context_window"
+
+    def reopen(self) -> Steps:
+        """After a stream failed for length before it said anything: compact and ask once more."""
+        while (yield from self._overflow()):
+            answer: Answer = yield self._send(True)
+            if answer.ok or self.state.dialect.refusal(answer.status, answer.text).kind != "context_window":
+                return answer
+        return None
+
+    def _overflow(self) -> Steps:
+        """The provider refused for length: a pass over what it accepted before, or a rebuild smaller than what was
+        refused. True when it is worth sending again."""
+        state = self.state
+        pending = state.pending
+        if pending is None or state.mode == "off":
+            return False
+        too_large = {"status": "skipped_item_exceeds_window", "trigger_reason": "context_window_error"}
+        if exceeds_window(state) or (not state.items and len(pending.increment) == 1):
+            self.diagnostics["remote_compaction"] = too_large
+            return False
+        if self._refused is None:
+            self._refused = state.pressure()[0]
+            yield from self._server_overflow()
+            if (yield from self._overflow_pass()):
+                return True
+        if not state.match and not state.items:  # all of it is the caller's
+            return False
+        if self._rebuilds >= _MOST_REBUILDS:
+            self._refused = None
+            self.diagnostics["remote_compaction"] = too_large
+            return False
+        self._rebuilds += 1
+        room = min(self._refused >> self._rebuilds, trigger_tokens(state) // 2 >> (self._rebuilds - 1))
+        yield from self._drop_to_checkpoint(room=room)
+        return True
+
+    def _server_overflow(self) -> Steps:
+        """Server-side compaction did not come in time. The second time, passes are made from here."""
+        state = self.state
+        if state.mode != "server_side":
+            return
+        state.server_overflows += 1
+        if state.server_overflows >= _SERVER_FAULTS:
+            yield from self._disable_server_side()
+
+    def _disable_server_side(self) -> Steps:
+        self.state.mode, self.state.server_disabled = self.state.dialect.pass_mode, True
+        self.state.server_faults = self.state.server_overflows = 0
+        self.diagnostics["server_side_disabled"] = True
+        yield Keep(lambda: self.keeper.tell("server_side_disabled", {"faults": _SERVER_FAULTS}))
+
+    def _overflow_pass(self) -> Steps:
+        """One pass, its prefix halved while that is too long as well, by another method when the first one fails. True
+        when it made the window smaller."""
+        halvings = 0
+        failed: set[str] = set()
+        while halvings <= MOST_HALVINGS:
+            report = yield from self._pass("context_window_error", halvings=halvings, without=failed)
+            status = report.get("status") if report else None
+            if report is None or status is None or status.startswith("skipped"):
+                return False
+            if status == "compacted":
+                self.state.rebuild_body()
+                return True
+            if status == "failed_context_window":
+                halvings += 1
+                continue
+            failed |= {method for method, kind in KINDS.items() if kind == report.get("endpoint_kind")}
+            if not self.state.methods_left(failed):
+                return False
+        return False
+
+    def _to_be_shortened(self, more: Sequence[Item] | None = None) -> bool:
+        """Whether no method of compaction is left here and the trigger is reached: then the window begins again from
+        what can be read, when that makes it smaller."""
+        state = self.state
+        if state.mode in ("off", "server_side") or state.methods_left() or not state.policy.ledger or state.resets:
+            return False
+        limit = trigger_tokens(state)
+        held = estimate(state.items, payload_tokens=state.payload_tokens)
+        # half the trigger is what a rebuild leaves
+        return held > limit // 2 + limit // 4 and pressure(state, None if more is None else list(more))[0] >= limit
+
+    def _shorten_now(self) -> Steps:
+        """The same between turns, for a window that grows by items which no response brought."""
+        state = self.state
+        known, positions, before = state.match, state.positions, self._before("semantic_rebuild")
+        state.reset("semantic_rebuild")
+        yield Keep(lambda: self._seeded((), before=before))
+        state.match, state.positions = known, positions
+        self.state = yield Keep(lambda: self.keeper.save_turn(state, Turn(completed=True, stored=True)))
+
+    def _before(self, reason: str) -> Before:
+        """What a rebuild takes over from the window that it drops."""
+        return Before(copy(self.state), reason)
+
+    def _drop_to_checkpoint(self, *, room: int | None = None, reason: str = "overflow_rebuild") -> Steps:
+        """Nothing of the window could be compacted: begin again from what can be read."""
+        assert self.given is not None
+        given, input_is, params = self.given
+        state = self.state
+        pending = state.pending
+        new = pending.increment if pending is not None else []
+        known, positions, before = state.match, state.positions, self._before(reason)
+        state.reset(reason)
+        seed: Mapping[str, Any] = yield Keep(lambda: self._seeded(new, room, before))
+        if input_is == "history":
+            state.match, state.positions = known, positions
+        _, found = state.plan(new if input_is == "items" else given, input_is=input_is, **params)
+        self._continued({**found, **seed})
+
+
+def _model_of(form: Mapping[str, Any]) -> str | None:
+    named = form.get("model")
+    return named if isinstance(named, str) else None

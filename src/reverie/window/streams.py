@@ -1,0 +1,234 @@
+"""Streams of the SDK that are passed on while the window listens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from reverie.window.calls import Call, Tee
+from reverie.window.items import compact
+from reverie.window.steps import Steps
+from reverie.window.streaming import Reading, holds_back, is_closing
+
+if TYPE_CHECKING:
+    from reverie.window.driver import AsyncDriver, SyncDriver
+
+
+class _Stream:
+    """What both kinds share. `answers`: the id of the response that is fetched, when the stream does not create one."""
+
+    def __init__(self, window: Any, stream: Any, call: Call, *, answers: str | None = None) -> None:
+        self._window = window
+        self._stream = stream
+        self._call = call
+        self._answers = answers
+        self._pending = None if answers else window.engine.state.pending
+        self._foreign = None if answers else window.engine.foreign
+        self._given = window.engine.given
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _kept(self, told: Reading) -> Steps:
+        engine = self._window.engine
+        body, items = told.response or "{}", list(told.output) or None
+        if self._answers is not None:
+            return engine.resolved(self._answers, body, items)  # type: ignore[no-any-return]
+        engine.state.pending, engine.foreign = self._pending, self._foreign
+        return engine.keep(body, items)  # type: ignore[no-any-return]
+
+    def _begun(self, told: Reading) -> Steps | None:
+        """Keep the question of an answer that goes on without a reader, as soon as its id is known."""
+        if self._answers is not None or told.opening is None or not getattr(self._pending, "background", False):
+            return None
+        engine = self._window.engine
+        engine.state.pending = self._pending
+        return engine.opened(told.opening)  # type: ignore[no-any-return]
+
+    def _again(self) -> Steps:
+        engine = self._window.engine
+        engine.state.pending, engine.given = self._pending, self._given
+        return engine.reopen()  # type: ignore[no-any-return]
+
+    def _resumed(self, told: Reading) -> Steps:
+        engine = self._window.engine
+        engine.state.pending, engine.given = self._pending, self._given
+        return engine.resumed(told.body(), stream=True)  # type: ignore[no-any-return]
+
+    def _is_overflow(self, told: Reading) -> bool:
+        return self._answers is None and bool(self._window.engine.overflowed(told.failure))
+
+    def _failed(self, told: Reading) -> Steps | None:
+        """An answer that was fetched and has failed: the window waits for it no longer."""
+        if self._answers is None or told.failure is None:
+            return None
+        return self._window.engine.resolved(self._answers, compact({"status": "failed"}))  # type: ignore[no-any-return]
+
+
+class SyncStream(_Stream):
+    """Iterate it like the SDK's own."""
+
+    def __init__(self, window: SyncDriver, stream: Any, call: Call, *, answers: str | None = None) -> None:
+        super().__init__(window, stream, call, answers=answers)
+        self._events = self._iterate()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._events
+
+    def __next__(self) -> Any:
+        return next(self._events)
+
+    def __enter__(self) -> SyncStream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection. A stream that ends early leaves the window as it was."""
+        self._stream.close()
+
+    def _run(self, steps: Steps) -> Any:
+        return self._window.run(steps, self._call)
+
+    def _iterate(self) -> Iterator[Any]:
+        while True:
+            tee, told = Tee(self._stream), self._window.engine.state.dialect.reading()
+            held, again = [], None
+            try:
+                for event in self._stream:
+                    kind = told.feed(tee.text(event))
+                    if holds_back(kind):
+                        begun = self._begun(told)
+                        if begun is not None and self._run(begun):
+                            self._answers = str(event.response.id)
+                        held.append(event)
+                        continue
+                    if told.paused and is_closing(kind) and self._foreign is None:
+                        again = self._run(self._resumed(told))
+                        break
+                    if self._is_overflow(told):
+                        again = self._run(self._again())
+                        if again is not None and again.ok:
+                            break
+                        again = None
+                    yield from held
+                    held = []
+                    failed = self._failed(told)
+                    if failed is not None:
+                        self._run(failed)
+                    completed = is_closing(kind) and self._run(self._kept(told))
+                    yield event
+                    if completed:
+                        self._run(self._window.engine.after_turn())
+            except Exception as fault:
+                answer = self._window.wire.refused(fault)
+                if answer is not None:
+                    self._run(self._window.engine.stream_failed(stalled=answer.stalled))
+                raise
+            finally:
+                self._stream.close()
+            if again is None:
+                yield from held
+                return
+            if not again.ok:
+                raise again.error or RuntimeError("The provider did not go on after a compaction.")
+            self._pending = self._window.engine.state.pending
+            self._stream = again.value.parse()
+
+
+class AsyncStream(_Stream):
+    """Iterate it like the SDK's own."""
+
+    def __init__(self, window: AsyncDriver, stream: Any, call: Call, *, answers: str | None = None) -> None:
+        super().__init__(window, stream, call, answers=answers)
+        self._events = self._iterate()
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._events
+
+    async def __anext__(self) -> Any:
+        return await self._events.__anext__()
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connection. A stream that ends early leaves the window as it was."""
+        await self._stream.close()
+
+    async def _run(self, steps: Steps) -> Any:
+        return await self._window.run(steps, self._call)
+
+    async def _iterate(self) -> AsyncIterator[Any]:
+        while True:
+            tee, told = Tee(self._stream), self._window.engine.state.dialect.reading()
+            held, again = [], None
+            try:
+                async for event in self._stream:
+                    kind = told.feed(tee.text(event))
+                    if holds_back(kind):
+                        begun = self._begun(told)
+                        if begun is not None and await self._run(begun):
+                            self._answers = str(event.response.id)
+                        held.append(event)
+                        continue
+                    if told.paused and is_closing(kind) and self._foreign is None:
+                        again = await self._run(self._resumed(told))
+                        break
+                    if self._is_overflow(told):
+                        again = await self._run(self._again())
+                        if again is not None and again.ok:
+                            break
+                        again = None
+                    for early in held:
+                        yield early
+                    held = []
+                    failed = self._failed(told)
+                    if failed is not None:
+                        await self._run(failed)
+                    completed = is_closing(kind) and await self._run(self._kept(told))
+                    yield event
+                    if completed:
+                        await self._run(self._window.engine.after_turn())
+            except Exception as fault:
+                answer = self._window.wire.refused(fault)
+                if answer is not None:
+                    await self._run(self._window.engine.stream_failed(stalled=answer.stalled))
+                raise
+            finally:
+                await self._stream.close()
+            if again is None:
+                for early in held:
+                    yield early
+                return
+            if not again.ok:
+                raise again.error or RuntimeError("The provider did not go on after a compaction.")
+            self._pending = self._window.engine.state.pending
+            opened = again.value.parse()
+            self._stream = await opened if hasattr(opened, "__await__") else opened
+
+
+class RawStream:
+    """A raw answer whose stream is read through the window."""
+
+    def __init__(self, raw: Any, stream: Any, *, awaited: bool = False) -> None:
+        self._raw = raw
+        self._wrapped = stream
+        self._awaited = awaited
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def parse(self, **_: Any) -> Any:
+        """The stream, as the SDK would give it."""
+        return self._later() if self._awaited else self._wrapped
+
+    async def _later(self) -> Any:
+        return self._wrapped

@@ -1,0 +1,81 @@
+"""The OpenAPI document: every operation of every protocol, each with what it takes and answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from starlette.routing import Route as PlainRoute
+from tests.contract.doors.conftest import Server
+
+from reverie.http.openapi import operations
+from reverie.http.routes import Route
+
+UNDESCRIBED = {"/", "/healthz", "/readyz", "/metrics", "/v1/openapi.json"}
+"""For an operator's tools and browsers; none of them takes or answers memory."""
+
+
+def described(server: Server) -> dict[str, Any]:
+    document: dict[str, Any] = server.stranger().get("/v1/openapi.json").json()
+    return document
+
+
+def test_every_route_of_every_door_is_described(server: Server) -> None:
+    paths = described(server)["paths"]
+    routes = [route for door in server.app._doors for route in door.routes if isinstance(route, PlainRoute)]  # type: ignore[attr-defined]
+    assert len(routes) > 60
+    for route in routes:
+        path = route.path.replace(":path}", "}")
+        for method in route.methods or ():
+            if path not in UNDESCRIBED and method != "HEAD":
+                assert method.lower() in paths.get(path, {}), f"{method} {path} is not described"
+
+
+def test_every_operation_says_what_it_answers_and_who_may_ask(server: Server) -> None:
+    document = described(server)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            name = f"{method} {path}"
+            assert operation["summary"], name
+            assert operation["tags"], name
+            assert any(status.startswith("2") for status in operation["responses"]), name
+            named = {one["name"] for one in operation.get("parameters", []) if one["in"] == "path"}
+            assert named == {part.split("}")[0] for part in path.split("{")[1:]}, name
+
+
+def _bodies(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[Any]]]:
+    found = []
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+            if content is None:
+                continue
+            given = [one["value"] for one in content.get("examples", {}).values()]
+            schemas = [content["schema"], *content["schema"].get("oneOf", [])]
+            for schema in schemas:
+                name = schema.get("$ref", "").rpartition("/")[2]
+                given += document["components"]["schemas"].get(name, {}).get("examples", [])
+            found.append((f"{method} {path}", content["schema"], given))
+    return found
+
+
+def test_every_example_fits_its_schema(server: Server) -> None:
+    document = described(server)
+    for name, schema, given in _bodies(document):
+        assert given, f"{name} has no example"
+        whole = {**schema, "components": document["components"]}
+        for example in given:
+            try:
+                jsonschema.validate(example, whole)
+            except jsonschema.ValidationError as fault:
+                pytest.fail(f"{name}: {fault.message}")
+
+
+def test_a_door_lists_what_its_routes_do_not_say_themselves(server: Server) -> None:
+    doors = {door.name: door for door in server.app._doors}  # type: ignore[attr-defined]
+    assert {operation.path for operation, route in operations(doors["akashik"]) if route is None} >= {
+        "/akashik/v1/record",
+        "/akashik/v1/field/log",
+    }
+    assert all(isinstance(route, Route) for _, route in operations(doors["openwop"]))

@@ -1,0 +1,153 @@
+"""Importing, embedded and on a running host: look first, store once, replace, undo, come back; and export."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.importers import sources
+
+import reverie
+from reverie import Filter
+from reverie.api.cli.main import run
+from reverie.core.errors import Invalid
+from reverie.importers import FORMATS
+from reverie.importers.run import Importer, undo
+
+
+def importer(memory: reverie.Memory, path: Path, name: str, ref: str | None = None) -> Importer:
+    return Importer(memory.host, memory.actor, path, format=name, ref=ref)
+
+
+def texts(memory: reverie.Memory, ref: str = "default") -> list[str]:
+    return sorted(entry.content for entry in memory.ref(ref).entries())
+
+
+def test_looking_stores_nothing(memory: reverie.Memory, tmp_path: Path) -> None:
+    secret = "ghp_" + hashlib.sha256(b"made up").hexdigest()[:36]
+    rows = [{"text": "One."}, {"text": "One."}, {"text": f"The token is {secret}"}, ""]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    look = importer(memory, path, "jsonl", "notes").look()
+    assert (look.entries, look.duplicates, look.refs) == (2, 1, {"notes": 2})
+    assert sum(look.findings.values()) == 1
+    assert look.skipped == {"a line without text": 1}
+    assert look.places == [("a.jsonl, line 4", "a line without text")]
+    assert memory.snapshot() == 0
+
+
+def test_importing_twice_stores_once(memory: reverie.Memory, tmp_path: Path) -> None:
+    path = sources.mcp_memory(tmp_path)
+    first = importer(memory, path, "mcp-memory").store()
+    assert (first.entries, first.duplicates, first.links) == (4, 0, 2)
+    again = importer(memory, path, "mcp-memory")
+    assert (again.look().entries, again.look().duplicates) == (0, 4)
+    second = again.store()
+    assert (second.entries, second.duplicates, second.links) == (0, 4, 0)
+    entry = next(iter(memory.ref("default").entries(Filter(kinds=("relation",)))))
+    assert {link.note for link in memory.ref("default").links(entry.id)} == {"works_at"}
+    assert entry.attributes["import"] == {"format": "mcp-memory", "place": "memory.json, line 3"}
+    assert memory.forget("Acme").forgotten == 1
+    assert importer(memory, path, "mcp-memory").store().entries == 0, "what was forgotten came back"
+    assert memory.verify().ok
+
+
+def test_a_record_that_changed_replaces_its_earlier_version(memory: reverie.Memory, tmp_path: Path) -> None:
+    importer(memory, sources.mem0(tmp_path), "mem0").store()
+    assert texts(memory) == ["Lives in Lyon", "Prefers oat milk"]
+    path = sources.write(tmp_path / "new.json", [{"id": "0b1c7a7e-0002", "memory": "Lives in Nantes"}])
+    importer(memory, path, "mem0").store()
+    assert texts(memory) == ["Lives in Nantes", "Prefers oat milk"]
+    again = importer(memory, sources.mem0(tmp_path), "mem0").store()
+    assert (again.entries, texts(memory)) == (0, ["Lives in Nantes", "Prefers oat milk"])
+
+
+def test_an_import_is_taken_back_and_brought_back(memory: reverie.Memory, tmp_path: Path) -> None:
+    memory.ref("default").put("Mine.")
+    path = sources.chatgpt(tmp_path)
+    done = importer(memory, path, "chatgpt").store()
+    assert done.entries == 3
+    taken = undo(memory.host, memory.actor, done.id)
+    assert (taken.entries, list(taken.refs)) == (3, ["default"])
+    assert texts(memory) == ["Mine."]
+    with pytest.raises(reverie.NotFound):
+        undo(memory.host, memory.actor, done.id)
+    back = importer(memory, path, "chatgpt")
+    assert back.look().restored == 3
+    assert back.store().restored == 3
+    assert len(texts(memory)) == 4
+
+
+def test_a_damaged_file_stores_nothing(memory: reverie.Memory, tmp_path: Path) -> None:
+    lines = [json.dumps({"text": f"Line {number}."}) for number in range(500)] + ["{broken"]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join(lines))
+    with pytest.raises(reverie.Invalid, match="line 501"):
+        importer(memory, path, "jsonl").look()
+    assert memory.snapshot() == 0
+
+
+def test_more_than_a_batch_and_hostile_text(memory: reverie.Memory, tmp_path: Path) -> None:
+    rows: list[Any] = [{"text": f"Line {number}.", "created_at": "2026-01-05"} for number in range(450)]
+    rows += [{"text": "x" * 70_000}, {"text": "zero \0 byte", "tags": ["a\0b"], "deep": {"n": 2**60}}]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    done = importer(memory, path, "jsonl", "notes").store()
+    assert done.entries == 454
+    assert "zero   byte" in texts(memory, "notes")
+    assert memory.verify().ok
+
+
+def test_langgraph_items_get_a_memory_of_their_own(memory: reverie.Memory, tmp_path: Path) -> None:
+    importer(memory, sources.langgraph(tmp_path), "langgraph").store()
+    (entry,) = memory.ref("langgraph/users/ann").entries()
+    assert entry.pinned
+    assert entry.attributes["langgraph"]["key"] == "likes"
+
+    from reverie.integrations.langgraph import ReverieStore
+
+    item = ReverieStore(memory).get(("users", "ann"), "likes")
+    assert item is not None
+    assert item.value == {"text": "Ann likes tea"}
+
+
+@pytest.mark.parametrize("to", ["markdown", "jsonl", "bundle"])
+def test_importing_an_export_gives_the_same_entries(
+    to: str, memory: reverie.Memory, tmp_path: Path, running: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = memory.ref("team/notes")
+    notes.put("Plain.")
+    notes.put("\n  Two\r\nlines: --- \n---\nand more \u2028 \n", tags=["a b", "~m"], subject="ana: x", pinned=True)
+    notes.put("With data.", attributes={"n": [1, {"x": None}], "t": "é"}, source={"actor": "desk", "session": "s"})
+    memory.ref("other").put("Elsewhere.", id="an/odd id?", kind="fact")
+
+    def shape(opened: reverie.Memory) -> list[tuple[Any, ...]]:
+        return sorted(
+            (e.ref, e.id, e.kind, e.content, e.tags, e.subject, dict(e.attributes), e.created_at, e.pinned, e.source.session)
+            for ref, _ in opened.refs()
+            for e in opened.ref(ref).entries()
+        )  # fmt: skip
+
+    if "127.0.0.1" in repr(memory):
+        monkeypatch.setenv("REVERIE_URL", running.url)
+        monkeypatch.setenv("REVERIE_KEY", running.key(tenant))
+        place = ["--tenant", tenant]
+    else:
+        place = ["--data", str(tmp_path), "--tenant", tenant]
+    target = tmp_path / "export.jsonl" if to != "markdown" else tmp_path / "export"
+    assert run(["export", "--to", to, "-o", str(target), *place, "--json"]) == 0
+    assert run(["export", "--to", to, "-o", str(target), *place]) == 1, "an export overwrote"
+    with reverie.open(tmp_path / "copy", tenant="copy") as copy:
+        assert run(["import", str(target), "--data", str(tmp_path / "copy"), "--tenant", "copy", "--json"]) == 0
+        assert shape(copy) == shape(memory)
+        assert len(shape(copy)) == 4
+
+
+def test_a_path_that_cannot_be_read_is_named(memory: reverie.Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in FORMATS:
+        for path in (tmp_path / "missing.json", folder):
+            with pytest.raises(Invalid, match=path.name):
+                importer(memory, path, name).look()
+    assert memory.refs() == []

@@ -1,0 +1,172 @@
+"""reverie connect: agents' files as people have them, changed only by --write, and restored to the byte."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.api.cli.agent_files import AGENTS
+from reverie.api.cli.main import run
+
+CLAUDE = {
+    "numStartups": 12,
+    "mcpServers": {"github": {"command": "gh-mcp", "args": ["--x"], "env": {"A": "1"}}},
+    "projects": {"/home/ann/é": {"allowedTools": []}},
+}
+SETTINGS = """{
+    "model": "opus",
+    "hooks": {
+        "SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "echo hi"}]}],
+        "PostToolUse": [{"hooks": [{"type": "command", "command": "fmt"}]}]
+    }
+}"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
+    monkeypatch.setattr("sys.platform", "linux")
+    return folder
+
+
+def files(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_dry_run_writes_nothing_and_undo_restores_everything(
+    agent: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["connect", agent]) == 0
+    shown = capsys.readouterr()
+    assert "reverie" in shown.out
+    assert "Nothing was written" in shown.err
+    assert files(home) == {}
+    assert run(["connect", agent, "--write"]) == 0
+    written = files(home)
+    assert len(written) == len(AGENTS[agent]) + 1
+    assert run(["connect", agent, "--write"]) == 0
+    assert files(home) == written
+    assert run(["connect", agent, "--undo"]) == 0
+    assert files(home) == {}
+    assert run(["connect", agent, "--undo"]) == 1
+
+
+def test_entries_of_others_stay_and_files_are_restored_to_the_byte(home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude.json").write_text(json.dumps(CLAUDE, ensure_ascii=False))
+    (home / ".claude" / "settings.json").write_text(SETTINGS)
+    (home / ".claude.json").chmod(0o600)
+    before = files(home)
+    assert run(["connect", "claude-code", "--write", "--tenant", "me", "--data", "memory"]) == 0
+    config: dict[str, Any] = json.loads((home / ".claude.json").read_text())
+    server = config["mcpServers"].pop("reverie")
+    assert config == CLAUDE
+    assert server["args"] == ["mcp", "--tenant", "me", "--data", str(Path("memory").absolute())]
+    assert (home / ".claude.json").stat().st_mode & 0o777 == 0o600
+    hooks = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]
+    assert set(hooks) == {"SessionStart", "PostToolUse", "PreCompact", "SessionEnd"}
+    assert hooks["SessionStart"][0]["hooks"][0]["command"] == "echo hi"
+    assert "hook session-start --tenant me" in hooks["SessionStart"][1]["hooks"][0]["command"]
+    assert run(["connect", "claude-code", "--write", "--tenant", "you"]) == 0
+    assert len(json.loads((home / ".claude" / "settings.json").read_text())["hooks"]["SessionStart"]) == 2
+    assert run(["connect", "claude-code", "--undo"]) == 0
+    assert files(home) == before
+
+
+def test_what_was_changed_since_is_kept_by_undo(home: Path) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"a": {"command": "a"}}}')
+    assert run(["connect", "cursor", "--write"]) == 0
+    config = json.loads(path.read_text())
+    config["mcpServers"]["b"] = {"command": "b"}
+    path.write_text(json.dumps(config))
+    assert run(["connect", "cursor", "--undo"]) == 0
+    assert set(json.loads(path.read_text())["mcpServers"]) == {"a", "b"}
+
+
+def test_toml_is_added_to_and_its_comments_stay(home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    text = '# mine\nmodel = "o5"\n\n[mcp_servers.docs]\ncommand = "docs"  # why\n'
+    path.write_text(text)
+    assert run(["connect", "codex", "--write"]) == 0
+    assert path.read_text().startswith(text)
+    servers = tomllib.loads(path.read_text())["mcp_servers"]
+    assert set(servers) == {"docs", "reverie"}
+    assert servers["reverie"]["args"] == ["mcp"]
+    path.write_text(path.read_text() + '\n[tui]\ntheme = "dark"\n')
+    assert run(["connect", "codex", "--undo"]) == 0
+    assert tomllib.loads(path.read_text()) == {**tomllib.loads(text), "tui": {"theme": "dark"}}
+    assert path.read_text().startswith(text.rstrip("\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("// mine\n{}", "not plain JSON"),
+        ("[1]", "not a JSON object"),
+        ('{"mcpServers": 3}', "not an object"),
+        ('{"mcpServers": {"reverie": {"command": "other"}}}', "another entry named reverie"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(
+    home: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    assert run(["connect", "cursor", "--write"]) == 1
+    assert message in capsys.readouterr().err
+    assert files(home) == {".cursor/mcp.json": text.encode()}
+
+
+def test_without_hooks_and_for_unknown_agents(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["connect", "claude-code", "--write", "--no-hooks"]) == 0
+    assert not (home / ".claude" / "settings.json").exists()
+    assert run(["connect", "no-such-agent"]) == 1
+    assert "claude-desktop" in capsys.readouterr().err
+    assert run(["connect"]) == 0
+    assert "windsurf" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("agent", sorted(AGENTS.keys() - {"claude-desktop"}))
+def test_a_host_elsewhere_is_reached_over_http_with_the_key_of_the_environment(
+    agent: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REVERIE_KEY", "a-key-of-that-host")
+    assert run(["connect", agent, "--url", "https://memory.example.org/", "--write"]) == 0
+    assert "REVERIE_KEY" in capsys.readouterr().err
+    written = files(home)
+    assert not [name for name, data in written.items() if b"a-key-of-that-host" in data]
+    first = AGENTS[agent][0].path()
+    if agent == "codex":
+        entry: dict[str, Any] = tomllib.loads(first.read_text())["mcp_servers"]["reverie"]
+        assert entry == {"url": "https://memory.example.org/mcp", "bearer_token_env_var": "REVERIE_KEY"}
+    else:
+        servers = next(iter(json.loads(first.read_text()).values()))
+        entry = servers["reverie"]
+        assert "https://memory.example.org/mcp" in entry.values()
+        assert "REVERIE_KEY" in entry["headers"]["Authorization"]
+        assert "command" not in entry
+    for file in AGENTS[agent][1:]:
+        assert "--url https://memory.example.org/" in file.path().read_text()
+    assert run(["connect", agent, "--write"]) == 0  # back to the data on this machine
+    assert b"memory.example.org" not in first.read_bytes()
+    assert run(["connect", agent, "--undo"]) == 0
+    assert files(home) == {}
+
+
+def test_an_address_that_is_none_and_an_agent_without_addresses_are_refused(home: Path) -> None:
+    assert run(["connect", "cursor", "--url", "memory.example.org"]) == 1
+    assert run(["connect", "cursor", "--url", "https://user:word@memory.example.org"]) == 1
+    assert run(["connect", "claude-desktop", "--url", "https://memory.example.org", "--write"]) == 1
+    assert files(home) == {}

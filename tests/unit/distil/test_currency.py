@@ -1,0 +1,60 @@
+"""Statements that a later one overtakes leave the text of a dream, and say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench.updates import Notes, ours
+
+from reverie.distil.extractive import ExtractiveDistiller
+from reverie.distil.source import Source
+from reverie.distil.updates import Said, updates
+from reverie.providers.tokenizer import TokenCounter
+
+DAY = 86_400_000
+NOTES = ours(Path(__file__).parents[3] / "bench/data/updates.txt")
+count = TokenCounter().count
+
+
+def sources(*texts: str, speaker: str | None = None) -> list[Source]:
+    return [Source(f"{n}", text, 1_700_000_000_000 + n * DAY, speaker) for n, text in enumerate(texts)]
+
+
+def test_an_update_in_other_words_overtakes() -> None:
+    given = sources("The piano lesson is on Tuesdays at four.", "The piano lesson moved to Thursdays at five.")
+    made = ExtractiveDistiller().distil(given, output_tokens=200, count=count)
+    assert "Tuesdays" not in made.text
+    assert [fate for fate, _ in made.fates["0"]] == ["outdated"]
+    assert made.statements[0].source_ids == ("1", "0")
+    assert made.unkept == ()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I went to the dentist on Monday.", "I went to the dentist on Thursday."),
+        ("Ticket 4711 was closed on Monday.", "Ticket 4712 was closed on Tuesday."),
+        ("Mum lives in Leeds.", "Dad lives in York."),
+        ("The API listens on port 8080.", "The worker listens on port 9090."),
+    ],
+)
+def test_another_thing_is_no_update(older: str, newer: str) -> None:
+    made = ExtractiveDistiller().distil(sources(older, newer), output_tokens=200, count=count)
+    assert "earlier" not in made.text
+    assert {fate for own in made.fates.values() for fate, _ in own} == {"kept"}
+
+
+def test_another_speaker_overtakes_nothing() -> None:
+    older, newer = "The deploy day is Wednesday.", "The deploy day is now Tuesday."
+    given = [*sources(older, speaker="Ines"), Source("9", newer, 1_800_000_000_000, "Tobi")]
+    made = ExtractiveDistiller().distil(given, output_tokens=200, count=count)
+    assert "Wednesday" in made.text
+    assert "Tuesday" in made.text
+
+
+@pytest.mark.parametrize("notes", NOTES, ids=[notes.name for notes in NOTES])
+def test_nothing_that_stays_is_overtaken(notes: Notes) -> None:
+    found = {update.older for update in updates([Said(key, text) for key, text in notes.said])}
+    assert found <= notes.overtaken
+    assert len(found) * 10 >= len(notes.overtaken) * 7

@@ -1,0 +1,90 @@
+"""Thirty nights of a growing memory: what must be kept stays hot, hot memory stays small, a night without news changes
+nothing, and every line leads to original words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from reverie.core.actor import Actor
+from reverie.core.dream import DreamPlan, GateFailed
+from reverie.core.entry import Draft, Entry
+from reverie.distil.gates import verify
+from reverie.distil.must_keep import find
+from reverie.distil.plan import to_source
+from reverie.host import Host
+from reverie.providers.tokenizer import TokenCounter
+from reverie.store.conformance import HandClock
+
+DAY = 86_400_000
+REF = "bot"
+NIGHTS = 30
+TARGET = 1500
+count = TokenCounter().count
+THINGS = ("lamp", "gate", "crane", "valve", "panel", "rotor", "hinge")
+
+
+def written(night: int) -> list[str]:
+    thing = THINGS[night % len(THINGS)]
+    return [
+        f"Never switch off {thing} {night} without asking Ines first.",
+        f"I prefer reports about {thing} {night} by e-mail.",
+        "Good morning, everyone!",
+        f"Check finished in {30 + night % 9} s, 0 errors.",
+        f"The {thing} looked a little dusty under the roof of hall {night % 5} in the afternoon light.",
+        f"Somebody had parked a bicycle near the {thing}, and the wind had turned it over twice.",
+        f"A group of visitors walked past the {thing} and took pictures of the old brick wall.",
+        "Thanks, that helped a lot.",
+    ]
+
+
+def hot(host: Host, ada: Actor) -> list[Entry]:
+    return host.reading.page(ada, REF, limit=1000).items  # type: ignore[return-value]
+
+
+def run(host: Host, ada: Actor) -> int:
+    """As many parts as there are; returns how many dreams were made."""
+    made = 0
+    while True:
+        try:
+            report = host.dreaming.run(ada, DreamPlan(REF, fit=True))
+        except GateFailed:
+            return made
+        if report is None:
+            return made
+        assert report.gates["must_keep"]["missing"] == 0
+        made += 1
+
+
+def missing(host: Host, ada: Actor, originals: Sequence[Entry]) -> list[str]:
+    """Must-keep statements of all that was ever written that hot memory does not have."""
+    sources = [to_source(entry) for entry in originals]
+    text = "\n".join(entry.content for entry in hot(host, ada))
+    report = verify(sources, text, must_keep=find(sources), budget=10**9, input_tokens=10**9, count=count)
+    return [kept.item.text for kept in report.must_keep if kept.state == "missing"]
+
+
+def test_thirty_nights(make_host: Callable[..., Host], ada: Actor, clock: HandClock) -> None:
+    host = make_host(tokens=TokenCounter())
+    host.rules.set_policy(ada, {"hot_target": str(TARGET), "nightly": "off"})
+    originals: list[Entry] = []
+    dreams = 0
+    for night in range(NIGHTS):
+        receipts = host.writing.put(ada, REF, [Draft(content=text) for text in written(night)])
+        originals += [host.reading.get(ada, REF, receipt.id) for receipt in receipts]
+        clock.advance(DAY)
+        if night % 2:  # every second night is enough to show it
+            dreams += run(host, ada)
+        if night % 6 == 5:
+            assert missing(host, ada, originals) == []
+            before = [(entry.id, entry.version) for entry in hot(host, ada)]
+            assert run(host, ada) == 0, "a second dream over unchanged memory"
+            assert [(entry.id, entry.version) for entry in hot(host, ada)] == before
+    assert dreams >= NIGHTS // 3
+    all_tokens = sum(count(entry.content) for entry in originals)
+    must_keep = sum(count(item.text) for item in find([to_source(entry) for entry in originals]))
+    left = sum(count(entry.content) for entry in hot(host, ada))
+    assert left <= max(TARGET, must_keep) * 5 // 4
+    assert left < all_tokens * 3 // 4
+    ids = {entry.id for entry in originals}
+    for report in host.lineage.reports(ada):
+        assert all(source in ids for statement in report.statements for source in statement.sources)

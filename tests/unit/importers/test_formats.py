@@ -1,0 +1,337 @@
+"""Every format: what it finds, what it leaves out and why, and what a damaged file gets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.importers import sources
+
+from reverie.core.errors import Invalid
+from reverie.importers import FORMATS, detect, load
+from reverie.importers.record import Record, Skipped, moment, pieces
+
+
+def found(name: str, path: Path) -> tuple[list[Record], list[Skipped]]:
+    items = list(load(name).read(path))
+    return [item for item in items if isinstance(item, Record)], [item for item in items if isinstance(item, Skipped)]
+
+
+def test_mcp_memory(tmp_path: Path) -> None:
+    records, skipped = found("mcp-memory", sources.mcp_memory(tmp_path))
+    assert [record.content for record in records] == [
+        "Ana Ruiz: Prefers e-mail",
+        "Ana Ruiz: Works from Lyon",
+        "Acme (company)",
+        "Ana Ruiz works at Acme",
+    ]
+    assert [record.subject for record in records] == ["Ana Ruiz", "Ana Ruiz", "Acme", "Ana Ruiz"]
+    assert records[3].links == ((records[0].key, "works_at"), (records[2].key, "works_at"))
+    assert records[1].place == "memory.json, line 1"
+    assert skipped == []
+
+
+def test_mem0_with_its_history(tmp_path: Path) -> None:
+    records, skipped = found("mem0", sources.mem0(tmp_path))
+    assert [(record.key[-1], record.content) for record in records] == [
+        ("1", "Likes milk"),
+        ("1", "Prefers oat milk"),
+        ("2", "Lives in Lyon"),
+    ]
+    newest = records[1]
+    assert (newest.subject, newest.actor, newest.session, newest.tags) == ("ana", "barista", "r-1", ("food",))
+    assert newest.created_at == moment("2026-02-05T10:00:00Z")
+    assert [one.reason for one in skipped] == ["a memory without text"]
+
+
+def test_mem0_rows_of_history_after_the_memories(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "memory": "Now."},
+        {"memory_id": "a", "event": "UPDATE", "old_memory": "Then.", "new_memory": "Now."},
+        {"memory_id": "gone", "event": "DELETE", "old_memory": "Gone.", "new_memory": None},
+    ]
+    path = sources.write(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+    records, skipped = found("mem0", path)
+    assert [record.content for record in records] == ["Then.", "Now."]
+    assert len(skipped) == 1
+
+
+def test_chatgpt_follows_the_branch_in_use(tmp_path: Path) -> None:
+    records, skipped = found("chatgpt", sources.chatgpt(tmp_path))
+    assert [(record.role, record.content) for record in records] == [
+        ("user", "Where do we moor the boat?"),
+        ("assistant", "At pier 4."),
+        ("user", "Thanks, pier 4 it is."),
+    ]
+    assert {record.session for record in records} == {"c-1"}
+    assert records[0].created_at == 1767600000250
+    assert sorted(one.reason for one in skipped) == ["a hidden message", "a message of tool"]
+
+
+def test_chatgpt_with_a_cycle_is_damaged(tmp_path: Path) -> None:
+    mapping = {"a": {"parent": "b", "children": []}, "b": {"parent": "a", "children": []}}
+    path = sources.write(tmp_path / "conversations.json", [{"mapping": mapping, "current_node": "a"}])
+    with pytest.raises(Invalid, match="expected a tree"):
+        found("chatgpt", path)
+
+
+def test_an_export_in_an_archive(tmp_path: Path) -> None:
+    import zipfile
+
+    plain = sources.chatgpt(tmp_path)
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.write(plain, "conversations.json")
+    assert detect(tmp_path / "export.zip") == "chatgpt"
+    assert len(found("chatgpt", tmp_path / "export.zip")[0]) == 3
+
+
+def test_claude_with_an_attachment(tmp_path: Path) -> None:
+    records, _ = found("claude", sources.claude(tmp_path))
+    assert [(record.kind, record.content) for record in records] == [
+        ("message", "What is in the plan?"),
+        ("file", "Step one. Step two."),
+        ("message", "Two steps."),
+    ]
+    assert records[1].attributes["file"] == "plan.txt"
+
+
+def test_letta_without_its_secrets(tmp_path: Path) -> None:
+    secret = hashlib.sha256(b"made up").hexdigest()[:20]
+    records, skipped = found("letta", sources.letta(tmp_path, secret))
+    assert [record.content for record in records] == ["The human is Ana, a sailor.", "My pass is [REDACTED:WEATHER]"]
+    assert not any(secret in repr(item) for item in (*records, *skipped))
+    assert "a secret of the agent file (REGION)" in [one.reason for one in skipped]
+
+
+def test_langgraph(tmp_path: Path) -> None:
+    records, skipped = found("langgraph", sources.langgraph(tmp_path))
+    (item,) = records
+    assert (item.ref, item.content, item.kind) == ("langgraph/users/ann", "Ann likes tea", "item")
+    assert item.attributes["langgraph"]["value"] == {"text": "Ann likes tea"}
+    assert [one.reason for one in skipped] == ["an expired item"]
+
+
+def test_claude_code_folder(tmp_path: Path) -> None:
+    records, skipped = found("claude-code", sources.claude_folder(tmp_path))
+    assert [record.content for record in records] == [
+        "Run `make test` before a commit",
+        "Deploy on Thursdays\n  only before noon",
+        "Names are nouns",
+        "The API listens on port 8600.",
+        "Please fix the pier.",
+        "Fixed.",
+    ]
+    assert records[0].place == "CLAUDE.md, line 3"
+    assert records[0].tags == ("commands",)
+    assert records[3].attributes == {"file": "CLAUDE.md", "line": 11, "section": "Commands / Notes"}
+    assert "an import from outside the folder" in [one.reason for one in skipped]
+
+
+def test_a_vault(tmp_path: Path) -> None:
+    records, _ = found("basic-memory", sources.vault(tmp_path))
+    assert [(record.kind, record.content) for record in records] == [
+        ("note", "Coffee: Brew at 94 degrees"),
+        ("relation", "Coffee pairs with Chocolate"),
+        ("note", "Some text about it.\n\n- [ ] buy beans"),
+    ]
+    assert records[0].tags == ("method", "brewing", "drink")
+    assert records[0].attributes["context"] == "from the manual"
+    assert records[0].created_at == moment("2026-01-05")
+
+
+def test_markdown_by_section(tmp_path: Path) -> None:
+    path = sources.write(
+        tmp_path / "a.md", "Intro.\n\n# One\n\nText of one.\n\n- a\n- b\n\n# Two\n\n" + "Long words. " * 400
+    )
+    records, _ = found("markdown", path)
+    assert records[0].content == "Intro."
+    assert records[1].content == "One\nText of one.\n- a\n- b"
+    assert len(records) > 4
+    assert all(len(record.content) <= 1600 for record in records)
+    assert records[2].attributes["piece"] == 1
+
+
+def test_rows_of_a_table(tmp_path: Path) -> None:
+    path = sources.write(tmp_path / "a.csv", 'text,tags,user id,size\n"Tea, not coffee","a, b",ana,4\n,,,\nMilk,,,\n')
+    records, _ = found("csv", path)
+    assert [(record.content, record.tags) for record in records] == [
+        ("Tea, not coffee (size: 4)", ("a", "b")),
+        ("Milk", ()),
+    ]
+    assert records[0].subject == "ana"
+    assert records[0].attributes == {"order": 1, "fields": {"size": "4"}}
+    other = sources.write(tmp_path / "b.csv", "Name;City\nAna;Lyon\n")
+    assert [record.content for record in found("csv", other)[0]] == ["Name: Ana; City: Lyon"]
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    path = sources.write(tmp_path / "a.jsonl", '"Just text"\n{"fact": "A fact", "id": 7, "tags": ["x"]}\n""\n')
+    records, skipped = found("jsonl", path)
+    assert [(record.content, record.tags) for record in records] == [("Just text", ()), ("A fact", ("x",))]
+    assert records[1].key == "7"
+    assert len(skipped) == 1
+
+
+def test_a_text_in_pieces_that_overlap(tmp_path: Path) -> None:
+    text = "\n\n".join(f"Paragraph {number} says that pier {number} is open. " * 4 for number in range(40))
+    records, _ = found("text", sources.write(tmp_path / "a.txt", text))
+    assert [record.attributes["piece"] for record in records] == list(range(1, len(records) + 1))
+    assert all(record.attributes["of"] == len(records) for record in records)
+    for number in range(40):
+        assert any(f"Paragraph {number} says" in record.content for record in records)
+
+
+@pytest.mark.parametrize("size", [1, 10, 1599, 1600, 1601, 5000])
+def test_pieces_lose_nothing(size: int) -> None:
+    words = [f"w{number}" for number in range(size)]
+    text = " ".join(words)
+    parts = pieces(text)
+    assert all(0 < len(part) <= 1600 for part in parts)
+    assert {word for part in parts for word in part.split()} >= set(words)
+    assert pieces("x" * 4000) == ["x" * 1600, "x" * 1600, "x" * 800]
+
+
+def test_a_format_is_recognised(tmp_path: Path) -> None:
+    made: dict[str, Callable[[Path], Path]] = {
+        "mcp-memory": sources.mcp_memory,
+        "mem0": sources.mem0,
+        "chatgpt": sources.chatgpt,
+        "claude": sources.claude,
+        "letta": lambda folder: sources.letta(folder, "x" * 8),
+        "langgraph": sources.langgraph,
+        "claude-code": sources.claude_folder,
+        "basic-memory": sources.vault,
+        "markdown": lambda folder: sources.write(folder / "a.md", "text"),
+        "jsonl": lambda folder: sources.write(folder / "a.jsonl", '{"text": "x"}\n'),
+        "csv": lambda folder: sources.write(folder / "a.csv", "text\nx\n"),
+        "text": lambda folder: sources.write(folder / "a.txt", "text"),
+    }
+    assert set(made) == set(FORMATS)
+    for name, make in made.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        assert detect(make(folder)) == name
+
+
+DAMAGED: list[tuple[str, str, Any, str]] = [
+    (
+        "mcp-memory",
+        "m.json",
+        '{"type":"entity","name":"A","entityType":"x","observations":[]}\n{"type":"cat"}',
+        "line 2",
+    ),
+    ("mcp-memory", "m.json", '{"type":"entity","name":"A"}', "line 1: expected"),
+    ("mcp-memory", "m.json", "not json", "line 1"),
+    ("mem0", "m.json", {"results": [{"id": "a"}]}, "line 1: expected records"),
+    ("mem0", "m.json", "[1]", "expected records"),
+    ("mem0", "m.json", '{"results": 3}', "expected records"),
+    ("chatgpt", "c.json", [{"title": "x"}], "conversation 1: expected"),
+    ("chatgpt", "c.json", {"a": 1}, "expected a list of conversations"),
+    ("claude", "c.json", [{"chat_messages": [{"sender": "dog"}]}], "message 1: expected"),
+    ("letta", "a.af", {"agents": [3]}, "expected an agent file"),
+    ("letta", "a.af", {"agents": [], "blocks": [{"label": 3}]}, "block 1: expected"),
+    ("langgraph", "s.db", "not a database", "expected an SQLite file"),
+    ("csv", "a.csv", "a,b\n1,2,3\n", "line 2: expected 2 values"),
+    ("csv", "a.csv", "a,a\n1,2\n", "line 1: expected a header line"),
+    ("jsonl", "a.jsonl", '{"text": "x"}\n{"other": 1}\n', "line 2: expected"),
+    ("jsonl", "a.jsonl", '{"text": "x"\n', "line 1: expected"),
+    ("claude-code", "t.jsonl", '{"no": "type"}', "line 1: expected"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "document", "message"), DAMAGED)
+def test_a_damaged_file_is_named_with_the_line(
+    tmp_path: Path, name: str, file: str, document: Any, message: str
+) -> None:
+    path = sources.write(tmp_path / file, document)
+    with pytest.raises(Invalid) as raised:
+        found(name, path)
+    assert message in raised.value.message
+    assert raised.value.message.endswith("Nothing was stored.")
+
+
+def test_bytes_that_are_not_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine\nnot \xff\xfe fine\n")
+    with pytest.raises(Invalid, match="line 2: expected UTF-8"):
+        found("text", tmp_path / "a.txt")
+
+
+def test_an_unknown_format_lists_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="mcp-memory"):
+        load("word")
+    (tmp_path / "a.bin").write_bytes(b"\0\1\2")
+    with pytest.raises(Invalid, match="looks like none of the formats"):
+        detect(tmp_path / "a.bin")
+    with pytest.raises(Invalid, match="There is no file"):
+        detect(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2026-01-05T10:00:00Z", 1767607200000),
+        ("2026-01-05 10:00:00", 1767607200000),
+        ("2026-01-05", 1767571200000),
+        (1767607200, 1767607200000),
+        (1767607200.5, 1767607200500),
+        (1767607200000, 1767607200000),
+        ("soon", None),
+        (None, None),
+        (True, None),
+        ("2999-01-01T00:00:00Z", None),
+    ],
+)
+def test_times_of_other_programs(value: Any, expected: int | None) -> None:
+    assert moment(value) == expected
+
+
+def test_front_matter_that_needs_yaml(tmp_path: Path) -> None:
+    path = sources.write(tmp_path / "a.md", "---\ntitle: X\ndeep:\n  inner: 1\n---\nText.\n")
+    records, _ = found("markdown", path)
+    assert records[0].attributes["title"] == "X"
+    broken = sources.write(tmp_path / "b.md", "---\n{a: [\n---\nText.\n")
+    with pytest.raises(Invalid, match="expected YAML"):
+        found("markdown", broken)
+
+
+HOSTILE = {
+    "nothing": b"",
+    "zeros": b"\0" * 400,
+    "bytes": bytes(range(256)) * 8,
+    "a line that breaks off": b'{"type":"entity","name":"A","entityType":"x","observations":["a"]}\n{"type":"ent',
+    "another program's page": b"<html><body>Not found</body></html>",
+    "deep": b"[" * 100_000,
+    "numbers": b"[1,2,3]",
+    "an object": b'{"a":1}',
+    "nulls": b'{"conversations":null,"agents":null,"results":null}',
+    "a broken database": b"SQLite format 3\0" + b"x" * 2000,
+    "a time that is none": b'[{"id":"a","memory":"x","created_at":1e400}]',
+}
+PROSE = {"claude-code", "basic-memory", "markdown", "text"}
+"""Formats for which every text is sound."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_a_file_holds_it_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    endings = {"csv": "csv", "markdown": "md", "text": "txt", "jsonl": "jsonl", "mcp-memory": "jsonl"}
+    for what, data in HOSTILE.items():
+        path = tmp_path / f"file.{endings.get(name, 'json')}"
+        path.write_bytes(data)
+        records, refusal = refused(name, path)
+        if refusal is None:
+            assert not records or name in PROSE | {"csv"}, what
+        else:
+            assert refusal.startswith("file."), what
+            assert refusal.endswith("Nothing was stored."), what
+
+
+def refused(name: str, path: Path) -> tuple[list[Record], str | None]:
+    """What a file holds, or the words with which it is refused."""
+    try:
+        return found(name, path)[0], None
+    except Invalid as refusal:
+        return [], refusal.message

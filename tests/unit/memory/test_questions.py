@@ -1,0 +1,91 @@
+"""Questions as people ask them, over a handful of notes, with default settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reverie.core.actor import Actor
+from reverie.core.clock import MS_PER_DAY
+from reverie.core.entry import Draft
+from reverie.host import Host
+from reverie.memory.search import SearchResult
+from reverie.providers.static import StaticEmbedder
+
+ACTOR = Actor(tenant="home", id="local:test")
+NOTES = (
+    (300, "My boss is Tobias."),
+    (200, "We bought a green sofa at Nordhaus for 650 euros."),
+    (100, "Team lunch is on Wednesdays at Casa Lina."),
+    (60, "I moved to the marketing team, my boss is now Karin."),
+    (30, "Team lunch is on Thursdays now, same place."),
+    (9, "Met Aylin about the podcast; she wants to record on Tuesdays."),
+    (1, "Called the plumber about the leaking tap in the guest bathroom."),
+)
+
+
+@pytest.fixture
+def ask(make_host: Callable[..., Host], clock: Callable[[], int]) -> Callable[..., SearchResult]:
+    host = make_host(embedder=StaticEmbedder())
+    now = clock.now()  # type: ignore[attr-defined]
+    host.writing.put(ACTOR, "me", [Draft(text, created_at=now - days * MS_PER_DAY) for days, text in NOTES])
+    return lambda query, **more: host.recall.search(ACTOR, "me", query, explain=True, **more)
+
+
+def answers(result: SearchResult) -> list[str]:
+    return [hit.text for hit in result if not hit.weak]
+
+
+def why(result: SearchResult, place: int = 0) -> str:
+    assert result.explanation is not None
+    return "; ".join(result.explanation.hits[place].why)
+
+
+def test_a_synonym_and_a_misspelling_are_found_and_explained(ask: Callable[..., SearchResult]) -> None:
+    found = ask("Where is our couch from?")
+    assert answers(found) == [NOTES[1][1]]
+    assert "couch (as sofa)" in why(found)
+    found = ask("the plummer and the tap")
+    assert answers(found) == [NOTES[6][1]]
+    assert "plummer (as plumber)" in why(found)
+
+
+def test_a_question_and_a_note_in_other_everyday_words(make_host: Callable[..., Host]) -> None:
+    host = make_host(embedder=StaticEmbedder())
+    notes = ("Anna has moved to 48 Crookes Lane.", "Our doctor is Banerjee.", "The vet saw Momo.", "Bread at Hobson's.")
+    host.writing.put(ACTOR, "me", [Draft(text) for text in notes])
+    for question, note in (("Where does Anna live?", 0), ("Who is our GP?", 1), ("Which veterinarian?", 2)):
+        assert answers(host.recall.search(ACTOR, "me", question))[0] == notes[note]
+
+
+def test_what_is_current_comes_first_and_only_what_is_overtaken_is_older(ask: Callable[..., SearchResult]) -> None:
+    found = ask("when is the team lunch?")
+    assert answers(found)[:2] == [NOTES[4][1], NOTES[2][1]]
+    older = {hit.text: hit.older for hit in found}
+    assert older[NOTES[2][1]] == found[0].entry.id
+    assert older[NOTES[3][1]] is None  # it shares the word team, and nothing else
+    assert answers(ask("Who is my boss?"))[0] == NOTES[3][1]
+
+
+def test_a_question_about_a_time_is_answered_by_what_was_made_then(ask: Callable[..., SearchResult]) -> None:
+    found = ask("what did I do yesterday?")
+    assert answers(found) == [NOTES[6][1]]
+    assert "the time that the question names" in why(found)
+    assert set(answers(ask("what happened in the last 10 days"))) == {NOTES[6][1], NOTES[5][1]}
+    assert answers(ask("was habe ich gestern gemacht?"))[:1] == [NOTES[6][1]]
+    assert answers(ask("who called about the tap yesterday?"))[:1] == [NOTES[6][1]]
+
+
+def test_a_time_finds_entries_that_neither_words_nor_meaning_would(
+    make_host: Callable[..., Host], clock: Callable[[], int]
+) -> None:
+    host, now = make_host(embedder=StaticEmbedder()), clock.now()  # type: ignore[attr-defined]
+    many = [Draft(f"Did this and that again, round {n}.", created_at=now - 50 * MS_PER_DAY) for n in range(200)]
+    host.writing.put(ACTOR, "me", [*many, Draft("Gave the geraniums away.", created_at=now - MS_PER_DAY)])
+    assert host.recall.search(ACTOR, "me", "what did I do yesterday?")[0].text == "Gave the geraniums away."
+
+
+def test_nonsense_has_no_answer(ask: Callable[..., SearchResult]) -> None:
+    for question in ("How tall is Mount Everest?", "zxqv blorp", "Who won the chess match?"):
+        assert answers(ask(question)) == []

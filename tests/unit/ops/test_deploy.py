@@ -1,0 +1,96 @@
+"""The files in deploy/: sound, and true of the product's own commands, settings and metrics."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reverie.api.cli.main import COMMANDS
+from reverie.ops.metrics import Metrics
+from reverie.settings import Settings
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+READ_ON_DEMAND = {"reverie_pool", "reverie_queue"}
+"""Registered where there is a database server or a queue to ask."""
+
+
+def known_metrics() -> dict[str, set[str]]:
+    """Names of series with the labels they have."""
+    known: dict[str, set[str]] = {"up": {"job", "instance"}, "reverie_pool": {"state"}, "reverie_queue": {"status"}}
+    for name, made in Metrics().registry._names_to_collectors.items():
+        known[name] = set(getattr(made, "_labelnames", ()))
+    return known
+
+
+def expressions() -> list[tuple[str, str]]:
+    board = json.loads((DEPLOY / "grafana/reverie.json").read_text())
+    found = [(panel["title"], target["expr"]) for panel in board["panels"] for target in panel["targets"]]
+    rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())
+    return found + [(rule["alert"], rule["expr"]) for group in rules["groups"] for rule in group["rules"]]
+
+
+@pytest.mark.parametrize(("where", "expression"), expressions())
+def test_every_series_exists_with_its_labels(where: str, expression: str) -> None:
+    known = known_metrics()
+    series = re.findall(r"\b(reverie_\w+|up)\b", expression)
+    assert series, where
+    labels = set().union(*(known.get(name, set()) for name in series)) | {"instance", "job", "le"}
+    for name in series:
+        assert name in known, f"{where}: there is no metric {name}"
+    used = {label.strip() for part in re.findall(r"by \(([^)]*)\)", expression) for label in part.split(",")}
+    used |= set(re.findall(r"(\w+)\s*=", "".join(re.findall(r"\{([^}]*)\}", expression))))
+    assert used <= labels, where
+
+
+def test_every_metric_is_on_the_dashboard() -> None:
+    shown = " ".join(expression for _, expression in expressions())
+    missing = {
+        name
+        for name in known_metrics()
+        if name.startswith("reverie_") and not name.endswith(("_created", "_count", "_sum", "_bucket", "_info"))
+    }
+    missing = {name for name in missing if name not in shown and name + "_total" not in shown}
+    assert not missing
+
+
+def _environment(text: str) -> set[str]:
+    return set(re.findall(r"\bREVERIE_[A-Z_]+\b", text))
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*.*")), ids=lambda path: path.name)
+def test_settings_that_are_named_exist(path: Path) -> None:
+    known = {setting.metadata["variable"] for setting in fields(Settings)}
+    assert _environment(path.read_text()) <= known
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.glob("systemd/*")), ids=lambda path: path.name)
+def test_units_are_sound_and_run_commands_that_exist(path: Path) -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment]
+    unit.read(path)
+    if path.suffix == ".timer":
+        assert (DEPLOY / "systemd" / f"{path.stem}.service").exists()
+        assert unit["Timer"]["Persistent"] == "true"
+        return
+    assert unit["Service"]["User"] == "reverie"
+    assert unit["Service"]["UMask"] == "0077"
+    ran = re.search(r"bin/reverie (\w+)", unit["Service"]["ExecStart"])
+    assert ran
+    assert ran[1] in COMMANDS
+
+
+def test_compose_starts_commands_that_exist_as_another_user_than_root() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert set(compose["services"]) == {"postgres", "host", "worker"}
+    assert compose["services"]["worker"]["command"][0] in COMMANDS
+    assert compose["services"]["host"]["ports"] == ["127.0.0.1:8484:8484"]
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    assert "USER reverie" in lines
+    assert any(line.startswith("HEALTHCHECK") for line in lines)
+    assert 'CMD ["serve"]' in lines

@@ -1,0 +1,211 @@
+"""Cost of RECORD, ATTUNE and HANDOFF: rows and writes do not follow the size of the Field, and answers stay exact."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+from tests.counting import Counted
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft, Scope, Source
+from reverie.host import Host
+from reverie.providers.static import StaticEmbedder
+from reverie.providers.tokenizer import TokenCounter
+from reverie.store.contract import Store
+
+MakeHost = Callable[..., Host]
+MakeStore = Callable[..., Store]
+ACTOR = Actor(tenant="team", id="local:test")
+_IDS = count(1)
+_WORDS = [f"{head}{tail}" for head in ("bar", "cel", "dim", "fol") for tail in ("on", "et", "us", "ip", "or")]
+_INDEXED = ("match", "nearest", "cosines", "known", "scan", "count", "documents")
+
+
+class Watched(Counted):
+    """Counts, and remembers which verbs each write used. `meanwhile` runs once, before the next write."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.writes: list[set[str]] = []
+        self.meanwhile: Callable[[], object] | None = None
+
+    def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+        act, self.meanwhile = self.meanwhile, None
+        if act is not None:
+            act()
+        used: set[str] = set()
+        self.writes.append(used)
+        return super().write(scope, lambda tx: body(_Named(tx, used)))
+
+
+class _Named:
+    def __init__(self, tx: Any, used: set[str]) -> None:
+        object.__setattr__(self, "_tx", tx)
+        object.__setattr__(self, "_used", used)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._tx, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        self._used.add(name)
+        return getattr(self._tx, name)
+
+
+def send(host: Host, operation: str, payload: dict[str, Any], agent: str = "me", session: str | None = None) -> Any:
+    envelope = {
+        "protocol": "akashik",
+        "version": "0.1.0",
+        "id": f"m{next(_IDS)}",
+        "operation": operation,
+        "agent_id": agent,
+        "session_id": session,
+        "epoch": 0,
+        "payload": payload,
+    }
+    return host.field.perform(ACTOR, envelope)
+
+
+def unit(content: str, **more: Any) -> dict[str, Any]:
+    sure = {"score": 0.8, "reasoning": "seen"}
+    return {"type": "finding", "content": content, "intent": {"purpose": "test"}, "confidence": sure, **more}
+
+
+def field_of(make_host: MakeHost, store: Store, size: int) -> tuple[Host, Watched]:
+    """A Field of so many units of other agents, and two agents."""
+    watched = Watched(store)
+    host = make_host(store=watched, tokens=TokenCounter(), embedder=StaticEmbedder())
+    for agent in ("me", "mate"):
+        send(host, "REGISTER", {"id": agent, "role": "builder"}, agent)
+    grow(host, size)
+    return host, watched
+
+
+def grow(host: Host, more: int) -> None:
+    """Units of other agents."""
+    rnd = random.Random(5)
+    drafts = [
+        Draft(
+            f"Sluice {rnd.choice(_WORDS)} {rnd.choice(_WORDS)} {next(_IDS):x}",
+            kind="finding",
+            source=Source(actor=f"agent{n % 5}", role="builder"),
+            attributes={"mode": "committed", "relations": 0},
+        )
+        for n in range(more)
+    ]
+    for start in range(0, more, 200):
+        host.writing.put(ACTOR, host.parts.field.ref, drafts[start : start + 200])
+
+
+def cost(watched: Watched, act: Callable[[], object]) -> tuple[int, int]:
+    act()  # what is cached is cached
+    before = watched.rows, watched.transactions
+    act()
+    return watched.rows - before[0], watched.transactions - before[1]
+
+
+@pytest.mark.parametrize(
+    ("operation", "payload"),
+    [
+        ("RECORD", {}),
+        ("ATTUNE", {"scope": {"role": "builder", "max_units": 5}}),
+        ("ATTUNE", {"scope": {"role": "builder", "max_units": 5}, "context_hint": "sluice baron celet"}),
+    ],
+)
+def test_rows_and_transactions_do_not_follow_the_size(
+    make_host: MakeHost, make_store: MakeStore, operation: str, payload: dict[str, Any]
+) -> None:
+    host, watched = field_of(make_host, make_store(), 500)
+
+    def act() -> object:
+        return send(host, operation, payload or unit(f"A new weir {next(_IDS):x} was built"))
+
+    costs = []
+    for more in (0, 1000):
+        grow(host, more)
+        costs.append(cost(watched, act))
+        assert not watched.writes[-1] & set(_INDEXED) - {"documents"}, "a write searched or scanned"
+    (small, few), (large, many) = costs
+    assert few == many
+    assert large <= small + 60  # how many of the best by words and by meaning are the same unit differs
+
+
+def test_a_large_field_says_exactly_how_many_units_there_are(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, _ = field_of(make_host, make_store(), 450)
+    send(host, "RECORD", unit("My own sluice"))
+    send(host, "RECORD", unit("A draft of mine", mode="draft"))
+    send(host, "RECORD", unit("A draft of another", mode="draft"), "mate")
+    send(host, "RECORD", unit("A note of the mate"), "mate")
+    send(host, "RECORD", unit("In a session"), "mate", "room")
+    seen = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}})
+    assert seen["context_budget"]["units_available"] == 451
+    assert len(seen["record"]) == 5
+    own = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5, "include_own": True}})
+    assert own["context_budget"]["units_available"] == 453
+    near = {"role": "builder", "max_units": 5, "relevance_threshold": 0.9}
+    few = send(host, "ATTUNE", {"scope": near, "context_hint": "sluice"})
+    assert few["context_budget"]["units_available"] == 451  # admitted, scored or not
+    assert all(item["relevance_score"] >= 0.9 for item in few["record"])
+    since = {"role": "builder", "max_units": 5, "since_epoch": seen["epoch"]}
+    send(host, "RECORD", unit("Later"), "mate")
+    late = send(host, "ATTUNE", {"scope": since})
+    assert late["context_budget"]["units_available"] == 1
+    room = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}}, "me", "room")
+    assert room["context_budget"]["units_available"] == 1
+
+
+def test_a_session_with_rules_counts_what_the_agent_sees(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, _ = field_of(make_host, make_store(), 0)
+    policy = {"role_rules": [{"role": "builder", "deny_types": ["decision"]}]}
+    send(host, "SESSION", {"action": "create", "session": {"id": "s", "policy": policy, "members": ["me", "mate"]}})
+    for n in range(230):
+        kind = "decision" if n % 3 == 0 else "finding"
+        send(host, "RECORD", unit(f"Sluice {n:x}", type=kind), "mate", "s")
+    seen = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 50}}, "me", "s")
+    assert seen["context_budget"]["units_available"] == sum(n % 3 != 0 for n in range(230))
+    assert {item["memory_unit"]["type"] for item in seen["record"]} == {"finding"}
+
+
+def test_what_is_committed_between_snapshot_and_write_is_in_the_answer(
+    make_host: MakeHost, make_store: MakeStore
+) -> None:
+    host, watched = field_of(make_host, make_store(), 300)
+    old = send(host, "RECORD", unit("The weir baron gate is open"), "mate")["memory_unit_id"]
+    new: list[str] = []
+
+    def meanwhile() -> None:
+        made = send(host, "RECORD", unit("The weir baron gate leaks", retracts=[old]), "mate")
+        new.append(made["memory_unit_id"])
+
+    watched.meanwhile = meanwhile
+    seen = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}, "context_hint": "weir baron gate"})
+    ids = [item["memory_unit"]["id"] for item in seen["record"]]
+    assert new[0] in ids
+    assert old not in ids
+    assert seen["context_budget"]["units_available"] == 301
+
+
+def test_a_contradiction_recorded_meanwhile_is_found(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, watched = field_of(make_host, make_store(), 20)
+    watched.meanwhile = lambda: send(host, "RECORD", unit("The pump runs at 40 bar."), "mate")
+    answer = send(host, "RECORD", unit("The pump runs at 55 bar."))
+    assert len(answer["conflicts_detected"]) == 1
+
+
+def test_a_handoff_ranks_outside_the_write(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, watched = field_of(make_host, make_store(), 300)
+    intent = {"purpose": "test", "task_id": "t1"}
+    first = send(host, "RECORD", unit("Weir of the task", intent=intent))["memory_unit_id"]
+    fresh: list[str] = []
+
+    def meanwhile() -> None:
+        fresh.append(send(host, "RECORD", unit("Another weir of it", intent=intent))["memory_unit_id"])
+
+    watched.meanwhile = meanwhile
+    payload = {"action": "initiate", "task_id": "t1", "to_agent": "mate", "context": {"summary": "the weir"}}
+    package = send(host, "HANDOFF", payload)["handoff"]["package"]
+    assert {item["id"] for item in package["units"]} == {first, fresh[0]}
+    assert not watched.writes[-1] & set(_INDEXED) - {"documents"}

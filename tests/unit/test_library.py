@@ -1,0 +1,100 @@
+"""The public names, and the ports that a program can bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import reverie
+from reverie.distil.request import Answer, Request
+
+
+class First:
+    """A distiller that keeps the first source only."""
+
+    name = "first"
+    fingerprint = "first/1"
+
+    def distil(self, request: Request) -> Answer:
+        return Answer(request.work.sources[0].content)
+
+
+class Stopped:
+    """A clock that always tells the same time."""
+
+    def now(self) -> int:
+        return 1_700_000_000_000
+
+
+class Letters:
+    """An embedder that counts letters."""
+
+    name = "letters/1"
+    dimensions = 26
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [bytes(min(127, text.lower().count(chr(97 + n)) * 9 + 1) for n in range(26)) for text in texts]
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in reverie.__all__:
+        assert getattr(reverie, name) is not None
+    assert set(reverie.__all__) - {"__version__"} == set(reverie._HOMES)
+    with pytest.raises(AttributeError):
+        reverie.nothing  # noqa: B018
+
+
+def test_everything_the_library_returns_is_exported() -> None:
+    """Every struct named in a return annotation of Memory, Dreams and Ref."""
+    import ast
+    import builtins
+
+    from reverie import library
+
+    tree = ast.parse(Path(library.__file__).read_text(encoding="utf-8"))
+    returned: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            for child in node.body:
+                if isinstance(child, ast.FunctionDef) and not child.name.startswith("_") and child.returns:
+                    returned |= {part.id for part in ast.walk(child.returns) if isinstance(part, ast.Name)}
+    plain = {"Any", "Iterator", "Mapping", "Sequence", "Literal", "None"}
+    assert {name for name in returned if not hasattr(builtins, name)} - plain <= set(reverie.__all__)
+
+
+def test_a_distiller_of_ones_own_dreams(tmp_path: Path) -> None:
+    with reverie.open(tmp_path, distiller=First()) as memory:
+        notes = memory.ref("notes")
+        notes.put_many(
+            [
+                "The lamp in the hall is green and stays on at night.",
+                "Somebody said hello to somebody else.",
+                "It rained a little in the afternoon, then the sun came out.",
+            ]
+        )
+        assert notes.plan_dream(4000).distiller == "first"
+        assert notes.plan_dream(4000, distiller="extractive").distiller == "extractive"
+
+
+def test_a_distiller_cannot_take_a_known_name(tmp_path: Path) -> None:
+    class Imposter(First):
+        name = "extractive"
+
+    with pytest.raises(reverie.Invalid, match="name of its own"):
+        reverie.open(tmp_path, distiller=Imposter())
+
+
+def test_an_embedder_of_ones_own_makes_the_vectors(tmp_path: Path) -> None:
+    with reverie.open(tmp_path, embedder=Letters()) as memory:
+        notes = memory.ref("notes")
+        assert notes.put("zzz zebra").indexed == "ok"
+        assert memory.stats()["with_vector"] == 1
+        assert notes.search("zzz", mode="meaning")[0].entry.content == "zzz zebra"
+
+
+def test_a_clock_of_ones_own_tells_the_time(tmp_path: Path) -> None:
+    with reverie.open(tmp_path, clock=Stopped()) as memory:
+        assert memory.ref("notes").put("Then.").created_at == 1_700_000_000_000
+        assert memory.events()[-1].at == 1_700_000_000_000

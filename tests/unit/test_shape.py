@@ -1,0 +1,27 @@
+"""No function is longer than a reader can follow; those that still are, are listed by name."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import reverie
+
+SOURCE = Path(reverie.__file__).parent
+MOST_LINES = 80
+OPEN = {
+    "window/compaction.py compaction_request",
+    "window/state.py plan",
+}
+"""Still longer; the list only shrinks."""
+
+
+def test_functions_are_short() -> None:
+    long = set()
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MOST_LINES:
+                    long.add(f"{path.relative_to(SOURCE)} {node.name}")
+    assert not long - OPEN

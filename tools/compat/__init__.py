@@ -1,0 +1,1 @@
+"""The outside test suites that `make compat` runs against the adapters."""
