@@ -66,8 +66,8 @@ def fill(host: Any, *, entries: int, dreams: int) -> tuple[str, str]:
 
     actor = host.system_actor("bench")
     for n in [*range(20), *range(20)]:
-        host.writing.put(actor, "small", [Draft(f"Mara: berth {n} costs {n + 10} euros a day.")])
-    report = host.dreaming.run(actor, DreamPlan(ref="small", budget=4000))
+        host.entries.put(actor, "small", [Draft(f"Mara: berth {n} costs {n + 10} euros a day.")])
+    report = host.dreams.run(actor, DreamPlan(ref="small", budget=4000))
     first = ""
     for start in range(0, entries, BATCH):
         drafts = [
@@ -77,7 +77,7 @@ def fill(host: Any, *, entries: int, dreams: int) -> tuple[str, str]:
             )
             for n in range(start, min(entries, start + BATCH))
         ]
-        first = host.writing.put(actor, "notes", drafts)[0].id
+        first = host.entries.put(actor, "notes", drafts)[0].id
     for start in range(0, dreams - 1, 100):
 
         def body(tx: Any, start: int = start) -> None:

@@ -14,4 +14,4 @@ from reverie.core.dream import DreamPlan
 
 with reverie.open("sqlite:///:memory:") as memory:
     memory.ref("bot").put_many([f"The pump {n} in hall {n % 3} was replaced on day {n}." for n in range(9)])
-    memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+    memory.host.dreams.run(memory.actor, DreamPlan("bot"))

@@ -54,7 +54,7 @@ def main() -> None:
 
 def ask(memory: reverie.Memory, ref: str, corpus: corpora.Memory) -> list[tuple[float, bool]]:
     """(evidence, whether it is right) of the first hit of every question."""
-    recall = memory.host.recall
+    recall = memory.host.search
     found = []
     for question in corpus.asks:
         if question.held_out:

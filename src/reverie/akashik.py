@@ -277,7 +277,7 @@ class Subscription:
         told: list[Answer] = []
         types = (*LOGGED, "field.subscribed", "field.unsubscribed")
         while self.active:
-            page = field.host.reading.events(field.actor, after=self._at, limit=_PAGE, types=types)
+            page = field.host.reader.events(field.actor, after=self._at, limit=_PAGE, types=types)
             found, self.active = self._feed.tell(page)
             told += [Answer(notification) for notification in found]
             if page:

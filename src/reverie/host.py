@@ -57,21 +57,21 @@ if TYPE_CHECKING:
 USE_CASES = {
     "audit": "reverie.memory.audit:Audit parts",
     "cursors": "reverie.memory.cursors:Cursors parts",
-    "writing": "reverie.memory.entries:Entries parts rules",
-    "bundles": "reverie.memory.export:Bundles parts rules writing",
+    "entries": "reverie.memory.entries:Entries parts rules",
+    "bundles": "reverie.memory.export:Bundles parts rules entries",
     "file_retention": "reverie.memory.file_retention:FileRetention parts rules",
-    "instants": "reverie.memory.history:History parts",
+    "history": "reverie.memory.history:History parts",
     "keys": "reverie.memory.keys:Keys parts rules",
     "lifecycle": "reverie.memory.lifecycle:Lifecycle parts rules",
     "rules": "reverie.memory.policy:RuleBook parts",
-    "reading": "reverie.memory.read:Reader parts",
-    "recall": "reverie.memory.search:Search parts",
+    "reader": "reverie.memory.read:Reader parts",
+    "search": "reverie.memory.search:Search parts",
     "sessions": "reverie.memory.sessions:Sessions parts keys",
     "archives": "reverie.dreams.archive:Archives parts rules",
-    "consolidating": "reverie.dreams.consolidate:Consolidator parts rules",
-    "dreaming": "reverie.dreams.engine:DreamEngine parts rules writing archives",
+    "consolidator": "reverie.dreams.consolidate:Consolidator parts rules",
+    "dreams": "reverie.dreams.engine:DreamEngine parts rules entries archives",
     "lineage": "reverie.dreams.lineage:Lineage parts rules archives memory_dream_undo.undo_report",
-    "spending": "reverie.dreams.spend:SpendLimits parts",
+    "spend": "reverie.dreams.spend:SpendLimits parts",
     "agenda": (
         "reverie.jobs.due:Agenda "
         "parts "
@@ -79,36 +79,36 @@ USE_CASES = {
         "reverie.protocols.openwop.commitments:upcoming_commitment "
         "reverie.protocols.anthropic.dream_records:upcoming_dream"
     ),
-    "reindexing": "reverie.jobs.embedding:Embeddings parts faults.holds_vectors",
+    "embeddings": "reverie.jobs.embedding:Embeddings parts faults.holds_vectors",
     "jobs": "reverie.jobs.queue:Jobs parts rules",
-    "schedules": "reverie.jobs.schedule:Scheduler parts rules dreaming consolidating runs",
+    "schedules": "reverie.jobs.schedule:Scheduler parts rules dreams consolidator runs",
     "leases": "reverie.store.leases:Leases parts.store parts.clock parts.read_only",
-    "windows": "reverie.window.admin:WindowAdmin parts rules writing",
-    "forgetting": (
+    "windows": "reverie.window.admin:WindowAdmin parts rules entries",
+    "forget": (
         "reverie.privacy.forget:Forget "
-        "parts rules writing archives dreaming "
+        "parts rules entries archives dreams "
         "reverie.protocols.akashik.conflicts:sides_forgotten"
     ),
-    "scanning": "reverie.privacy.rescan:Rescan parts rules",
+    "rescan": "reverie.privacy.rescan:Rescan parts rules",
     "faults": "reverie.protocols.akashik.conformance:Faults parts.field.faults",
-    "field": "reverie.protocols.akashik.field:Field parts rules writing archives dreaming reindexing faults",
+    "field": "reverie.protocols.akashik.field:Field parts rules entries archives dreams embeddings faults",
     "memory_stores": "reverie.protocols.anthropic.stores:Stores parts rules",
-    "memories": "reverie.protocols.anthropic.memories:Memories parts rules writing",
+    "memories": "reverie.protocols.anthropic.memories:Memories parts rules entries",
     "memory_versions": "reverie.protocols.anthropic.versions:Versions parts rules memories",
-    "memory_dreams": ("reverie.protocols.anthropic.dreams:MemoryDreams parts rules dreaming memory_stores memories"),
+    "memory_dreams": ("reverie.protocols.anthropic.dreams:MemoryDreams parts rules dreams memory_stores memories"),
     "memory_dream_undo": "reverie.protocols.anthropic.dream_undo:DreamUndo parts rules memories",
     "agents": "reverie.protocols.openwop.agents:Agents parts rules",
-    "dispatcher": ("reverie.protocols.openwop.dispatch:Dispatcher parts rules agents recall injection spending"),
-    "commitments": "reverie.protocols.openwop.commitments:Commitments parts writing",
-    "seeding": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
+    "dispatcher": ("reverie.protocols.openwop.dispatch:Dispatcher parts rules agents search injection spend"),
+    "commitments": "reverie.protocols.openwop.commitments:Commitments parts entries",
+    "seeder": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
     "forks": "reverie.protocols.openwop.forks:Forks parts runs",
     "idempotency": "reverie.protocols.openwop.idempotency:Idempotency parts rules",
     "injection_probe": (
-        "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection writing reading lifecycle"
+        "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection entries reader lifecycle"
     ),
-    "injection": "reverie.protocols.openwop.injection:Injection parts recall",
-    "passes": "reverie.protocols.openwop.passes:Passes parts rules reading dreaming consolidating archives commitments",
-    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules writing passes dispatcher injection_probe",
+    "injection": "reverie.protocols.openwop.injection:Injection parts search",
+    "passes": "reverie.protocols.openwop.passes:Passes parts rules reader dreams consolidator archives commitments",
+    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules entries passes dispatcher injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
 }
 """`module:Class`, then the arguments it is made with: attributes of the host, or a `module:name`."""
@@ -117,34 +117,34 @@ USE_CASES = {
 class Host:
     """A memory host. Every method of every use case takes the actor first: the caller decides the tenant.
 
-    `host.writing.put(...)`, `host.recall.search(...)`. A use case is imported and made on first use, once however many
+    `host.entries.put(...)`, `host.search.search(...)`. A use case is imported and made on first use, once however many
     threads ask: `reverie put` needs a tenth of the modules that a server needs.
     """
 
     if TYPE_CHECKING:
         rules: RuleBook
-        writing: Entries
-        reading: Reader
-        recall: Search
+        entries: Entries
+        reader: Reader
+        search: Search
         lifecycle: Lifecycle
         bundles: Bundles
         file_retention: FileRetention
         audit: Audit
         keys: Keys
         sessions: Sessions
-        scanning: Rescan
+        rescan: Rescan
         faults: Faults
-        reindexing: Embeddings
+        embeddings: Embeddings
         archives: Archives
-        dreaming: DreamEngine
-        forgetting: Forget
+        dreams: DreamEngine
+        forget: Forget
         field: Field
-        consolidating: Consolidator
+        consolidator: Consolidator
         commitments: Commitments
         dispatcher: Dispatcher
         passes: Passes
-        seeding: Seeder
-        instants: History
+        seeder: Seeder
+        history: History
         idempotency: Idempotency
         injection_probe: InjectionProbe
         workspace: Workspace
@@ -153,7 +153,7 @@ class Host:
         forks: Forks
         injection: Injection
         lineage: Lineage
-        spending: SpendLimits
+        spend: SpendLimits
         agents: Agents
         leases: Leases
         cursors: Cursors

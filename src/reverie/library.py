@@ -125,7 +125,7 @@ class Memory:
         >>> memory.refs()
         [('notes', 3)]
         """
-        return self.host.reading.refs(self.actor, prefix)
+        return self.host.reader.refs(self.actor, prefix)
 
     def forget(
         self, subject: str, *, ref: str | None = None, mentions: bool = False, preview: bool = False
@@ -139,7 +139,7 @@ class Memory:
         >>> memory.forget("ana").certificate is not None
         True
         """
-        return self.host.forgetting.forget(self.actor, subject, ref=ref, mentions=mentions, preview=preview)
+        return self.host.forget.forget(self.actor, subject, ref=ref, mentions=mentions, preview=preview)
 
     def events(self, *, after: int = 0, limit: int = 1000, types: Iterable[str] | None = None) -> list[Event]:
         """The log after a position: what happened, without text.
@@ -148,7 +148,7 @@ class Memory:
         ['memory.written', 'memory.written']
         """
         wanted = None if types is None else tuple(types)
-        return self.host.reading.events(self.actor, after=after, limit=limit, types=wanted)
+        return self.host.reader.events(self.actor, after=after, limit=limit, types=wanted)
 
     def follow(self, *, after: int | None = None, types: Iterable[str] | None = None) -> Iterator[Event]:
         """Events after a position (by default: from now on) as they happen, each once and in order.
@@ -161,7 +161,7 @@ class Memory:
         """
         wanted = None if types is None else tuple(types)
         start = self.snapshot() if after is None else after
-        return self.host.reading.follow(self.actor, after=start, types=wanted, over=self._over)
+        return self.host.reader.follow(self.actor, after=start, types=wanted, over=self._over)
 
     def snapshot(self) -> int:
         """The log position now, for reads `as_of` it.
@@ -171,7 +171,7 @@ class Memory:
         >>> notes.get(first.id, as_of=before).content
         'Ana prefers e-mail to phone calls.'
         """
-        return self.host.reading.snapshot(self.actor)
+        return self.host.reader.snapshot(self.actor)
 
     def stats(self) -> Mapping[str, Any]:
         """Counts and sizes.
@@ -179,7 +179,7 @@ class Memory:
         >>> memory.stats()["entries"]
         3
         """
-        return self.host.reading.stats(self.actor)
+        return self.host.reader.stats(self.actor)
 
     def verify(self) -> Verdict:
         """Prove the log, and that every stored text is the one that was written.
@@ -451,13 +451,13 @@ class Ref:
                 "replaces": replaces,
             }
         )
-        return self._host.writing.put(self._actor, self.name, [draft], idempotency_key=idempotency_key)[0]
+        return self._host.entries.put(self._actor, self.name, [draft], idempotency_key=idempotency_key)[0]
 
     async def _put(self, pool: Executor, content: str, *, idempotency_key: str | None, **fields: Any) -> Receipt:
         """`put` for the asyncio facade: its callers share a thread and a commit instead of taking a thread each."""
         draft = to_draft({"content": content, **fields})
-        writing, actor = self._host.writing, self._actor
-        return (await writing.put_soon(pool, actor, self.name, [draft], idempotency_key=idempotency_key))[0]
+        entries, actor = self._host.entries, self._actor
+        return (await entries.put_soon(pool, actor, self.name, [draft], idempotency_key=idempotency_key))[0]
 
     def put_many(
         self, entries: Iterable[str | Mapping[str, Any]], *, idempotency_key: str | None = None
@@ -468,7 +468,7 @@ class Ref:
         2
         """
         drafts = [to_draft({"content": entry} if isinstance(entry, str) else entry) for entry in entries]
-        return self._host.writing.put(self._actor, self.name, drafts, idempotency_key=idempotency_key)
+        return self._host.entries.put(self._actor, self.name, drafts, idempotency_key=idempotency_key)
 
     def supersede(
         self,
@@ -492,7 +492,7 @@ class Ref:
         'Ana prefers to be called.'
         """
         draft = to_draft({"content": content, "kind": kind, "tags": tags, "subject": subject, "attributes": attributes})
-        return self._host.writing.supersede(
+        return self._host.entries.supersede(
             self._actor, self.name, entry_id, draft, expected=expected, idempotency_key=idempotency_key
         )
 
@@ -502,7 +502,7 @@ class Ref:
         >>> notes.get(first.id).tags
         ('preference',)
         """
-        return self._host.reading.get(self._actor, self.name, entry_id, as_of=as_of, cold=cold)
+        return self._host.reader.get(self._actor, self.name, entry_id, as_of=as_of, cold=cold)
 
     def list(
         self,
@@ -522,7 +522,7 @@ class Ref:
         >>> [entry.content for entry in notes.list(limit=1).items]
         ['The office is in Nantes.']
         """
-        return self._host.reading.page(
+        return self._host.reader.page(
             self._actor,
             self.name,
             where,
@@ -582,7 +582,7 @@ class Ref:
         >>> found[0].text
         'Ana prefers e-mail to phone calls.'
         """
-        return self._host.recall.search(
+        return self._host.search.search(
             self._actor,
             self.name,
             query,
@@ -613,7 +613,7 @@ class Ref:
         >>> packed.tokens <= 300, "prefers e-mail" in packed.text
         (True, True)
         """
-        return self._host.recall.context(
+        return self._host.search.context(
             self._actor, self.name, purpose, budget=budget, where=where, since=since, until=until, zone=zone
         )
 
@@ -692,7 +692,7 @@ class Ref:
         >>> [link.type for link in notes.links(new.id)]
         ['supersedes']
         """
-        return self._host.reading.links(self._actor, self.name, entry_id, incoming=incoming)
+        return self._host.reader.links(self._actor, self.name, entry_id, incoming=incoming)
 
     def plan_dream(
         self,
@@ -713,7 +713,7 @@ class Ref:
         """
         distiller = self.memory._distiller if distiller is None else distiller
         plan = _plan(self.name, budget, fit, distiller, after, older_than, kinds, tags, session)
-        return self._host.dreaming.plan(self._actor, plan)
+        return self._host.dreams.plan(self._actor, plan)
 
     def dream(
         self,
@@ -741,7 +741,7 @@ class Ref:
         """
         distiller = self.memory._distiller if distiller is None else distiller
         plan = _plan(self.name, budget, fit, distiller, after, older_than, kinds, tags, session)
-        return self._host.dreaming.run(self._actor, plan, progress=progress)
+        return self._host.dreams.run(self._actor, plan, progress=progress)
 
     def why(self, entry_id: str) -> Why:
         """The tree from a memory down to the original words it was made from.
@@ -765,7 +765,7 @@ class Ref:
         >>> notes.consolidate().duplicates
         0
         """
-        return self._host.consolidating.run(self._actor, self.name)
+        return self._host.consolidator.run(self._actor, self.name)
 
 
 def _renamed(old: str, new: str) -> None:

@@ -75,7 +75,7 @@ class Desk:
     def kept(self) -> tuple[Any, ...]:
         """Everything that is stored: the window, the words, the log."""
         host = self.memory.host
-        log = host.reading.snapshot(self.actor)
+        log = host.reader.snapshot(self.actor)
         shown = host.windows.show(self.actor, SCOPE)
         return log, shown["version"], shown["generation"], json.dumps(shown, sort_keys=True, default=str)
 
@@ -169,7 +169,7 @@ def test_a_diverging_history_resets_nothing_until_it_is_answered(desk: Desk) -> 
         before = desk.kept()
         accepted = web.post("/v1/responses", content=stolen("an edited history"), headers=headers)
     assert accepted.headers["x-reverie-window-status"] == "reset"
-    log = desk.memory.host.reading.events(desk.actor, after=before[0], limit=100, types=None)
+    log = desk.memory.host.reader.events(desk.actor, after=before[0], limit=100, types=None)
     dropped = [event for event in log if event.type == "provider_window_reset"]
     assert [event.data["reason"] for event in dropped] == ["not_append_only"]
     assert desk.memory.ref(SCOPE).get(dropped[0].data["checkpoint_ref"]).kind == "checkpoint"

@@ -66,21 +66,21 @@ def fill(store: Store) -> None:
     """One of everything: entries in every state, links, dreams, documents with versions, answers, keys."""
     host = host_on(store)
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(12)]
-    host.writing.put(ADA, "notes", [Draft(content=text, tags=("plan", f"n{n % 3}")) for n, text in enumerate(texts)])
-    host.dreaming.run(ADA, DreamPlan("notes", fit=True))
-    kept = host.writing.put(
+    host.entries.put(ADA, "notes", [Draft(content=text, tags=("plan", f"n{n % 3}")) for n, text in enumerate(texts)])
+    host.dreams.run(ADA, DreamPlan("notes", fit=True))
+    kept = host.entries.put(
         ADA, "rest/u", [Draft(content=f"Zoë said {n} things, \x00 too.".replace("\x00", "")) for n in range(5)]
     )
     host.lifecycle.delete(ADA, "rest/u", kept[0].id)
-    host.writing.put(
+    host.entries.put(
         ADA, "people", [Draft(content="Carol likes tea.", subject="carol"), Draft(content="Dan likes tea.")]
     )
-    host.forgetting.forget(ADA, "carol")
-    host.writing.put(ADA, "rest/u", [Draft(content="once", id="a" * 200)], idempotency_key="k1")
+    host.forget.forget(ADA, "carol")
+    host.entries.put(ADA, "rest/u", [Draft(content="once", id="a" * 200)], idempotency_key="k1")
     host.schedules.save(ADA, {"cron": "0 3 * * *", "ref": "notes"})
     host.rules.set_policy(ADA, {"dream_budget": 5000})
     host.keys.create(ADA.tenant, name="bot")
-    host.writing.put(BOB, "notes", [Draft(content="A neighbour lives here.")])
+    host.entries.put(BOB, "notes", [Draft(content="A neighbour lives here.")])
 
 
 def content(store: Store) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 def answers(store: Store) -> Any:
     host = host_on(store)
-    found = [host.recall.search(ADA, ref, text) for ref in ("notes", "rest/u") for text in ("port 7003", "Zoë", "tea")]
+    found = [host.search.search(ADA, ref, text) for ref in ("notes", "rest/u") for text in ("port 7003", "Zoë", "tea")]
     return [[(hit.entry.id, round(hit.score, 9)) for hit in result.hits] for result in found]
 
 
@@ -119,19 +119,19 @@ def test_there_and_back_nothing_has_changed(sqlite: Callable[[], Store], postgre
     assert content(second) == before
     assert answers(second) == ranked
     with pytest.raises(ReadOnly):
-        host_on(first).writing.put(ADA, "notes", [Draft(content="too late")])
-    host_on(second).writing.put(ADA, "notes", [Draft(content="A thing that happened there.")])
+        host_on(first).entries.put(ADA, "notes", [Draft(content="too late")])
+    host_on(second).entries.put(ADA, "notes", [Draft(content="A thing that happened there.")])
     after = content(second)
     move(second, third)
     assert content(third) == after
     assert host_on(third).audit.verify(ADA).ok
     with pytest.raises(ReadOnly):
-        host_on(second).writing.put(ADA, "notes", [Draft(content="too late")])
-    again = host_on(third).writing.put(ADA, "rest/u", [Draft(content="once", id="a" * 200)], idempotency_key="k1")
+        host_on(second).entries.put(ADA, "notes", [Draft(content="too late")])
+    again = host_on(third).entries.put(ADA, "rest/u", [Draft(content="once", id="a" * 200)], idempotency_key="k1")
     assert again[0].replayed
     move(third, first)  # what it once was is no stranger
     assert content(first) == content(third)
-    assert host_on(first).writing.put(ADA, "notes", [Draft(content="Home again.")])
+    assert host_on(first).entries.put(ADA, "notes", [Draft(content="Home again.")])
 
 
 def test_a_target_with_other_memory_is_refused_and_left_alone(
@@ -140,13 +140,13 @@ def test_a_target_with_other_memory_is_refused_and_left_alone(
     source = sqlite()
     fill(source)
     for target in (postgres(), sqlite()):
-        host_on(target).writing.put(ADA, "notes", [Draft(content="Mine.")])
+        host_on(target).entries.put(ADA, "notes", [Draft(content="Mine.")])
         before = content(target)
         with pytest.raises(Conflict) as refused:
             move(source, target)
         assert refused.value.reason == "target_not_empty"
         assert content(target) == before
-    assert host_on(source).writing.put(ADA, "notes", [Draft(content="Still open.")])
+    assert host_on(source).entries.put(ADA, "notes", [Draft(content="Still open.")])
 
 
 @pytest.mark.parametrize("cut", [1, 4, 8])
@@ -169,8 +169,8 @@ def test_a_move_that_was_cut_off_goes_on_where_it_was(
     with pytest.raises(KeyboardInterrupt):
         move(source, target)
     monkeypatch.undo()
-    host_on(source).writing.put(ADA, "notes", [Draft(content="Meanwhile.")])
-    host_on(source).forgetting.forget(ADA, "dan")
+    host_on(source).entries.put(ADA, "notes", [Draft(content="Meanwhile.")])
+    host_on(source).forget.forget(ADA, "dan")
     move(source, target)
     assert content(target) == content(source)
 
@@ -185,7 +185,7 @@ def test_writers_go_on_while_memory_moves_and_lose_nothing(
         def write(host: Host = host, over: Any = over, stored: Any = stored, refused: Any = refused) -> None:
             while not over.is_set():
                 try:
-                    stored.append(host.writing.put(ADA, "notes", [Draft(content=f"Note {len(stored)}.")])[0].id)
+                    stored.append(host.entries.put(ADA, "notes", [Draft(content=f"Note {len(stored)}.")])[0].id)
                 except ReadOnly:
                     refused.append(1)
                     return
@@ -201,6 +201,6 @@ def test_writers_go_on_while_memory_moves_and_lose_nothing(
         assert refused == [1]
         assert stored
         there = host_on(target)
-        assert [i for i in stored if there.reading.get(ADA, "notes", i) is None] == []
+        assert [i for i in stored if there.reader.get(ADA, "notes", i) is None] == []
         assert content(target) == content(source)
         assert there.audit.verify(ADA).ok

@@ -45,7 +45,7 @@ class Site:
         return self.host.keys.create(tenant, rights=rights or ("read", "write", "dream", "admin")).key
 
     def put(self, content: str, *, ref: str = "notes", tenant: str = "acme", **fields: Any) -> str:
-        return self.host.writing.put(self.host.system_actor(tenant), ref, [Draft(content, **fields)])[0].id
+        return self.host.entries.put(self.host.system_actor(tenant), ref, [Draft(content, **fields)])[0].id
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def _fill(site: Site) -> None:
         )
     from reverie.core.dream import DreamPlan
 
-    site.host.dreaming.run(actor, DreamPlan(ref="notes", budget=4000, fit=True))
+    site.host.dreams.run(actor, DreamPlan(ref="notes", budget=4000, fit=True))
     for n in range(30):
         site.put(f"Jonas: boat {n} was checked; the hull is dry and the {n + 3} oars are complete.", tags=("boat",))
     site.host.schedules.save(actor, {"cron": "0 3 * * *"})

@@ -31,7 +31,7 @@ def pages(site: Site) -> list[str]:
     """Every page, with one entry and one dream."""
     actor = site.host.system_actor("acme")
     dream = site.host.lineage.page(actor, limit=1).items[0].id
-    entry = site.host.reading.page(actor, "notes", limit=1).items[0].id
+    entry = site.host.reader.page(actor, "notes", limit=1).items[0].id
     return [*PAGES, f"/memories/notes/{entry}", f"/dreams/{dream}"]
 
 
@@ -108,7 +108,7 @@ def test_a_dream_is_planned_run_watched_read_and_undone(site: Site, tab: Open, s
     page.click("text=Undo")
     page.click("text=Undo the dream")
     expect(page.locator("[role=status]")).to_contain_text("Undone")
-    assert len(site.host.reading.page(site.host.system_actor(tenant), "quay").items) == 20
+    assert len(site.host.reader.page(site.host.system_actor(tenant), "quay").items) == 20
 
 
 def test_many_entries_through_a_preview(site: Site, tab: Open) -> None:
@@ -206,7 +206,7 @@ def test_forms_of_another_site_change_nothing(site: Site, tab: Open) -> None:
             opened.page.click("button")
         assert "forbidden_origin" in opened.page.content()
     opened.complaints.clear()
-    assert site.host.reading.get(site.host.system_actor("target"), "notes", entry).state == "active"
+    assert site.host.reader.get(site.host.system_actor("target"), "notes", entry).state == "active"
 
 
 def test_a_name_that_was_rebound_gets_nothing(site: Site, tab: Open) -> None:

@@ -46,7 +46,7 @@ def write(url: str, tenant: str, name: str, file: Path) -> None:
     with file.open("a") as acknowledged:
         while not OVER.is_set():
             try:
-                (receipt,) = host.writing.put(
+                (receipt,) = host.entries.put(
                     actor, "inbox", [Draft(content=f"Note {name} number {at}.")], idempotency_key=f"{name}-{at}"
                 )
             except ReverieError:

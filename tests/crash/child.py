@@ -34,7 +34,7 @@ def drafts_of(key: str) -> list[Draft]:
 
 def put(host: Host, key: str) -> list[str]:
     """Store what belongs to a key; the ids."""
-    return [r.id for r in host.writing.put(ADA, "notes", drafts_of(key), idempotency_key=key)]
+    return [r.id for r in host.entries.put(ADA, "notes", drafts_of(key), idempotency_key=key)]
 
 
 def arm(store: Any, point: str, number: int) -> None:

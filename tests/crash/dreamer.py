@@ -98,5 +98,5 @@ def arm(step: str, store: Any) -> None:
 def main(target: str, step: str) -> None:
     memory = reverie.open(target)
     arm(step, memory.host.parts.store)
-    memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+    memory.host.dreams.run(memory.actor, DreamPlan("bot"))
     memory.close()

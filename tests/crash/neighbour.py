@@ -43,13 +43,13 @@ def meet(path: str, start: float) -> Host:
 def write(host: Host, ada: Actor, name: str, count: int) -> list[str]:
     seen, ids = 0, []
     for n in range(count):
-        receipt = host.writing.put(ada, "notes", [Draft(f"{name} writes {n}")], idempotency_key=f"{name}-{n}")[0]
+        receipt = host.entries.put(ada, "notes", [Draft(f"{name} writes {n}")], idempotency_key=f"{name}-{n}")[0]
         ids.append(receipt.id)
-        assert host.reading.get(ada, "notes", receipt.id).content == f"{name} writes {n}"
-        now = host.reading.snapshot(ada)
+        assert host.reader.get(ada, "notes", receipt.id).content == f"{name} writes {n}"
+        now = host.reader.snapshot(ada)
         assert now >= receipt.seq >= seen, "the log went back"
         seen = now
         if n % 10 == 0:
-            events = host.reading.events(ada, limit=10_000)
+            events = host.reader.events(ada, limit=10_000)
             assert [e.seq for e in events] == list(range(1, len(events) + 1)), "a gap in the log"
     return ids

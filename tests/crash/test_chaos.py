@@ -168,7 +168,7 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: PostgresServer, tmp_p
         actor = Actor(tenant=tenant, id="ada")
         for n in range(MEMORIES):
             texts = [f"We decided that service {i} listens on port {7000 + i}. {CHATTER}" for i in range(12)]
-            host.writing.put(actor, f"memory-{n}", [Draft(content=text) for text in texts])
+            host.entries.put(actor, f"memory-{n}", [Draft(content=text) for text in texts])
             fields = {"ref": f"memory-{n}", "delay_ms": int(SECONDS * 800 * n / MEMORIES) + 1500}
             host.rules.set_policy(actor, {"nightly": "off"})  # the ticks of this test are the only ones
             made = host.schedules.save(actor, fields)
@@ -216,7 +216,7 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: PostgresServer, tmp_p
     for tenant in TENANTS:
         actor = Actor(tenant=tenant, id="ada")
         assert host.audit.verify(actor).ok
-        head = host.reading.snapshot(actor)
+        head = host.reader.snapshot(actor)
         assert tail.seen[tenant] == list(range(1, head + 1))
         check_notes(store, tenant, crowd)
         check_dreams(host, actor, schedules[tenant])

@@ -28,7 +28,7 @@ for target in sys.argv[2:]:
     with reverie.open(target) as memory:
         for at in range(0, len(notes), 37):
             memory.ref("bot").put_many(notes[at : at + 37])
-        print(memory.host.dreaming.run(memory.actor, DreamPlan("bot", budget=7000)).checksum)
+        print(memory.host.dreams.run(memory.actor, DreamPlan("bot", budget=7000)).checksum)
 """
 
 

@@ -67,11 +67,11 @@ def test_after_a_crash_the_lease_ends_and_the_next_run_starts_clean(make_target:
     ids = fill(folder)
     assert run(dreamer.main, folder, "distilled") == -9
     with reverie.open(folder) as memory, pytest.raises(reverie.ReverieError, match="being dreamt"):
-        memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+        memory.host.dreams.run(memory.actor, DreamPlan("bot"))
     later = HandClock(SystemClock().now() + 3_600_000)
     store = open_store(folder, clock=later)
     host = Host(Services(store=store, clock=later, tokens=TokenCounter()))
-    assert host.dreaming.run(Actor(tenant="default", id="local:test"), DreamPlan("bot")) is not None
+    assert host.dreams.run(Actor(tenant="default", id="local:test"), DreamPlan("bot")) is not None
     host.close()
     assert check_whole_or_nothing(folder, ids)
 

@@ -21,7 +21,7 @@ def dream(target: str, rounds: int) -> None:
     with reverie.open(target) as memory:
         for _ in range(rounds):
             try:
-                memory.host.dreaming.run(memory.actor, DreamPlan("bot", fit=True))
+                memory.host.dreams.run(memory.actor, DreamPlan("bot", fit=True))
             except reverie.ReverieError as error:
                 if error.reason not in ("busy", "dream_gate_failed"):
                     raise

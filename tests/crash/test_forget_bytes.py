@@ -70,9 +70,9 @@ def test_nothing_of_a_subject_remains_after_dreams_and_a_forget(
     with reverie.open(target) as memory:
         memory.set_policy(dream_budget=100_000)
         fill(memory)
-        first = memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+        first = memory.host.dreams.run(memory.actor, DreamPlan("bot"))
         fill(memory)
-        second = memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+        second = memory.host.dreams.run(memory.actor, DreamPlan("bot"))
         assert first is not None
         assert second is not None
         if engine == "postgres":

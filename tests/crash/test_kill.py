@@ -49,10 +49,10 @@ def check(path: str, stored: dict[str, list[str]], destroyed: set[str], *, retry
         for entry_id, draft in zip(ids, drafts_of(key), strict=True):
             if entry_id in destroyed:
                 with pytest.raises(NotFound):
-                    host.reading.get(ADA, "notes", entry_id, cold=True)
+                    host.reader.get(ADA, "notes", entry_id, cold=True)
                 continue
             try:
-                assert host.reading.get(ADA, "notes", entry_id).content == draft.content
+                assert host.reader.get(ADA, "notes", entry_id).content == draft.content
             except NotFound:  # killed between destroying it and saying so
                 assert entry_id == ids[0]
                 assert int(key.rsplit("-", 1)[1]) % 5 == 4
@@ -150,11 +150,11 @@ def test_killed_at_a_named_point(make_target: Callable[..., str], point: str) ->
     assert process.end() == -9
     stored, destroyed = acknowledged(process)
     host = check(path, stored, destroyed, retry=False)
-    in_flight = [key for key in unacknowledged(stored) if host.reading.page(ADA, "notes", Filter(tags=(key,))).items]
+    in_flight = [key for key in unacknowledged(stored) if host.reader.page(ADA, "notes", Filter(tags=(key,))).items]
     assert bool(in_flight) == (point == "after-commit")
-    before = host.reading.snapshot(ADA)
+    before = host.reader.snapshot(ADA)
     for key in in_flight:
         put(host, key)  # the retry is recognised: it adds nothing
-    assert host.reading.snapshot(ADA) == before
+    assert host.reader.snapshot(ADA) == before
     host.close()
     check(path, stored, destroyed, retry=True).close()

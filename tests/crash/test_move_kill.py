@@ -43,7 +43,7 @@ def fill(target: str, provider: Emulator) -> None:
     with reverie.open(target) as memory:
         bot = memory.ref("bot")
         bot.put_many([f"Order {n} was shipped to warehouse {n % 7} and invoice {n * 31} is paid." for n in range(30)])
-        memory.host.dreaming.run(memory.actor, DreamPlan("bot"))
+        memory.host.dreams.run(memory.actor, DreamPlan("bot"))
         bot.put_many([{"content": f"Shelf {n} holds box {n * 17}.", "tags": ["shelf", f"s{n % 3}"]} for n in range(30)])
         bot.put("Carol likes tea.", subject="carol")
         memory.forget("carol")

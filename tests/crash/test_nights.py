@@ -67,12 +67,12 @@ def test_a_large_memory_shrinks_over_nights_within_its_budget(
     while before < TOKENS:
         drafts = notes(seed)
         before += sum(count(draft.content) for draft in drafts)
-        host.writing.put(ada, "plant", drafts)
+        host.entries.put(ada, "plant", drafts)
         clock.advance(3_600_000)
         seed += 1
     nights, spent = 0, 0
-    while host.reading.page(ada, "plant", Filter(kinds=("note",)), limit=2).items:
-        report = host.dreaming.run(ada, DreamPlan("plant", fit=True))
+    while host.reader.page(ada, "plant", Filter(kinds=("note",)), limit=2).items:
+        report = host.dreams.run(ada, DreamPlan("plant", fit=True))
         assert report is not None, "a night without progress"
         assert report.tokens_used <= BUDGET
         assert report.gates["must_keep"]["missing"] == 0
@@ -83,7 +83,7 @@ def test_a_large_memory_shrinks_over_nights_within_its_budget(
         assert nights <= TOKENS // BUDGET * 4
     left, cursor = 0, None
     while True:
-        page = host.reading.page(ada, "plant", limit=1000, cursor=cursor)
+        page = host.reader.page(ada, "plant", limit=1000, cursor=cursor)
         left += sum(count(entry.content) for entry in page.items)
         cursor = page.cursor
         if cursor is None:

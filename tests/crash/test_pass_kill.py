@@ -51,7 +51,7 @@ def recovered(folder: str) -> None:
     try:
         actor = Actor(tenant="default", id="local:test")
         host.runs.recover(actor)
-        begun = [e for e in host.reading.events(actor, limit=1000) if e.type == "run.started"]
+        begun = [e for e in host.reader.events(actor, limit=1000) if e.type == "run.started"]
         for event in begun:
             run = host.runs.get(actor, event.data["run"])
             told: list[Any] = [item for _, item in host.runs.events(actor, run)]

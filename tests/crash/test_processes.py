@@ -39,12 +39,12 @@ def test_processes_that_open_a_new_database_at_one_instant_and_write(make_target
         path = make_target(f"memory-{round_}.db", empty=True)
         answers = together(neighbour.write_many, [path], 200 if SOAK else 40)
         host = Host(Services(store=open_store(path)))
-        host.writing.put(ADA, "notes", [Draft("the last word")])
+        host.entries.put(ADA, "notes", [Draft("the last word")])
         ids = {entry_id for answer in answers for entry_id in answer}
         assert len(ids) == sum(len(answer) for answer in answers)
         for entry_id in ids:
-            host.reading.get(ADA, "notes", entry_id)
-        assert host.reading.snapshot(ADA) == len(ids) + 1
+            host.reader.get(ADA, "notes", entry_id)
+        assert host.reader.snapshot(ADA) == len(ids) + 1
         verdict = host.audit.verify(ADA)
         assert (verdict.ok, verdict.events, verdict.entries) == (True, len(ids) + 1, len(ids) + 1), verdict
         host.parts.store.check()
@@ -64,13 +64,13 @@ def test_a_process_sees_what_another_changed(make_target: Callable[..., str]) ->
     """Two stores on one file, as two processes have them: rules, vectors and erasure are never stale."""
     path = make_target("memory.db")
     one, two = (Host(Services(store=open_store(path))) for _ in range(2))
-    first = one.writing.put(ADA, "notes", [Draft("the kettle is hot", subject="kettle")])[0]
-    assert [h.entry.id for h in two.recall.search(ADA, "notes", "kettle").hits] == [first.id]
+    first = one.entries.put(ADA, "notes", [Draft("the kettle is hot", subject="kettle")])[0]
+    assert [h.entry.id for h in two.search.search(ADA, "notes", "kettle").hits] == [first.id]
     two.rules.set_policy(ADA, {"max_entry_bytes": 40})
     with pytest.raises(TooLarge):
-        one.writing.put(ADA, "notes", [Draft("x" * 41)])
-    one.forgetting.forget(ADA, "kettle")
-    assert list(two.recall.search(ADA, "notes", "kettle").hits) == []
+        one.entries.put(ADA, "notes", [Draft("x" * 41)])
+    one.forget.forget(ADA, "kettle")
+    assert list(two.search.search(ADA, "notes", "kettle").hits) == []
     assert two.audit.verify(ADA).ok
     one.close()
     two.close()

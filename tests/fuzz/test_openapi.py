@@ -34,7 +34,7 @@ def make_app() -> tuple[Application, str]:
     host = build_host(chosen)
     key = host.keys.create("fuzzed").key
     actor = Actor(tenant="fuzzed", id="fuzz")
-    host.writing.put(actor, "notes", [Draft(content=f"Number {n} is about kites.", id=f"e{n}") for n in range(5)])
+    host.entries.put(actor, "notes", [Draft(content=f"Number {n} is about kites.", id=f"e{n}") for n in range(5)])
     return build_app(chosen, host), key
 
 

@@ -42,25 +42,25 @@ class World:
         )
 
     def fill(self, drafts: list[Draft]) -> None:
-        self.host.writing.put(ADA, REF, drafts)
+        self.host.entries.put(ADA, REF, drafts)
 
     def readable(self) -> list[tuple[Any, ...]]:
         """Everything a reader sees, in order. Versions are not memory: they count changes."""
-        page = self.host.reading.page(ADA, REF, Filter(), limit=1000)
+        page = self.host.reader.page(ADA, REF, Filter(), limit=1000)
         return [seen(entry) for entry in page.items]
 
     def found(self) -> list[list[tuple[str, float]]]:
         """What a few searches give, with scores."""
         answers = []
         for query in ("which port does the service use", "Lisbon", "decided deadline", "quiet lake"):
-            hits = self.host.recall.search(ADA, REF, query, limit=20).hits
+            hits = self.host.search.search(ADA, REF, query, limit=20).hits
             answers.append([(hit.entry.id, round(float(hit.score), 6)) for hit in hits])
         return answers
 
     def dream(self, budget: int | None = None, *, fit: bool = False) -> DreamReport | None:
         """A dream; None when there is nothing to do, or nothing to be gained."""
         try:
-            return self.host.dreaming.run(ADA, DreamPlan(ref=REF, budget=budget, fit=fit))
+            return self.host.dreams.run(ADA, DreamPlan(ref=REF, budget=budget, fit=fit))
         except GateFailed as fault:
             if fault.details.get("gates") == ["smaller"]:
                 return None
@@ -193,7 +193,7 @@ def test_dream_then_undo_is_identity(world: type[World], memory: list[Draft], bu
         if again is not None:
             one.host.lineage.undo(ADA, again.id)
             assert one.host.archives.index(ADA) == indexed
-        for entry in one.host.reading.page(ADA, REF, Filter(), limit=1000).items:
+        for entry in one.host.reader.page(ADA, REF, Filter(), limit=1000).items:
             if entry.content.startswith(("The port of service 3", "Service 3, port")):
                 one.host.lifecycle.erase(ADA, REF, entry.id)
     one.host.lineage.undo(ADA, report.id)
@@ -213,16 +213,16 @@ def test_the_minimum_is_exact(world: type[World], memory: list[Draft]) -> None:
     one = world()
     one.fill(memory)
     plan = DreamPlan(ref=REF)
-    estimate = one.host.dreaming.plan(ADA, plan)
+    estimate = one.host.dreams.plan(ADA, plan)
     if estimate.sources < 2 or not estimate.feasible:
         return
     least = estimate.minimum_required
     before = one.readable()
     with pytest.raises(TokenBudgetExceeded) as refused:
-        one.host.dreaming.run(ADA, DreamPlan(ref=REF, budget=least - 1))
+        one.host.dreams.run(ADA, DreamPlan(ref=REF, budget=least - 1))
     assert refused.value.details == {"budget": least - 1, "minimumRequired": least}
     assert one.readable() == before
-    report = one.host.dreaming.run(ADA, DreamPlan(ref=REF, budget=least))
+    report = one.host.dreams.run(ADA, DreamPlan(ref=REF, budget=least))
     assert report is not None
     assert report.tokens_used <= least
 
@@ -261,7 +261,7 @@ def test_only_what_is_selected_is_taken(world: type[World], memory: list[Draft],
     before = {entry[0]: entry for entry in one.readable()}
     plan = DreamPlan(ref=REF, selector=Selector(tags=(tag,), older_than_ms=age * HOUR, kinds=("note",)))
     try:
-        report = one.host.dreaming.run(ADA, plan)
+        report = one.host.dreams.run(ADA, plan)
     except GateFailed:
         report = None
     after = {entry[0]: entry for entry in one.readable()}

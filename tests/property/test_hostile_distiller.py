@@ -185,20 +185,20 @@ counter = iter(range(10**9))
 def test_whatever_is_said_nothing_secret_is_stored(lab: Lab, text: str, name: str) -> None:
     host, _ = lab
     ref = f"bot{next(counter)}"
-    before = [receipt.id for receipt in host.writing.put(ADA, ref, [Draft(content=note) for note in NOTES])]
+    before = [receipt.id for receipt in host.entries.put(ADA, ref, [Draft(content=note) for note in NOTES])]
     report, refused = None, None
     try:
-        report = host.dreaming.run(ADA, DreamPlan(ref), distiller=Hostile(text, name))
+        report = host.dreams.run(ADA, DreamPlan(ref), distiller=Hostile(text, name))
     except ReverieError as error:
         refused = error
     event("refused" if refused else "fell back" if report and report.fell_back else "stored")
     if refused is not None:
-        assert sorted(e.id for e in host.reading.page(ADA, ref).items) == sorted(before)
+        assert sorted(e.id for e in host.reader.page(ADA, ref).items) == sorted(before)
         assert not host.archives.index(ADA, ref=ref)["archives"]
         assert not leaks_in(f"{refused.message} {json.dumps(refused.details)}")
         return
     assert report is not None
-    entry = host.reading.get(ADA, ref, str(report.output_id))
+    entry = host.reader.get(ADA, ref, str(report.output_id))
     assert entry.content.strip()
     stored = json.loads(host.archives.get(ADA, str(report.checksum)))["content"]
     for said in (entry.content, stored, repr(report), json.dumps(host.archives.index(ADA, ref=ref))):
@@ -216,8 +216,8 @@ def test_no_byte_of_a_secret_is_in_the_files(lab: Lab) -> None:
         "[BYOK:secretword] closes",
     ):
         ref = f"bot{next(counter)}"
-        host.writing.put(ADA, ref, [Draft(content=note) for note in NOTES])
-        host.dreaming.run(ADA, DreamPlan(ref), distiller=Hostile(text, "hostile"))
+        host.entries.put(ADA, ref, [Draft(content=note) for note in NOTES])
+        host.dreams.run(ADA, DreamPlan(ref), distiller=Hostile(text, "hostile"))
     stored = read_stored()
     assert b"The quiet harbour" in stored
     for piece in (SECRETS["plain"], SECRETS["phrase"], "velvetquokka", "correct horse", "secretword"):

@@ -64,14 +64,14 @@ def test_no_must_keep_statement_leaves_hot_memory(
     ref = f"bot-{next(NUMBERED)}"
     host.rules.set_policy(ada, {"hot_target": target})
     drafts = [Draft(content=text, source=Source(actor=("Ann", "Bob")[n % 2])) for n, text in enumerate(texts)]
-    host.writing.put(ada, ref, drafts)
-    originals = host.reading.page(ada, ref, limit=1000).items
+    host.entries.put(ada, ref, drafts)
+    originals = host.reader.page(ada, ref, limit=1000).items
     for _ in range(2):
         try:
-            host.dreaming.run(ada, DreamPlan(ref, budget=budget, fit=fit))
+            host.dreams.run(ada, DreamPlan(ref, budget=budget, fit=fit))
         except (GateFailed, TokenBudgetExceeded):
             break
     sources = [to_source(entry) for entry in originals]
-    hot = "\n".join(entry.content for entry in host.reading.page(ada, ref, limit=1000).items)
+    hot = "\n".join(entry.content for entry in host.reader.page(ada, ref, limit=1000).items)
     report = verify(sources, hot, must_keep=find(sources), budget=10**9, input_tokens=10**9, count=count)
     assert [kept.item.text for kept in report.must_keep if kept.state == "missing"] == []

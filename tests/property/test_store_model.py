@@ -155,9 +155,9 @@ class HostMachine(RuleBasedStateMachine):
     ) -> object:
         draft = self.draft(content, tags, subject, life, age)
         if self.used() + 1 > self.limit:
-            self.refused(QuotaExceeded, lambda: self.host.writing.put(ADA, ref, [draft]))
+            self.refused(QuotaExceeded, lambda: self.host.entries.put(ADA, ref, [draft]))
             return multiple()
-        receipt = self.host.writing.put(ADA, ref, [draft])[0]
+        receipt = self.host.entries.put(ADA, ref, [draft])[0]
         assert receipt.seq == self.seq + 1
         return self.stored(ref, receipt.id, draft)
 
@@ -165,9 +165,9 @@ class HostMachine(RuleBasedStateMachine):
     def put_many(self, ref: str, number: int, tags: tuple[str, ...], life: int | None) -> object:
         drafts = [self.draft(f"one of {number}: {n}", tags, None, life, n) for n in range(number)]
         if self.used() + number > self.limit:
-            self.refused(QuotaExceeded, lambda: self.host.writing.put(ADA, ref, drafts))
+            self.refused(QuotaExceeded, lambda: self.host.entries.put(ADA, ref, drafts))
             return multiple()
-        receipts = self.host.writing.put(ADA, ref, drafts)
+        receipts = self.host.entries.put(ADA, ref, drafts)
         return multiple(*[self.stored(ref, r.id, d) for r, d in zip(receipts, drafts, strict=True)])
 
     @rule(target=entries, ref=refs, key=st.sampled_from(["k1", "k2", "k3"]), content=contents)
@@ -175,12 +175,12 @@ class HostMachine(RuleBasedStateMachine):
         draft = Draft(content)
         known = self.answers.get(key)
         if known is not None and known[0] != (ref, content):
-            self.refused(IdempotencyReused, lambda: self.host.writing.put(ADA, ref, [draft], idempotency_key=key))
+            self.refused(IdempotencyReused, lambda: self.host.entries.put(ADA, ref, [draft], idempotency_key=key))
             return multiple()
         if known is None and self.used() + 1 > self.limit:
-            self.refused(QuotaExceeded, lambda: self.host.writing.put(ADA, ref, [draft], idempotency_key=key))
+            self.refused(QuotaExceeded, lambda: self.host.entries.put(ADA, ref, [draft], idempotency_key=key))
             return multiple()
-        receipt = self.host.writing.put(ADA, ref, [draft], idempotency_key=key)[0]
+        receipt = self.host.entries.put(ADA, ref, [draft], idempotency_key=key)[0]
         assert receipt.replayed == (known is not None)
         if known is not None:
             assert receipt.id == known[1]
@@ -194,10 +194,10 @@ class HostMachine(RuleBasedStateMachine):
         other = next(r for r in REFS if r != ref)
         if self.used() + 1 > self.limit:
             return multiple()
-        self.refused(Conflict, lambda: self.host.writing.put(ADA, ref, [Draft(content, id=entry_id)]))
+        self.refused(Conflict, lambda: self.host.entries.put(ADA, ref, [Draft(content, id=entry_id)]))
         if entry_id in self.model[other]:
             return multiple()
-        self.host.writing.put(ADA, other, [Draft(content, id=entry_id)])
+        self.host.entries.put(ADA, other, [Draft(content, id=entry_id)])
         return self.stored(other, entry_id, Draft(content))
 
     # changing
@@ -308,9 +308,9 @@ class HostMachine(RuleBasedStateMachine):
     def forget(self, subject: str) -> None:
         about = [(r, i) for r in REFS for i, x in self.model[r].items() if x.has_text and x.subject == subject]
         if any(self.record(target).held for target in about):
-            self.refused(Held, lambda: self.host.forgetting.forget(ADA, subject))
+            self.refused(Held, lambda: self.host.forget.forget(ADA, subject))
             return
-        assert self.host.forgetting.forget(ADA, subject).forgotten == len(about)
+        assert self.host.forget.forget(ADA, subject).forgotten == len(about)
         for target in about:
             self.destroyed(target)
         if about:
@@ -355,7 +355,7 @@ class HostMachine(RuleBasedStateMachine):
 
     @rule(ref=refs)
     def neighbour_writes(self, ref: str) -> None:
-        self.host.writing.put(EVE, ref, [Draft("kettle of another tenant", subject="zoe", tags=("red",))])
+        self.host.entries.put(EVE, ref, [Draft("kettle of another tenant", subject="zoe", tags=("red",))])
 
     @rule()
     def reopen(self) -> None:
@@ -365,13 +365,13 @@ class HostMachine(RuleBasedStateMachine):
 
     @rule()
     def snapshot(self) -> None:
-        seq = self.host.reading.snapshot(ADA)
+        seq = self.host.reader.snapshot(ADA)
         assert seq == self.seq
         self.snapshots.append((seq, {ref: self.readable(ref) for ref in REFS}))
 
     @rule(ref=refs, limit=st.integers(1, 4))
     def begin_walk(self, ref: str, limit: int) -> None:
-        page = self.host.reading.page(ADA, ref, limit=limit)
+        page = self.host.reader.page(ADA, ref, limit=limit)
         if page.cursor is not None:
             self.walks.append(Walk(ref, page.cursor, [e.id for e in page.items], set(self.readable(ref))))
 
@@ -380,7 +380,7 @@ class HostMachine(RuleBasedStateMachine):
         if not self.walks:
             return
         walk = self.walks[which % len(self.walks)]
-        page = self.host.reading.page(ADA, walk.ref, limit=limit, cursor=walk.cursor)
+        page = self.host.reader.page(ADA, walk.ref, limit=limit, cursor=walk.cursor)
         walk.seen += [e.id for e in page.items]
         walk.cursor = page.cursor
         assert len(walk.seen) == len(set(walk.seen)), "met twice"
@@ -395,11 +395,11 @@ class HostMachine(RuleBasedStateMachine):
         if not hasattr(self, "host"):
             return
         for ref in REFS:
-            found = self.host.reading.page(ADA, ref, limit=1000).items
+            found = self.host.reader.page(ADA, ref, limit=1000).items
             assert [e.id for e in found] == self.readable(ref)
             for entry in found:
                 self.equal(entry, self.model[ref][entry.id])
-            red = self.host.reading.page(ADA, ref, Filter(tags=("red",)), limit=1000).items
+            red = self.host.reader.page(ADA, ref, Filter(tags=("red",)), limit=1000).items
             assert [e.id for e in red] == [i for i in self.readable(ref) if "red" in self.model[ref][i].tags]
 
     @invariant()
@@ -407,7 +407,7 @@ class HostMachine(RuleBasedStateMachine):
         if not hasattr(self, "host"):
             return
         for ref in REFS:
-            found = self.host.recall.search(ADA, ref, "kettle", mode="words", limit=200).hits
+            found = self.host.search.search(ADA, ref, "kettle", mode="words", limit=200).hits
             expected = {i for i in self.readable(ref) if "kettle" in self.model[ref][i].content}
             assert {hit.entry.id for hit in found if "kettle" in hit.entry.content} == expected
 
@@ -419,13 +419,13 @@ class HostMachine(RuleBasedStateMachine):
         for seq, lists in self.snapshots[-8:]:
             for ref, ids in lists.items():
                 expected = [i for i in ids if self.model[ref][i].has_text and not self.model[ref][i].expired(now)]
-                assert [e.id for e in self.host.reading.page(ADA, ref, as_of=seq, limit=1000).items] == expected
+                assert [e.id for e in self.host.reader.page(ADA, ref, as_of=seq, limit=1000).items] == expected
 
     @invariant()
     def counts_fit(self) -> None:
         if not hasattr(self, "host"):
             return
-        stats = self.host.reading.stats(ADA)
+        stats = self.host.reader.stats(ADA)
         text = sum(len(r.content.encode()) for ref in REFS for r in self.model[ref].values())
         assert (stats["events"], stats["text_bytes"]) == (self.seq, text)
         assert stats["entries"] == sum(len(self.readable(ref)) for ref in REFS)

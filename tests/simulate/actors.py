@@ -94,7 +94,7 @@ def _put(world: World, slot: int, aim: int) -> Op:
     return Op(
         "put",
         slot,
-        lambda: world.host_of(slot).writing.put(world.actor(slot), NOTES, [draft]),
+        lambda: world.host_of(slot).entries.put(world.actor(slot), NOTES, [draft]),
         adds={f"put{slot}": fact},
     )
 
@@ -118,7 +118,7 @@ def _pin(world: World, slot: int, aim: int) -> Op:
 
 
 def _dream(world: World, slot: int, aim: int) -> Op:
-    return Op("dream", slot, lambda: world.host_of(slot).dreaming.run(world.actor(slot), DreamPlan(NOTES)))
+    return Op("dream", slot, lambda: world.host_of(slot).dreams.run(world.actor(slot), DreamPlan(NOTES)))
 
 
 def _undo(world: World, slot: int, aim: int) -> Op:
@@ -135,7 +135,7 @@ def _consolidate(world: World, slot: int, aim: int) -> Op:
     return Op(
         "consolidate",
         slot,
-        lambda: world.host_of(slot).consolidating.run(world.actor(slot), NOTES),
+        lambda: world.host_of(slot).consolidator.run(world.actor(slot), NOTES),
         may_remove=EVERYTHING,
         removes=lambda done: frozenset(ids[key] for key in done.merged if key in ids),
     )
@@ -151,7 +151,7 @@ def _forget(world: World, slot: int, aim: int) -> Op:
     return Op(
         "forget",
         slot,
-        lambda: world.host_of(slot).forgetting.forget(world.actor(slot), subject),
+        lambda: world.host_of(slot).forget.forget(world.actor(slot), subject),
         may_remove=gone,
         removes=lambda done: gone,
         subject=subject,
@@ -159,7 +159,7 @@ def _forget(world: World, slot: int, aim: int) -> Op:
 
 
 def _scan(world: World, slot: int, aim: int) -> Op:
-    return Op("scan", slot, lambda: world.host_of(slot).scanning.scan(world.actor(slot)))
+    return Op("scan", slot, lambda: world.host_of(slot).rescan.scan(world.actor(slot)))
 
 
 def _policy(world: World, slot: int, aim: int) -> Op:

@@ -42,7 +42,7 @@ def undo_is_identity(world: World) -> None:
     """Dream and undo: every entry is as it was."""
     before = _shown(world)
     try:
-        report = world.host.dreaming.run(world.actor(0), DreamPlan(NOTES))
+        report = world.host.dreams.run(world.actor(0), DreamPlan(NOTES))
     except (Unprocessable, Busy, Conflict):  # it cannot be made smaller
         report = None
     if report is not None:
@@ -56,8 +56,8 @@ def undo_is_identity(world: World) -> None:
 def preview_is_effect(world: World, model: Model, subject: str) -> None:
     """A forget does what its preview says, and leaves nothing."""
     actor = world.actor(0)
-    said = world.host.forgetting.forget(actor, subject, preview=True)
-    done = world.host.forgetting.forget(actor, subject)
+    said = world.host.forget.forget(actor, subject, preview=True)
+    done = world.host.forget.forget(actor, subject)
     names = set(done.__struct_fields__) - {"preview", "certificate", "outside"}  # of a certificate only
     both = {name: (getattr(said, name), getattr(done, name)) for name in sorted(names)}
     if other := {name: counts for name, counts in both.items() if counts[0] != counts[1]}:

@@ -130,7 +130,7 @@ class World:
         if slot not in self.hosts:
             host = self.hosts[slot] = make_host(self.stepped, self.clock, self.ids, self.folder)
             host.rules.current(TENANT)
-            _ = (host.lineage, host.passes, host.forgetting, host.windows, host.field, host.memories)
+            _ = (host.lineage, host.passes, host.forget, host.windows, host.field, host.memories)
         return self.hosts[slot]
 
     def reopen(self, store: Store) -> None:
@@ -189,20 +189,20 @@ def prepare(host: Host, clock: HandClock, folder: Path, template: Template) -> N
         word = needle(number)
         content = fields.pop("content", None) or text(word, subject, about=f"depot {number}")
         draft = Draft(content, subject=subject, id=f"entry-{name}", **fields)
-        receipt = host.writing.put(ada, NOTES, [draft])[0]
+        receipt = host.entries.put(ada, NOTES, [draft])[0]
         template.facts[name] = Fact(word, NOTES, subject, receipt.id)
         clock.advance(1000)
         return receipt.id
 
     for number in range(3):
-        host.writing.put(Actor(tenant=OTHER, id="eve"), NOTES, [Draft(f"Neighbour {number} keeps bees.")])
+        host.entries.put(Actor(tenant=OTHER, id="eve"), NOTES, [Draft(f"Neighbour {number} keeps bees.")])
     host.lifecycle.delete(ada, NOTES, put("x2", 1))
     put("e1", 2, expires_at=clock.now() + DAY)
     clock.advance(9 * DAY)
     for at, (name, subject) in enumerate((("o1", "ann"), ("o2", "bob"), ("o3", None))):
         extra = f" The word at the gate is {SECRET}, in the yard {OLD_SECRET}." if name == "o3" else ""
         put(name, 10 + at, subject, content=text(needle(10 + at), subject, about=f"depot {at}") + extra)
-    report = host.dreaming.run(ada, DreamPlan(NOTES))
+    report = host.dreams.run(ada, DreamPlan(NOTES))
     assert report is not None
     assert report.output_id is not None
     template.dream, template.output = report.id, report.output_id
@@ -266,8 +266,8 @@ def bundle_of(folder: Path) -> tuple[list[bytes], Fact]:
     store = SqliteStore(folder / "elsewhere.db", clock=clock)
     host = make_host(store, clock, CountedIds(), folder)
     ada = Actor(tenant=TENANT, id="ada")
-    host.writing.put(ada, NOTES, [Draft(text(word, "ann", about="quay"), subject="ann", id="entry-b1")])
-    host.writing.put(ada, NOTES, [Draft("Another text under a taken id.", id="entry-h1")])
+    host.entries.put(ada, NOTES, [Draft(text(word, "ann", about="quay"), subject="ann", id="entry-b1")])
+    host.entries.put(ada, NOTES, [Draft("Another text under a taken id.", id="entry-h1")])
     lines = list(host.bundles.export(ada))
     store.close()
     return lines, Fact(word, NOTES, "ann", "entry-b1")

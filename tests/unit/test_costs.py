@@ -59,15 +59,15 @@ class World:
             for n in range(self.size)
         ]
         for start in range(0, self.size, 500):
-            host.writing.put(ACTOR, REF, drafts[start : start + 500])
+            host.entries.put(ACTOR, REF, drafts[start : start + 500])
         for n in range(6):
-            host.writing.put(ACTOR, "small", [Draft(f"Lena wrote letter {n} about boat {n * 3}.", subject="lena")])
+            host.entries.put(ACTOR, "small", [Draft(f"Lena wrote letter {n} about boat {n * 3}.", subject="lena")])
         host.agents.install(ACTOR, {"agentId": "clerk", "persona": "A clerk", "modelClass": "general"})
 
     def one(self, text: str = "", ref: str = REF) -> str:
         """A new entry, made outside the count."""
         said = text or f"A new crate, number {next(self.numbers):x}, came in."
-        return self.host.writing.put(ACTOR, ref, [Draft(said)])[0].id
+        return self.host.entries.put(ACTOR, ref, [Draft(said)])[0].id
 
     def send(self, operation: str, payload: dict[str, Any], agent: str = "me") -> Any:
         return self.host.field.perform(
@@ -122,30 +122,30 @@ def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def _forget(world: World) -> object:
     subject = f"guest{next(world.numbers)}"
-    world.host.writing.put(ACTOR, REF, [Draft(f"{subject} stayed {n} nights.", subject=subject) for n in range(3)])
-    return world.host.forgetting.forget(ACTOR, subject)
+    world.host.entries.put(ACTOR, REF, [Draft(f"{subject} stayed {n} nights.", subject=subject) for n in range(3)])
+    return world.host.forget.forget(ACTOR, subject)
 
 
 def _dream(world: World) -> object:
     ref = f"room{next(world.numbers)}"
-    world.host.writing.put(ACTOR, ref, [Draft(f"Lamp {n} of the room burns {n * 7} watts.") for n in range(6)])
-    return world.host.dreaming.run(ACTOR, DreamPlan(ref=ref, least_entries=1))
+    world.host.entries.put(ACTOR, ref, [Draft(f"Lamp {n} of the room burns {n * 7} watts.") for n in range(6)])
+    return world.host.dreams.run(ACTOR, DreamPlan(ref=ref, least_entries=1))
 
 
 OPERATIONS: dict[str, Act] = {
     "put": lambda w: w.one(),
-    "put of fifty": lambda w: w.host.writing.put(ACTOR, REF, [Draft(f"Box {next(w.numbers):x}") for _ in range(50)]),
-    "get": lambda w: w.host.reading.get(ACTOR, "small", w.one(ref="small")),
-    "list": lambda w: w.host.reading.page(ACTOR, REF, limit=20),
-    "events": lambda w: w.host.reading.events(ACTOR, after=0, limit=20),
-    "search": lambda w: w.host.recall.search(ACTOR, REF, "Which hall holds crate 1f?"),
-    "search by words": lambda w: w.host.recall.search(ACTOR, REF, "valves of hall 12", mode="words"),
-    "context": lambda w: w.host.recall.context(ACTOR, REF, "crates of hall 12", budget=500),
+    "put of fifty": lambda w: w.host.entries.put(ACTOR, REF, [Draft(f"Box {next(w.numbers):x}") for _ in range(50)]),
+    "get": lambda w: w.host.reader.get(ACTOR, "small", w.one(ref="small")),
+    "list": lambda w: w.host.reader.page(ACTOR, REF, limit=20),
+    "events": lambda w: w.host.reader.events(ACTOR, after=0, limit=20),
+    "search": lambda w: w.host.search.search(ACTOR, REF, "Which hall holds crate 1f?"),
+    "search by words": lambda w: w.host.search.search(ACTOR, REF, "valves of hall 12", mode="words"),
+    "context": lambda w: w.host.search.context(ACTOR, REF, "crates of hall 12", budget=500),
     "pin": lambda w: w.host.lifecycle.pin(ACTOR, REF, w.one()),
     "archive": lambda w: w.host.lifecycle.archive(ACTOR, REF, w.one()),
     "delete": lambda w: w.host.lifecycle.delete(ACTOR, REF, w.one()),
     "forget": _forget,
-    "forget, preview": lambda w: w.host.forgetting.forget(ACTOR, "lena", preview=True),
+    "forget, preview": lambda w: w.host.forget.forget(ACTOR, "lena", preview=True),
     "dream of a small memory": _dream,
     "dreams": lambda w: w.host.lineage.page(ACTOR, limit=10),
     "sweep": lambda w: w.host.lifecycle.sweep(ACTOR),
@@ -173,7 +173,7 @@ CANDIDATES = 400
 
 GROWS: dict[str, tuple[Act, str]] = {
     "dream plan": (
-        lambda w: w.host.dreaming.plan(ACTOR, DreamPlan(ref=REF)),
+        lambda w: w.host.dreams.plan(ACTOR, DreamPlan(ref=REF)),
         "a plan counts the tokens of every entry it would take",
     ),
     "Akashik HANDOFF": (

@@ -26,9 +26,9 @@ def test_a_part_is_made_once_however_many_threads_ask_first(make_host: Callable[
 
 def test_no_part_is_made_before_it_is_asked_for(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    assert "writing" not in vars(host)
-    assert host.writing is host.use_cases()["writing"]
-    assert {"writing", "recall", "windows", "rules"} <= set(host.use_cases())
+    assert "entries" not in vars(host)
+    assert host.entries is host.use_cases()["entries"]
+    assert {"entries", "search", "windows", "rules"} <= set(host.use_cases())
 
 
 def test_every_use_case_is_of_the_type_the_host_declares(make_host: Callable[..., Host]) -> None:

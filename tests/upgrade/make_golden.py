@@ -46,11 +46,11 @@ def fill(host: Host, clock: HandClock) -> None:
             source=Source(actor="agent-7", session="s1", run="r1"),
             expires_at=START + 10**12 if n == 4 else None,
         )
-        host.writing.put(ADA, "team/notes", [draft], idempotency_key=f"golden-{n}")
+        host.entries.put(ADA, "team/notes", [draft], idempotency_key=f"golden-{n}")
         clock.advance(1000)
-    host.writing.put(ADA, "team/other", [Draft("archived one", id="archived"), Draft("deleted one", id="deleted")])
-    host.writing.put(ADA, "team/other", [Draft("retracted one", id="retracted"), Draft("erased one", id="erased")])
-    host.writing.put(ADA, "team/other", [Draft("went and came back", id="returned")])
+    host.entries.put(ADA, "team/other", [Draft("archived one", id="archived"), Draft("deleted one", id="deleted")])
+    host.entries.put(ADA, "team/other", [Draft("retracted one", id="retracted"), Draft("erased one", id="erased")])
+    host.entries.put(ADA, "team/other", [Draft("went and came back", id="returned")])
     host.lifecycle.pin(ADA, "team/notes", "entry-1")
     host.lifecycle.hold(ADA, "team/notes", "entry-3")
     host.lifecycle.archive(ADA, "team/other", "archived")
@@ -61,7 +61,7 @@ def fill(host: Host, clock: HandClock) -> None:
     host.lifecycle.erase(ADA, "team/other", "erased")
     host.rules.set_policy(ADA, {"max_tags": 32})
     host.keys.create("acme", name="golden")
-    host.writing.put(EVE, "team/notes", [Draft("A neighbour with the same names.", id="entry-0")])
+    host.entries.put(EVE, "team/notes", [Draft("A neighbour with the same names.", id="entry-0")])
 
     def more(tx: WriteTx) -> None:
         seq = tx.append(NewEvent("document.saved", "SAVE", "ada"))
@@ -77,19 +77,17 @@ def describe(host: Host) -> dict[str, object]:
     for actor in (ADA, EVE):
         head = host.parts.store.read(Scope(actor.tenant), lambda tx: tx.head())
         answer[actor.tenant] = {
-            "refs": host.reading.refs(actor),
+            "refs": host.reader.refs(actor),
             "seq": head.seq,
             "hash": head.hash,
             "bytes": head.bytes,
             "notes": [
                 [e.id, e.kind, e.content, list(e.tags), e.subject, dict(e.attributes), e.version, e.pinned, e.held]
-                for e in host.reading.page(actor, "team/notes").items
+                for e in host.reader.page(actor, "team/notes").items
             ],
-            "as_of_4": [e.id for e in host.reading.page(actor, "team/notes", as_of=min(4, head.seq)).items],
-            "kettle": [h.entry.id for h in host.recall.search(actor, "team/notes", "blue kettle", limit=1).hits],
-            "links": [
-                [link.to_id, link.type, link.note] for link in host.reading.links(actor, "team/notes", "entry-0")
-            ],
+            "as_of_4": [e.id for e in host.reader.page(actor, "team/notes", as_of=min(4, head.seq)).items],
+            "kettle": [h.entry.id for h in host.search.search(actor, "team/notes", "blue kettle", limit=1).hits],
+            "links": [[link.to_id, link.type, link.note] for link in host.reader.links(actor, "team/notes", "entry-0")],
             "cold": sorted(
                 [e.id, e.state.value, e.content]
                 for e in host.parts.store.read(

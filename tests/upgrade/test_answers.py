@@ -50,7 +50,7 @@ def test_postgres_hashes_what_the_older_release_kept(url: str) -> None:
     clock = HandClock(START)
     store = PostgresStore(url, clock=clock)
     host = Host(Services(store=store, clock=clock))
-    first = host.writing.put(ADA, "notes", [Draft("once")], idempotency_key="new-key")[0]
+    first = host.entries.put(ADA, "notes", [Draft("once")], idempotency_key="new-key")[0]
     hashed = store.read(Scope("acme"), lambda tx: answer_key(tx.log_key(), "put", "new-key"))
     digest, answer = store.read(Scope("acme"), lambda tx: tx.recall_answer(hashed))
     until = START + 10**9
@@ -62,7 +62,7 @@ def test_postgres_hashes_what_the_older_release_kept(url: str) -> None:
 
     store.write(Scope("acme"), as_before)
     # While both releases run, a retry of what the older one stored is recognised.
-    assert host.writing.put(ADA, "notes", [Draft("once")], idempotency_key="zoë's old-key")[0].id == first.id
+    assert host.entries.put(ADA, "notes", [Draft("once")], idempotency_key="zoë's old-key")[0].id == first.id
     with connect(url) as connection:
         step = next(n for n, name in names().items() if name.endswith("post_answers"))
         connection.execute("DELETE FROM reverie.setting WHERE name = %s", (f"migration/{step:04d}",))
@@ -75,7 +75,7 @@ def test_postgres_hashes_what_the_older_release_kept(url: str) -> None:
     host = Host(Services(store=store, clock=clock))
     log_key = store.read(Scope("acme"), lambda tx: tx.log_key())
     assert keys == {hashed, akashik, answer_key(log_key, "put", "zoë's old-key")}
-    again = host.writing.put(ADA, "notes", [Draft("once")], idempotency_key="zoë's old-key")[0]
+    again = host.entries.put(ADA, "notes", [Draft("once")], idempotency_key="zoë's old-key")[0]
     assert (again.id, again.replayed) == (first.id, True)
     host.close()
 

@@ -32,10 +32,10 @@ def test_an_old_file_opens_whole(path: Path, tmp_path: Path) -> None:
     for actor in (ADA, EVE):
         assert host.audit.verify(actor).ok
     host.parts.store.check()
-    again = host.writing.put(ADA, "team/notes", [Draft("new words on the heron")], idempotency_key="new")[0]
-    assert host.recall.search(ADA, "team/notes", "heron new words").hits[0].entry.id == again.id
+    again = host.entries.put(ADA, "team/notes", [Draft("new words on the heron")], idempotency_key="new")[0]
+    assert host.search.search(ADA, "team/notes", "heron new words").hits[0].entry.id == again.id
     host.lifecycle.restore(ADA, "team/other", "deleted")
-    assert host.forgetting.forget(ADA, "zoë").forgotten == 1
+    assert host.forget.forget(ADA, "zoë").forgotten == 1
     assert host.audit.verify(ADA).ok
     host.close()
 

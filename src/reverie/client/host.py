@@ -76,19 +76,19 @@ class RemoteHost:
     def __init__(self, connection: Connection, actor: Actor) -> None:
         self.connection = connection
         self.actor = actor
-        self.writing = RemoteEntries(connection)
-        self.reading = RemoteReader(connection)
-        self.recall = RemoteSearch(connection)
+        self.entries = RemoteEntries(connection)
+        self.reader = RemoteReader(connection)
+        self.search = RemoteSearch(connection)
         self.lifecycle = RemoteLifecycle(connection)
-        self.dreaming = RemoteDreams(connection)
+        self.dreams = RemoteDreams(connection)
         self.lineage = RemoteLineage(connection)
-        self.consolidating = RemoteConsolidator(connection)
+        self.consolidator = RemoteConsolidator(connection)
         self.archives = RemoteArchives(connection)
         self.schedules = RemoteSchedules(connection)
-        self.forgetting = RemoteForget(connection)
+        self.forget = RemoteForget(connection)
         self.rules = RemoteRules(connection)
         self.audit = RemoteAudit(connection)
-        self.scanning = RemoteRescan(connection)
+        self.rescan = RemoteRescan(connection)
         self.bundles = RemoteBundles(connection)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -572,8 +572,8 @@ class RemoteAudit(_Part):
 
     def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
         """Every event after a position, read page by page."""
-        reading = RemoteReader(self._http)
-        while page := reading.events(actor, after=after):
+        reader = RemoteReader(self._http)
+        while page := reader.events(actor, after=after):
             yield from page
             after = page[-1].seq
 

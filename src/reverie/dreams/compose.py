@@ -67,11 +67,11 @@ class _Asked:
 class Composer:
     """Makes texts of entries that all leave."""
 
-    def __init__(self, parts: Services, gates: Gates, extractive: Extractive, spending: SpendLimits) -> None:
+    def __init__(self, parts: Services, gates: Gates, extractive: Extractive, spend: SpendLimits) -> None:
         self._parts = parts
         self._gates = gates
         self._extractive = extractive
-        self._spending = spending
+        self._spend = spend
 
     def count(self, text: str) -> int:
         """Tokens of a text; an estimate where the host has no tokenizer."""
@@ -115,7 +115,7 @@ class Composer:
         """
         dream_id = self._parts.ids.new()
         plan = _plan(ref, rules.policy)
-        guard = self._spending.guard(actor, dream_id, rules.policy)
+        guard = self._spend.guard(actor, dream_id, rules.policy)
         asked = _Asked(actor, plan, rules, guard, distiller or self._extractive)
         replaced = [entry for entry in entries if entry.state is EntryState.SUPERSEDED]
         silent = [entry for entry in entries if entry.state in (EntryState.RETRACTED, EntryState.DRAFT)]

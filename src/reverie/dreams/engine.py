@@ -107,16 +107,16 @@ class DreamEngine:
     its texts with `compose`, commits with `settle` or in its own transaction, and leaves links and report with `keep`.
     """
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries, archives: Archives) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, entries: Entries, archives: Archives) -> None:
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
         self._archives = archives
         self._extractive = Extractive()
         self._snapshots = Snapshots(parts, rules, self._extractive)
-        self._spending = SpendLimits(parts)
+        self._spend = SpendLimits(parts)
         self._gates = Gates(parts, rules, archives, self._extractive, self._snapshots.count)
-        self.composer = Composer(parts, self._gates, self._extractive, self._spending)
+        self.composer = Composer(parts, self._gates, self._extractive, self._spend)
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
         """What `run` would do with this plan now. Touches nothing."""
@@ -176,7 +176,7 @@ class DreamEngine:
         dream_id = dream_id or self._parts.ids.new()
         lease = f"dream/{plan.ref}"
         policy = self._rules.current(actor.tenant).policy
-        guard = self._spending.guard(actor, dream_id, policy)
+        guard = self._spend.guard(actor, dream_id, policy)
         quick = plan.most_bytes is not None or self._gates.is_model_free(plan, policy, distiller)
         lasting = QUICK_LEASE_MS if quick else LEASE_MS + policy.model_seconds_per_dream * 1000
         until = self._parts.clock.now() + lasting
@@ -226,7 +226,7 @@ class DreamEngine:
 
     def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> Prepared:
         """A text that was made as an entry, redacted and indexed like a fresh write."""
-        return self._writing.prepare(actor, ref, [draft], roomy(rules))[0]
+        return self._entries.prepare(actor, ref, [draft], roomy(rules))[0]
 
     def keep(self, tx: WriteTx, report: DreamReport, links: Mapping[str, Sequence[str]]) -> None:
         """The report and, for every output, links to its sources, in the caller's transaction: for lineage, forget

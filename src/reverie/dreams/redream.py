@@ -100,9 +100,9 @@ class Redone:
 class Redream:
     """Prepares outside the transaction, applies inside it."""
 
-    def __init__(self, parts: Services, writing: Entries, composer: Composer) -> None:
+    def __init__(self, parts: Services, entries: Entries, composer: Composer) -> None:
         self._parts = parts
-        self._writing = writing
+        self._entries = entries
         self._extractive = Extractive()
         self._composer = composer
 
@@ -208,7 +208,7 @@ class Redream:
             draft = msgspec.structs.replace(draft, subject=None, tags=(*about, *own))
         if derived.entry.kind != DREAM_KIND:  # a synthesis stays one
             draft = _like(derived.entry, draft)
-        output = self._writing.prepare(actor, before.ref, [draft], roomy(rules))[0]
+        output = self._entries.prepare(actor, before.ref, [draft], roomy(rules))[0]
         tokens = gates.tokens if gates else self._count(answer.text)
         report = msgspec.structs.replace(
             before,

@@ -189,12 +189,12 @@ class Tail:
                 del self._watches[tenant]
 
     def _look(self, tenant: str, keys: list[str]) -> tuple[int, set[str]]:
-        head = self._host.reading.snapshot(self._host.system_actor(tenant))
+        head = self._host.reader.snapshot(self._host.system_actor(tenant))
         return head, self._host.keys.valid(keys)
 
     def _page(self, tenant: str, after: int, types: Types) -> Page:
         actor = self._host.system_actor(tenant)
-        return Page(self._host.reading.events(actor, after=after, limit=_PAGE, types=types))
+        return Page(self._host.reader.events(actor, after=after, limit=_PAGE, types=types))
 
     async def follow(self, actor: Actor, *, after: int, types: Types) -> AsyncIterator[Page | None]:
         """Pages of events after a position, each event once and in order; None when a sign of life is due.

@@ -185,13 +185,13 @@ class Importer:
         if not drafts:
             return []
         try:
-            return self._patiently(lambda: self._host.writing.put(self._actor, ref, drafts, operation="IMPORT"))
+            return self._patiently(lambda: self._host.entries.put(self._actor, ref, drafts, operation="IMPORT"))
         except Conflict:  # an id that appeared meanwhile, or that was erased: one by one
             receipts: list[Any] = []
             for draft in drafts:
                 try:
                     receipts += self._patiently(
-                        lambda one=draft: self._host.writing.put(self._actor, ref, [one], operation="IMPORT")  # type: ignore[misc]
+                        lambda one=draft: self._host.entries.put(self._actor, ref, [one], operation="IMPORT")  # type: ignore[misc]
                     )
                 except Conflict:
                     continue
@@ -223,7 +223,7 @@ class Importer:
         place = (ref, entry_id)
         if place not in self._there:
             try:
-                found: Entry | None = self._host.reading.get(self._actor, ref, entry_id, cold=True)
+                found: Entry | None = self._host.reader.get(self._actor, ref, entry_id, cold=True)
             except NotFound:
                 found = None
             self._there[place] = None if found is None else found.state
@@ -267,9 +267,9 @@ def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None 
     """Take back what an import stored. Importing the same source again brings it back."""
     where = Filter(run=f"import-{import_id}")
     taken, refs = 0, list[str]()
-    for ref, _ in host.reading.refs(actor):
+    for ref, _ in host.reader.refs(actor):
         own = 0
-        while page := host.reading.page(actor, ref, where, limit=_BATCH).items:
+        while page := host.reader.page(actor, ref, where, limit=_BATCH).items:
             for entry in page:
                 try:
                     host.lifecycle.retract(actor, ref, entry.id)

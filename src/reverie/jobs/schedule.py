@@ -52,12 +52,12 @@ class Scheduler:
     """Keeps schedules and runs what is due."""
 
     def __init__(
-        self, parts: Services, rules: RuleBook, dreaming: DreamEngine, consolidating: Consolidator, runs: RunStarter
+        self, parts: Services, rules: RuleBook, dreams: DreamEngine, consolidator: Consolidator, runs: RunStarter
     ) -> None:
         self._parts = parts
         self._rules = rules
-        self._dreaming = dreaming
-        self._consolidating = consolidating
+        self._dreams = dreams
+        self._consolidator = consolidator
         self._runs = runs
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
@@ -273,7 +273,7 @@ class Scheduler:
 
     def _pass(self, actor: Actor, schedule: Schedule, ref: str, dream_id: str, progress: Progress | None) -> str | None:
         if schedule.kind == "consolidate":
-            done = self._consolidating.run(actor, ref, trigger="scheduled")
+            done = self._consolidator.run(actor, ref, trigger="scheduled")
             return f"{ref}@{done.seq}" if done.merged else None
         if self._dreamt(actor, dream_id) is not None:
             return dream_id  # an earlier attempt at this tick got that far
@@ -284,7 +284,7 @@ class Scheduler:
             fit=schedule.fit,
             least_entries=max(schedule.least_entries, 2),
         )
-        report = self._dreaming.run(actor, plan, progress=progress, dream_id=dream_id)
+        report = self._dreams.run(actor, plan, progress=progress, dream_id=dream_id)
         if report is not None and schedule.id == NIGHTLY:
             self._rest(actor, plan, report, progress)
         return report.id if report is not None else None
@@ -295,7 +295,7 @@ class Scheduler:
             if not report.left_for_later:
                 return
             try:
-                made = self._dreaming.run(actor, plan, progress=progress)
+                made = self._dreams.run(actor, plan, progress=progress)
             except GateFailed:
                 return
             if made is None:

@@ -90,7 +90,7 @@ class Sweeper:
 
     def reindex(self, tenant: str) -> Swept | None:
         """Make the vectors that are missing; None when another holder is at it."""
-        return self._alone(tenant, "reindex", lambda actor: Swept(indexed=self._host.reindexing.fill(actor)))
+        return self._alone(tenant, "reindex", lambda actor: Swept(indexed=self._host.embeddings.fill(actor)))
 
     def _alone(self, tenant: str, lease: str, work: Callable[[Actor], Swept]) -> Swept | None:
         actor, leases = self._host.system_actor(tenant), self._host.leases
@@ -114,7 +114,7 @@ class Sweeper:
         """Whether vectors are missing. Counting reads the whole index, so it is done only when the log has moved."""
         if self._whole_at.get(tenant) == head:
             return False
-        if self._host.reindexing.missing(self._host.system_actor(tenant)) > 0:
+        if self._host.embeddings.missing(self._host.system_actor(tenant)) > 0:
             return True
         self._whole_at[tenant] = head
         return False

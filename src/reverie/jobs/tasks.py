@@ -63,7 +63,7 @@ class Tasks:
 
     def sweeps(self, tenant: str) -> list[Job]:
         """What the store says a tenant needs now, and the forgets that were cut off. Only looks."""
-        lines = self._host.forgetting.cut_off(self._host.system_actor(tenant))
+        lines = self._host.forget.cut_off(self._host.system_actor(tenant))
         again = [
             # with all it takes: the worker that gets it may be on a machine with another ledger
             Job("", "forget", tenant, msgspec.to_builtins(line), unique=f"{line.subject}/{line.at}")
@@ -108,7 +108,7 @@ class Tasks:
 
         def dream(actor: Actor) -> bool:
             try:
-                self._host.dreaming.run(actor, plan, dream_id=dream_id)
+                self._host.dreams.run(actor, plan, dream_id=dream_id)
             except GateFailed as fault:
                 if not fault.cannot_be_smaller:
                     raise
@@ -144,7 +144,7 @@ class Tasks:
             return self._tick(job)
         run_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
         ref = job.arguments["ref"]
-        done = self._as_run(job, CONSOLIDATE, run_id, lambda actor: self._host.consolidating.run(actor, ref))
+        done = self._as_run(job, CONSOLIDATE, run_id, lambda actor: self._host.consolidator.run(actor, ref))
         return Done({"merged": len(done.merged) if done else 0})
 
     def _commitments(self, job: Job) -> Done:
@@ -163,7 +163,7 @@ class Tasks:
         return _swept(self.sweeping.reindex(job.tenant))
 
     def _scan(self, job: Job) -> Done:
-        report = self._host.scanning.scan(self._host.system_actor(job.tenant))
+        report = self._host.rescan.scan(self._host.system_actor(job.tenant))
         return Done({"entries": report.entries, "affected": report.affected})
 
     def _recover(self, job: Job) -> Done:
@@ -171,11 +171,11 @@ class Tasks:
         return Done({"runs": recovered}, took=recovered > 0)
 
     def _forget(self, job: Job) -> Done:
-        forgetting, actor = self._host.forgetting, self._host.system_actor(job.tenant)
+        forget, actor = self._host.forget, self._host.system_actor(job.tenant)
         if not job.arguments:
-            return Done({"forgotten": forgetting.replay(actor)})
+            return Done({"forgotten": forget.replay(actor)})
         line = msgspec.convert({**job.arguments, "tenant": job.tenant}, ForgetLine)
-        return Done({"forgotten": forgetting.again(actor, [line])})
+        return Done({"forgotten": forget.again(actor, [line])})
 
 
 def _swept(done: Swept | None) -> Done:

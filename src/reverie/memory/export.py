@@ -64,10 +64,10 @@ class Imported(Struct, frozen=True):
 class Bundles:
     """export and import."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, entries: Entries) -> None:
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
 
     def export(self, actor: Actor, *, ref: str | None = None, events: bool = True) -> Iterator[bytes]:
         """The lines of a bundle. Entries readable when their page was read; a bundle is not one snapshot of all."""
@@ -209,12 +209,12 @@ class Bundles:
         findings = dict(done.findings)
         stored = 0
         try:
-            receipts = self._writing.put(actor, ref, new, operation="IMPORT") if new else []
+            receipts = self._entries.put(actor, ref, new, operation="IMPORT") if new else []
         except Conflict:  # ids that appeared meanwhile, or twice in the bundle: one by one
             receipts = []
             for draft in new:
                 try:
-                    receipts += self._writing.put(actor, ref, [draft], operation="IMPORT")
+                    receipts += self._entries.put(actor, ref, [draft], operation="IMPORT")
                 except Conflict:
                     continue
         for receipt in receipts:

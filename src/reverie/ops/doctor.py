@@ -171,8 +171,8 @@ def _clock(host: Host, _settings: Settings) -> Iterator[Check]:
         return
     latest = 0
     for name in host.tenants():
-        head = host.reading.snapshot(host.system_actor(name))
-        last = host.reading.events(host.system_actor(name), after=max(head - 1, 0), limit=1)
+        head = host.reader.snapshot(host.system_actor(name))
+        last = host.reader.events(host.system_actor(name), after=max(head - 1, 0), limit=1)
         latest = max([latest, *(event.at for event in last)])
     if latest > now + _SKEW_MS:
         yield Check("clock", "warn", f"it says {to_iso(now)}, the newest event {to_iso(latest)}", step)

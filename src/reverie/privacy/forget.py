@@ -57,16 +57,16 @@ class Forget:
         self,
         parts: Services,
         rules: RuleBook,
-        writing: Entries,
+        entries: Entries,
         archives: Archives,
-        dreaming: DreamEngine,
+        dreams: DreamEngine,
         *ended: Callable[[WriteTx, Actor, Sequence[Entry]], None],
     ) -> None:
         """`ended`: how protocols end what they keep about destroyed entries, in the transaction that destroys them."""
         self._parts = parts
         self._rules = rules
         self._archives = archives
-        self._redoing = Redream(parts, writing, dreaming.composer)
+        self._redoing = Redream(parts, entries, dreams.composer)
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         """Forgets of one tenant in this process go one after another: each makes the same dreams again."""

@@ -51,10 +51,10 @@ class WindowSummary(Struct, frozen=True):
 class WindowAdmin:
     """The windows of a tenant."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, entries: Entries) -> None:
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
 
     def keeper(
         self,
@@ -76,7 +76,7 @@ class WindowAdmin:
         return WindowStore(
             self._parts,
             self._rules,
-            self._writing,
+            self._entries,
             actor,
             key=key,
             ref=memory,
@@ -170,7 +170,7 @@ class WindowAdmin:
         keeper = WindowStore(
             self._parts,
             self._rules,
-            self._writing,
+            self._entries,
             actor,
             key=key,
             ref=memory,

@@ -42,7 +42,7 @@ class WindowStore:
         self,
         parts: Services,
         rules: RuleBook,
-        writing: Entries,
+        entries: Entries,
         actor: Actor,
         *,
         key: str,
@@ -53,7 +53,7 @@ class WindowStore:
     ) -> None:
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
         self._actor = actor
         self._scope = Scope(actor.tenant, ref)
         self.key = key
@@ -155,7 +155,7 @@ class WindowStore:
             )
             if after is not None:
                 drafts = [*drafts, self._checkpoints.draft(after, rules)]
-            prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+            prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
             dropped = self._dropped(state, rules)
 
             def body(tx: WriteTx) -> tuple[WindowState, int, str | None]:
@@ -195,7 +195,7 @@ class WindowStore:
 
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
             drafts = self._checkpoints.turn_drafts(turn, rules) if turn is not None and self.policy.ledger else []
-            prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+            prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
             dropped = self._dropped(state, rules)
 
             def body(tx: WriteTx) -> tuple[WindowState, int]:
@@ -231,7 +231,7 @@ class WindowStore:
 
         def prepare(rules: Rules) -> Callable[[WriteTx], int]:
             drafts = self._checkpoints.turn_drafts(turn, rules)
-            prepared = self._writing.prepare(self._actor, self.ref, drafts, rules) if drafts else []
+            prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
 
             def body(tx: WriteTx) -> int:
                 if prepared:
@@ -289,7 +289,7 @@ class WindowStore:
         record = self._checkpoint(state, attempt.reason)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], Ticket | None]:
-            prepared = self._writing.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)
+            prepared = self._entries.prepare(self._actor, self.ref, [self._checkpoints.draft(record, rules)], rules)
 
             def body(tx: WriteTx) -> Ticket | None:
                 self.attempts.bury(tx)
@@ -405,7 +405,7 @@ class WindowStore:
             covered=(first.covered_first, first.covered_last),
         )
         draft = self._checkpoints.draft(record, rules, cleared=cleared)
-        return self._writing.prepare(self._actor, self.ref, [draft], rules)[0]
+        return self._entries.prepare(self._actor, self.ref, [draft], rules)[0]
 
     def _record_drops(
         self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: Prepared | None

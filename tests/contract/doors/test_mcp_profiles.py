@@ -141,10 +141,10 @@ def test_the_graph_is_memory_like_any_other(make_host: Callable[..., Host]) -> N
     made = called(host, "create_entities", entities=[person("Ann", f"uses {secret}"), BOB])
     assert secret not in json.dumps(made)
     called(host, "create_relations", relations=[arrow("Ann", "knows", "Bob")])
-    host.writing.put(ANN, "graph", [Draft("Ann moved to Basel.", subject="Ann")])
+    host.entries.put(ANN, "graph", [Draft("Ann moved to Basel.", subject="Ann")])
     (ann,) = called(host, "open_nodes", names=["Ann"])["entities"]
     assert ann["observations"] == ["uses [REDACTED:aws-access-key]", "Ann moved to Basel."]
-    host.forgetting.forget(ANN, "Ann")
+    host.forget.forget(ANN, "Ann")
     assert called(host, "read_graph") == {"entities": [BOB], "relations": []}
 
 
@@ -187,7 +187,7 @@ def test_recall_takes_times_and_lists_the_newest_first(make_host: Callable[..., 
     host, day = make_host(), 86_400_000
     now = clock.now()
     for age in (9, 3, 1):
-        host.writing.put(
+        host.entries.put(
             ANN, "default", [Draft(f"The lighthouse was painted {age} days ago.", created_at=now - age * day)]
         )
 
@@ -205,7 +205,7 @@ def test_recall_takes_times_and_lists_the_newest_first(make_host: Callable[..., 
 
 def test_a_dream_is_undone_by_its_tool_and_its_report_is_a_resource(make_host: Callable[..., Host]) -> None:
     host = make_host(tokens=TokenCounter("o200k_base"))
-    host.writing.put(ANN, "default", [Draft(f"Parcel {n % 4} left the depot at gate {n % 4}.") for n in range(12)])
+    host.entries.put(ANN, "default", [Draft(f"Parcel {n % 4} left the depot at gate {n % 4}.") for n in range(12)])
     dream = called(host, "dream", memory_profile())
     assert dream["dreamt"] is True
 
@@ -240,7 +240,7 @@ def test_a_dream_is_undone_by_its_tool_and_its_report_is_a_resource(make_host: C
 
 def test_prompts_begin_with_what_is_known(make_host: Callable[..., Host]) -> None:
     host = make_host(tokens=TokenCounter("o200k_base"))
-    host.writing.put(ANN, "default", [Draft("Ann drinks Darjeeling tea.")])
+    host.entries.put(ANN, "default", [Draft("Ann drinks Darjeeling tea.")])
 
     async def talk(client: Client) -> list[str]:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]

@@ -211,7 +211,7 @@ class TestRefusals:
         def broken(*_: Any) -> None:
             raise RuntimeError("the text of a memory")
 
-        server.host.reading.stats = broken
+        server.host.reader.stats = broken
         answer = caller.get("stats", headers={"X-Request-Id": "look-for-me"})
         assert is_problem(answer, 500, "internal_error")
         assert answer.json()["details"]["correlationId"] == "look-for-me"

@@ -119,7 +119,7 @@ def test_a_checkpoint_is_an_ordinary_memory(server: Server) -> None:
     assert record["reason"] == "cleared"
     assert record["next_action"] == ""
     assert record["covered_range"] == [0, 2]
-    report = server.host.dreaming.run(actor, _plan("agent-1/task-7"))
+    report = server.host.dreams.run(actor, _plan("agent-1/task-7"))
     assert report is not None
 
 
@@ -133,7 +133,7 @@ def test_forgetting_a_subject_takes_its_window_along(server: Server) -> None:
     actor = Actor(tenant=server.caller().tenant, id="local:test")
     a_window(server.host, actor, "one", subject="ada")
     a_window(server.host, actor, "two", subject="bob")
-    server.host.forgetting.forget(actor, "ada")
+    server.host.forget.forget(actor, "ada")
     assert [row.scope for row in server.host.windows.all(actor).items] == ["two"]
 
 

@@ -43,11 +43,11 @@ def notes(count: int, *, subject: str | None = None, first: int = 0) -> list[Dra
 
 
 def put(host: Host, actor: Actor, drafts: list[Draft], ref: str = "bot") -> list[str]:
-    return [receipt.id for receipt in host.writing.put(actor, ref, drafts)]
+    return [receipt.id for receipt in host.entries.put(actor, ref, drafts)]
 
 
 def texts(host: Host, actor: Actor, ref: str = "bot") -> list[str]:
-    return [entry.content for entry in host.reading.page(actor, ref, limit=1000).items]
+    return [entry.content for entry in host.reader.page(actor, ref, limit=1000).items]
 
 
 class Saying:
@@ -67,24 +67,24 @@ class Saying:
 
 def test_many_become_one_and_the_sources_leave_readable_memory(host: Host, ada: Actor) -> None:
     ids = put(host, ada, notes(30))
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
-    (entry,) = host.reading.page(ada, "bot").items
+    (entry,) = host.reader.page(ada, "bot").items
     assert entry.id == report.output_id
     assert entry.kind == "dream"
-    assert {link.to_id for link in host.reading.links(ada, "bot", entry.id)} == set(ids)
+    assert {link.to_id for link in host.reader.links(ada, "bot", entry.id)} == set(ids)
     assert report.tokens_used <= report.budget
     assert report.output_tokens < report.input_tokens
-    assert host.reading.get(ada, "bot", ids[0], cold=True).state is EntryState.DREAMT
-    assert host.recall.search(ada, "bot", "order 3 warehouse").hits[0].entry.id == entry.id
+    assert host.reader.get(ada, "bot", ids[0], cold=True).state is EntryState.DREAMT
+    assert host.search.search(ada, "bot", "order 3 warehouse").hits[0].entry.id == entry.id
     assert host.audit.verify(ada).ok
 
 
 def test_the_event_names_up_to_a_hundred_sources_and_none_above(host: Host, ada: Actor) -> None:
     for ref, count in (("small", 100), ("large", 101)):
         put(host, ada, notes(count), ref)
-        host.dreaming.run(ada, DreamPlan(ref))
-    small, large = [e.data for e in host.reading.events(ada, types=("memory.compacted",))]
+        host.dreams.run(ada, DreamPlan(ref))
+    small, large = [e.data for e in host.reader.events(ada, types=("memory.compacted",))]
     assert len(small["source_ids"]) == 100
     assert "source_ids" not in large
     assert large["sources"] == 101
@@ -93,14 +93,14 @@ def test_the_event_names_up_to_a_hundred_sources_and_none_above(host: Host, ada:
 def test_a_budget_of_exactly_the_minimum_succeeds_and_one_less_writes_nothing(host: Host, ada: Actor) -> None:
     put(host, ada, notes(20))
     with pytest.raises(TokenBudgetExceeded) as refused:
-        host.dreaming.run(ada, DreamPlan("bot", budget=1))
+        host.dreams.run(ada, DreamPlan("bot", budget=1))
     least = refused.value.details["minimumRequired"]
     assert refused.value.details == {"budget": 1, "minimumRequired": least}
-    head = host.reading.snapshot(ada)
+    head = host.reader.snapshot(ada)
     with pytest.raises(TokenBudgetExceeded):
-        host.dreaming.run(ada, DreamPlan("bot", budget=least - 1))
-    assert host.reading.snapshot(ada) == head
-    report = host.dreaming.run(ada, DreamPlan("bot", budget=least))
+        host.dreams.run(ada, DreamPlan("bot", budget=least - 1))
+    assert host.reader.snapshot(ada) == head
+    report = host.dreams.run(ada, DreamPlan("bot", budget=least))
     assert report is not None
     assert report.tokens_used <= least
 
@@ -108,19 +108,19 @@ def test_a_budget_of_exactly_the_minimum_succeeds_and_one_less_writes_nothing(ho
 def test_a_budget_is_clamped_to_the_policy_and_defaults_to_it(host: Host, ada: Actor) -> None:
     host.rules.set_policy(ada, {"dream_budget": 3000})
     put(host, ada, notes(20))
-    assert host.dreaming.plan(ada, DreamPlan("bot", budget=99_999)).budget == 3000
-    assert host.dreaming.plan(ada, DreamPlan("bot")).budget == 3000
+    assert host.dreams.plan(ada, DreamPlan("bot", budget=99_999)).budget == 3000
+    assert host.dreams.plan(ada, DreamPlan("bot")).budget == 3000
     with pytest.raises(Invalid):
-        host.dreaming.plan(ada, DreamPlan("bot", budget=0))
+        host.dreams.plan(ada, DreamPlan("bot", budget=0))
 
 
 def test_planning_touches_nothing(host: Host, ada: Actor) -> None:
     put(host, ada, notes(10))
-    before = host.reading.snapshot(ada)
-    estimate = host.dreaming.plan(ada, DreamPlan("bot"))
+    before = host.reader.snapshot(ada)
+    estimate = host.dreams.plan(ada, DreamPlan("bot"))
     assert estimate.feasible
     assert estimate.sources == 10
-    assert host.reading.snapshot(ada) == before
+    assert host.reader.snapshot(ada) == before
 
 
 def test_pinned_held_and_recent_entries_stay_out(host: Host, ada: Actor, clock: HandClock) -> None:
@@ -130,24 +130,24 @@ def test_pinned_held_and_recent_entries_stay_out(host: Host, ada: Actor, clock: 
     clock.advance(2 * DAY)
     fresh = put(host, ada, notes(2, first=90))
     plan = DreamPlan("bot", selector=Selector(older_than_ms=DAY))
-    estimate = host.dreaming.plan(ada, plan)
+    estimate = host.dreams.plan(ada, plan)
     assert estimate.left_out == {"pinned": 1, "held": 1, "recent": 2}
-    host.dreaming.run(ada, plan)
-    readable = {entry.id for entry in host.reading.page(ada, "bot").items}
+    host.dreams.run(ada, plan)
+    readable = {entry.id for entry in host.reader.page(ada, "bot").items}
     assert {old[0], old[1], *fresh} <= readable
 
 
 def test_fewer_than_two_entries_are_nothing_to_do(host: Host, ada: Actor) -> None:
     put(host, ada, notes(1))
-    assert host.dreaming.run(ada, DreamPlan("bot")) is None
-    assert host.dreaming.run(ada, DreamPlan("empty")) is None
+    assert host.dreams.run(ada, DreamPlan("bot")) is None
+    assert host.dreams.run(ada, DreamPlan("empty")) is None
 
 
 def test_what_must_be_kept_is_kept_word_for_word(host: Host, ada: Actor) -> None:
     put(host, ada, notes(30))
     rule = "Never deploy on Fridays without the release manager."
     (ruled,) = put(host, ada, [Draft(content=rule, kind="constraint")])
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     assert {"source": ruled, "why": "kind", "required": True, "state": "quoted"} in report.gates["items"]
     assert rule.rstrip(".") in texts(host, ada)[0]
@@ -156,7 +156,7 @@ def test_what_must_be_kept_is_kept_word_for_word(host: Host, ada: Actor) -> None
 
 def test_the_archive_is_canonical_and_anyone_can_recompute_its_checksum(host: Host, ada: Actor) -> None:
     put(host, ada, notes(12))
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     stored = host.archives.get(ada, str(report.checksum))
     assert hashlib.sha256(stored).hexdigest() == report.checksum
@@ -170,14 +170,14 @@ def test_the_archive_is_canonical_and_anyone_can_recompute_its_checksum(host: Ho
 
 def test_undo_restores_memory_exactly_and_only_once(host: Host, ada: Actor) -> None:
     put(host, ada, notes(15))
-    before = [(e.id, e.content, e.tags, e.state, e.created_at) for e in host.reading.page(ada, "bot").items]
-    found = [hit.entry.id for hit in host.recall.search(ada, "bot", "invoice 93 warehouse").hits]
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    before = [(e.id, e.content, e.tags, e.state, e.created_at) for e in host.reader.page(ada, "bot").items]
+    found = [hit.entry.id for hit in host.search.search(ada, "bot", "invoice 93 warehouse").hits]
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     host.lineage.undo(ada, report.id)
-    after = [(e.id, e.content, e.tags, e.state, e.created_at) for e in host.reading.page(ada, "bot").items]
+    after = [(e.id, e.content, e.tags, e.state, e.created_at) for e in host.reader.page(ada, "bot").items]
     assert after == before
-    assert [hit.entry.id for hit in host.recall.search(ada, "bot", "invoice 93 warehouse").hits] == found
+    assert [hit.entry.id for hit in host.search.search(ada, "bot", "invoice 93 warehouse").hits] == found
     assert not host.archives.index(ada)["archives"]
     with pytest.raises(NotUndoable):
         host.lineage.undo(ada, report.id)
@@ -185,7 +185,7 @@ def test_undo_restores_memory_exactly_and_only_once(host: Host, ada: Actor) -> N
 
 def test_a_dream_and_its_sources_are_never_readable_together(host: Host, ada: Actor) -> None:
     ids = put(host, ada, notes(12))
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     assert report.output_id is not None
     with pytest.raises(Conflict) as caught:
@@ -196,37 +196,37 @@ def test_a_dream_and_its_sources_are_never_readable_together(host: Host, ada: Ac
     with pytest.raises(Conflict):
         host.lifecycle.restore(ada, "bot", report.output_id)
     put(host, ada, notes(11, first=12))
-    newer = host.dreaming.run(ada, DreamPlan("bot"))
+    newer = host.dreams.run(ada, DreamPlan("bot"))
     assert newer is not None
     with pytest.raises(NotUndoable, match="newer"):
         host.lineage.undo(ada, report.id)
     host.lineage.undo(ada, newer.id)
     host.lineage.undo(ada, report.id)
-    assert set(ids) <= {entry.id for entry in host.reading.page(ada, "bot", limit=1000).items}
+    assert set(ids) <= {entry.id for entry in host.reader.page(ada, "bot", limit=1000).items}
 
 
 def test_reads_as_of_a_position_are_not_changed_by_dream_or_undo(host: Host, ada: Actor) -> None:
     put(host, ada, notes(5))
-    early = host.reading.snapshot(ada)
-    as_then = [e.id for e in host.reading.page(ada, "bot", as_of=early).items]
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    early = host.reader.snapshot(ada)
+    as_then = [e.id for e in host.reader.page(ada, "bot", as_of=early).items]
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
-    dreamt = host.reading.snapshot(ada)
+    dreamt = host.reader.snapshot(ada)
     host.lineage.undo(ada, report.id)
-    assert [e.id for e in host.reading.page(ada, "bot", as_of=early).items] == as_then
-    assert [e.id for e in host.reading.page(ada, "bot", as_of=dreamt).items] == [report.output_id]
+    assert [e.id for e in host.reader.page(ada, "bot", as_of=early).items] == as_then
+    assert [e.id for e in host.reader.page(ada, "bot", as_of=dreamt).items] == [report.output_id]
 
 
 def test_sources_rest_until_the_tenant_says_otherwise_and_undo_works_as_long(
     host: Host, ada: Actor, clock: HandClock
 ) -> None:
     ids = put(host, ada, notes(5))
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     clock.advance(400 * DAY)
     assert host.lifecycle.retain(ada) == 0
     host.lineage.undo(ada, report.id)
-    assert {e.id for e in host.reading.page(ada, "bot").items} == set(ids)
+    assert {e.id for e in host.reader.page(ada, "bot").items} == set(ids)
 
 
 def test_after_the_retention_the_sources_are_destroyed_and_undo_says_so(
@@ -234,7 +234,7 @@ def test_after_the_retention_the_sources_are_destroyed_and_undo_says_so(
 ) -> None:
     host.rules.set_policy(ada, {"cold_retention_ms": 7 * DAY})
     ids = put(host, ada, notes(5))
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     clock.advance(8 * DAY)
     assert host.lifecycle.retain(ada) == 5
@@ -247,26 +247,26 @@ def test_after_the_retention_the_sources_are_destroyed_and_undo_says_so(
 
 def test_a_dream_of_dreams_starts_from_the_originals_while_they_rest(host: Host, ada: Actor) -> None:
     first = put(host, ada, notes(20))
-    one = host.dreaming.run(ada, DreamPlan("bot"))
+    one = host.dreams.run(ada, DreamPlan("bot"))
     second = put(host, ada, notes(20, first=50))
-    two = host.dreaming.run(ada, DreamPlan("bot"))
+    two = host.dreams.run(ada, DreamPlan("bot"))
     assert one is not None
     assert two is not None
-    sources = {link.to_id for link in host.reading.links(ada, "bot", str(two.output_id)) if link.type != "supersedes"}
+    sources = {link.to_id for link in host.reader.links(ada, "bot", str(two.output_id)) if link.type != "supersedes"}
     assert sources == {*first, *second}
     assert list(two.superseded) == [one.output_id]
-    assert len(host.reading.page(ada, "bot").items) == 1
+    assert len(host.reader.page(ada, "bot").items) == 1
     host.lineage.undo(ada, two.id)
-    assert {e.id for e in host.reading.page(ada, "bot").items} == {one.output_id, *second}
+    assert {e.id for e in host.reader.page(ada, "bot").items} == {one.output_id, *second}
     host.lineage.undo(ada, one.id)
-    assert {e.id for e in host.reading.page(ada, "bot", limit=1000).items} == {*first, *second}
+    assert {e.id for e in host.reader.page(ada, "bot", limit=1000).items} == {*first, *second}
 
 
 def test_archive_and_purge_without_a_distiller(host: Host, ada: Actor) -> None:
     put(host, ada, notes(3), "a")
     gone = put(host, ada, notes(3), "p")
-    shelved = host.dreaming.run(ada, DreamPlan("a", distiller="none", after=After.ARCHIVE))
-    purged = host.dreaming.run(ada, DreamPlan("p", distiller="none", after=After.PURGE))
+    shelved = host.dreams.run(ada, DreamPlan("a", distiller="none", after=After.ARCHIVE))
+    purged = host.dreams.run(ada, DreamPlan("p", distiller="none", after=After.PURGE))
     assert shelved is not None
     assert purged is not None
     assert purged.reclaimed_bytes > 0
@@ -290,12 +290,12 @@ def test_an_entry_that_changes_meanwhile_is_left_alone_and_reported(host: Host, 
             return super().distil(request)
 
     distiller = Meddling("Order 1 left warehouse 1 and its invoice 31 was paid in full.")
-    report = host.dreaming.run(ada, DreamPlan("bot"), distiller=distiller)
+    report = host.dreams.run(ada, DreamPlan("bot"), distiller=distiller)
     assert report is not None
     assert report.changed_meanwhile == 1
     assert len(distiller.requests) == 2
-    assert ids[3] in {entry.id for entry in host.reading.page(ada, "bot").items}
-    assert host.reading.get(ada, "bot", ids[3]).pinned
+    assert ids[3] in {entry.id for entry in host.reader.page(ada, "bot").items}
+    assert host.reader.get(ada, "bot", ids[3]).pinned
 
 
 def test_two_dreamers_on_one_memory_one_is_told(host: Host, ada: Actor) -> None:
@@ -304,10 +304,10 @@ def test_two_dreamers_on_one_memory_one_is_told(host: Host, ada: Actor) -> None:
     class Nested(Saying):
         def distil(self, request: Request) -> Answer:
             with pytest.raises(Busy):
-                host.dreaming.run(ada, DreamPlan("bot"))
+                host.dreams.run(ada, DreamPlan("bot"))
             return super().distil(request)
 
-    assert host.dreaming.run(ada, DreamPlan("bot"), distiller=Nested("Order 1 left warehouse 1.")) is not None
+    assert host.dreams.run(ada, DreamPlan("bot"), distiller=Nested("Order 1 left warehouse 1.")) is not None
 
 
 @pytest.mark.parametrize(
@@ -322,14 +322,14 @@ def test_a_text_that_fails_a_gate_is_repaired_once_and_then_refused(
     host: Host, ada: Actor, text: str, gate: str
 ) -> None:
     put(host, ada, notes(10))
-    head = host.reading.snapshot(ada)
+    head = host.reader.snapshot(ada)
     distiller = Saying(text)
     with pytest.raises(GateFailed) as refused:
-        host.dreaming.run(ada, DreamPlan("bot"), distiller=distiller)
+        host.dreams.run(ada, DreamPlan("bot"), distiller=distiller)
     assert gate in refused.value.details["gates"]
     assert len(distiller.requests) == 2
     assert gate in distiller.requests[1].complaints
-    assert host.reading.snapshot(ada) == head
+    assert host.reader.snapshot(ada) == head
 
 
 def test_secrets_in_the_output_are_redacted_whole_split_or_encoded(host: Host, ada: Actor) -> None:
@@ -338,7 +338,7 @@ def test_secrets_in_the_output_are_redacted_whole_split_or_encoded(host: Host, a
     put(host, ada, notes(10))
     encoded = base64.b64encode(secret.encode()).decode()
     said = f"Order 1 left warehouse 1. {secret} {secret[:9]}\n{secret[9:]} {encoded} [BYOK:abc]"
-    report = host.dreaming.run(ada, DreamPlan("bot", run="run-1"), distiller=Saying(said))
+    report = host.dreams.run(ada, DreamPlan("bot", run="run-1"), distiller=Saying(said))
     assert report is not None
     (text,) = texts(host, ada)
     assert secret not in text.replace("\n", "")
@@ -358,7 +358,7 @@ def test_the_same_sources_give_the_same_bytes_whatever_the_insertion_order(make_
         host = make_host(tokens=TokenCounter(), store=SqliteStore(":memory:"))
         random.Random(seed).shuffle(drafts)
         put(host, ada, drafts)
-        report = host.dreaming.run(ada, DreamPlan("bot"))
+        report = host.dreams.run(ada, DreamPlan("bot"))
         assert report is not None
         checksums.add(report.checksum)
     assert len(checksums) == 1
@@ -368,23 +368,23 @@ def test_fit_takes_the_oldest_part_and_goes_on_the_next_night(host: Host, ada: A
     host.rules.set_policy(ada, {"dream_budget": 1500, "hot_target": "800"})
     put(host, ada, notes(200))
     with pytest.raises(TokenBudgetExceeded):
-        host.dreaming.run(ada, DreamPlan("bot", budget=1500))
+        host.dreams.run(ada, DreamPlan("bot", budget=1500))
     nights, left = 0, 200
     while left > 1 and nights < 50:
-        report = host.dreaming.run(ada, DreamPlan("bot", fit=True))
+        report = host.dreams.run(ada, DreamPlan("bot", fit=True))
         if report is None:
             break
         assert report.tokens_used <= 1500
         nights += 1
         left = report.left_for_later
-    kinds = [entry.kind for entry in host.reading.page(ada, "bot", limit=1000).items]
+    kinds = [entry.kind for entry in host.reader.page(ada, "bot", limit=1000).items]
     assert kinds.count("note") <= 1
     assert 3 <= nights < 50
 
 
 def test_the_index_says_what_there_is_and_holds_no_secret(host: Host, ada: Actor) -> None:
     put(host, ada, notes(10))
-    host.dreaming.run(ada, DreamPlan("bot"))
+    host.dreams.run(ada, DreamPlan("bot"))
     (item,) = host.archives.index(ada, ref="bot")["archives"]
     assert item["sourceCount"] == 10
     assert item["topics"]
@@ -394,7 +394,7 @@ def test_the_index_says_what_there_is_and_holds_no_secret(host: Host, ada: Actor
 
 def test_archives_outlive_nothing_but_their_retention(host: Host, ada: Actor, clock: HandClock) -> None:
     put(host, ada, notes(10))
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     clock.advance(29 * DAY)
     assert host.archives.collect(ada) == 0
@@ -402,25 +402,25 @@ def test_archives_outlive_nothing_but_their_retention(host: Host, ada: Actor, cl
     assert host.archives.collect(ada) == 1
     assert not host.archives.index(ada)["archives"]
     assert texts(host, ada)
-    assert [e.type for e in host.reading.events(ada)][-2:] == ["archive.collected", "workspace.updated"]
+    assert [e.type for e in host.reader.events(ada)][-2:] == ["archive.collected", "workspace.updated"]
 
 
 def test_trust_of_a_dream_is_that_of_its_weakest_source(host: Host, ada: Actor) -> None:
     put(host, ada, notes(5))
     put(host, ada, [Draft(content="Order 900 may have left warehouse 2.", source=Source(actor="web", trust=2))])
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
-    assert host.reading.get(ada, "bot", str(report.output_id)).source.trust == 2
+    assert host.reader.get(ada, "bot", str(report.output_id)).source.trust == 2
     host.lineage.undo(ada, report.id)
     host.rules.set_policy(ada, {"dream_trust": 5})
-    assert host.dreaming.plan(ada, DreamPlan("bot")).left_out == {"trust": 1}
+    assert host.dreams.plan(ada, DreamPlan("bot")).left_out == {"trust": 1}
 
 
 def test_everything_derived_from_an_entry_is_one_query(host: Host, ada: Actor) -> None:
     ids = put(host, ada, notes(10))
-    one = host.dreaming.run(ada, DreamPlan("bot"))
+    one = host.dreams.run(ada, DreamPlan("bot"))
     put(host, ada, notes(10, first=40))
-    two = host.dreaming.run(ada, DreamPlan("bot"))
+    two = host.dreams.run(ada, DreamPlan("bot"))
     assert one is not None
     assert two is not None
     assert host.lineage.derived(ada, "bot", ids[0]) == sorted([str(one.output_id), str(two.output_id)])
@@ -429,12 +429,12 @@ def test_everything_derived_from_an_entry_is_one_query(host: Host, ada: Actor) -
 def test_forgetting_a_subject_redoes_the_dreams_made_from_it(host: Host, ada: Actor) -> None:
     put(host, ada, notes(12))
     put(host, ada, [Draft(content="Zanzibar keeps parrots near invoice 31 and order 7.", subject="zed")])
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     assert "Zanzibar" in texts(host, ada)[0]
-    preview = host.forgetting.forget(ada, "zed", preview=True)
+    preview = host.forget.forget(ada, "zed", preview=True)
     assert (preview.forgotten, preview.derived) == (1, 1)
-    done = host.forgetting.forget(ada, "zed")
+    done = host.forget.forget(ada, "zed")
     assert (done.forgotten, done.derived, done.redone) == (1, 1, 1)
     (text,) = texts(host, ada)
     assert "Zanzibar" not in text
@@ -442,7 +442,7 @@ def test_forgetting_a_subject_redoes_the_dreams_made_from_it(host: Host, ada: Ac
     with pytest.raises(NotUndoable):
         host.lineage.undo(ada, report.id)
     assert host.audit.verify(ada).ok
-    assert host.forgetting.forget(ada, "zed").forgotten == 0
+    assert host.forget.forget(ada, "zed").forgotten == 0
 
 
 def test_forgetting_after_the_sources_were_destroyed_drops_the_lines_that_owe_to_them(
@@ -450,11 +450,11 @@ def test_forgetting_after_the_sources_were_destroyed_drops_the_lines_that_owe_to
 ) -> None:
     put(host, ada, notes(12))
     put(host, ada, [Draft(content="Zanzibar keeps parrots.", subject="zed", kind="decision")])
-    report = host.dreaming.run(ada, DreamPlan("bot"))
+    report = host.dreams.run(ada, DreamPlan("bot"))
     assert report is not None
     clock.advance(8 * DAY)
     host.lifecycle.retain(ada)
-    done = host.forgetting.forget(ada, "zed")
+    done = host.forget.forget(ada, "zed")
     assert done.derived == 1
     left = " ".join(texts(host, ada))
     assert "Zanzibar" not in left
@@ -464,17 +464,17 @@ def test_forgetting_after_the_sources_were_destroyed_drops_the_lines_that_owe_to
 def test_when_too_little_remains_the_other_sources_are_readable_again(host: Host, ada: Actor) -> None:
     put(host, ada, [Draft(content="Zanzibar keeps parrots and feeds them twice a day.", subject="zed")])
     (kept,) = put(host, ada, [Draft(content="ok")])
-    assert host.dreaming.run(ada, DreamPlan("bot")) is not None
-    done = host.forgetting.forget(ada, "zed")
+    assert host.dreams.run(ada, DreamPlan("bot")) is not None
+    done = host.forget.forget(ada, "zed")
     assert done.restored == 1
-    assert [entry.id for entry in host.reading.page(ada, "bot").items] == [kept]
+    assert [entry.id for entry in host.reader.page(ada, "bot").items] == [kept]
 
 
 def test_a_hold_blocks_a_forget_visibly(host: Host, ada: Actor) -> None:
     (held,) = put(host, ada, [Draft(content="Zanzibar keeps parrots.", subject="zed")])
     host.lifecycle.hold(ada, "bot", held)
     with pytest.raises(Held) as refused:
-        host.forgetting.forget(ada, "zed")
+        host.forget.forget(ada, "zed")
     assert refused.value.details == {"held": 1, "found": 1}
     assert texts(host, ada)
 
@@ -484,7 +484,7 @@ def test_consolidation_keeps_what_is_told_of_different_things(host: Host, ada: A
         put(host, ada, [Draft(content=f"Deploy number {number} took {number * 7 + 3} minutes in all.")])
         put(host, ada, [Draft(content=f"Wagon {number} was painted green by the crew.")])
         clock.advance(1000)
-    done = host.consolidating.run(ada, "bot")
+    done = host.consolidator.run(ada, "bot")
     assert (done.input_count, done.output_count) == (8, 8)
 
 
@@ -499,17 +499,17 @@ def test_consolidation_merges_supersedes_and_is_idempotent(host: Host, ada: Acto
     ):
         put(host, ada, [Draft(content=text, source=by)])
         clock.advance(1000)
-    first = host.consolidating.run(ada, "bot")
+    first = host.consolidator.run(ada, "bot")
     assert (first.input_count, first.output_count) == (5, 2)
     assert (first.duplicates, first.outdated) == (2, 1)
     assert set(texts(host, ada)) == {
         "The customer budget is 15000 EUR for this quarter.",
         "Ships leave the harbour at noon!",
     }
-    strong = next(e for e in host.reading.page(ada, "bot").items if "Ships" in e.content)
+    strong = next(e for e in host.reader.page(ada, "bot").items if "Ships" in e.content)
     assert strong.attributes["corroborated"] == 3
-    head = host.reading.snapshot(ada)
-    second = host.consolidating.run(ada, "bot")
+    head = host.reader.snapshot(ada)
+    second = host.consolidator.run(ada, "bot")
     assert (second.input_count, second.output_count, second.merged) == (2, 2, [])
-    assert host.reading.snapshot(ada) == head
+    assert host.reader.snapshot(ada) == head
     assert host.audit.verify(ada).ok

@@ -38,7 +38,7 @@ def written(night: int) -> list[str]:
 
 
 def hot(host: Host, ada: Actor) -> list[Entry]:
-    return host.reading.page(ada, REF, limit=1000).items  # type: ignore[return-value]
+    return host.reader.page(ada, REF, limit=1000).items  # type: ignore[return-value]
 
 
 def run(host: Host, ada: Actor) -> int:
@@ -46,7 +46,7 @@ def run(host: Host, ada: Actor) -> int:
     made = 0
     while True:
         try:
-            report = host.dreaming.run(ada, DreamPlan(REF, fit=True))
+            report = host.dreams.run(ada, DreamPlan(REF, fit=True))
         except GateFailed:
             return made
         if report is None:
@@ -69,8 +69,8 @@ def test_thirty_nights(make_host: Callable[..., Host], ada: Actor, clock: HandCl
     originals: list[Entry] = []
     dreams = 0
     for night in range(NIGHTS):
-        receipts = host.writing.put(ada, REF, [Draft(content=text) for text in written(night)])
-        originals += [host.reading.get(ada, REF, receipt.id) for receipt in receipts]
+        receipts = host.entries.put(ada, REF, [Draft(content=text) for text in written(night)])
+        originals += [host.reader.get(ada, REF, receipt.id) for receipt in receipts]
         clock.advance(DAY)
         if night % 2:  # every second night is enough to show it
             dreams += run(host, ada)

@@ -36,7 +36,7 @@ def follow(actor: Actor, tail: Tail, script: Callable[[list[Any]], None], **opti
 
 
 def put(host: Host, actor: Actor, count: int = 1) -> None:
-    host.writing.put(actor, "notes", [Draft(content=f"number {n}") for n in range(count)])
+    host.entries.put(actor, "notes", [Draft(content=f"number {n}") for n in range(count)])
 
 
 def test_what_is_there_then_what_comes(make_host: Callable[..., Host], ada: Actor) -> None:

@@ -79,7 +79,7 @@ def test_every_change_that_may_need_a_worker_wakes_its_tenant(host: Host, ada: A
         clock.advance(after_ms)
         return before == [] and host.agenda.awake() == [ada.tenant]
 
-    host.writing.put(ada, "notes", [Draft("x")])
+    host.entries.put(ada, "notes", [Draft("x")])
     sleep()
     assert host.agenda.awake() == []
     saved = host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
@@ -125,7 +125,7 @@ def test_a_condition_keeps_its_tenant_awake_and_one_whose_entry_is_gone_does_not
     worker = Worker(host, every_seconds=60)
     assert [worker.tick(), worker.tick()] == [0, 0]
     assert host.agenda.awake() == [ada.tenant]
-    host.writing.put(ada, "notes", [Draft("only two are left", tags=("stock:low",))])
+    host.entries.put(ada, "notes", [Draft("only two are left", tags=("stock:low",))])
     assert worker.tick() == 1
     host.lifecycle.delete(ada, "notes", made.id)
     worker.tick()

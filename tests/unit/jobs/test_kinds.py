@@ -98,9 +98,9 @@ def test_each_kind_of_job_does_its_work(
 ) -> None:
     plain = make(embedder=None)
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(12)]
-    plain.writing.put(ada, "long", [Draft(text) for text in texts])
-    plain.writing.put(ada, "twice", [Draft("The gate opens at nine.") for _ in range(3)])
-    plain.writing.put(ada, "brief", [Draft("soon gone", expires_at=clock.now() + 1000), Draft("the word is xyzzy-17")])
+    plain.entries.put(ada, "long", [Draft(text) for text in texts])
+    plain.entries.put(ada, "twice", [Draft("The gate opens at nine.") for _ in range(3)])
+    plain.entries.put(ada, "brief", [Draft("soon gone", expires_at=clock.now() + 1000), Draft("the word is xyzzy-17")])
     host = make()
     host.rules.register(ada, "door", "xyzzy-17")
     clock.advance(2000)
@@ -113,10 +113,10 @@ def test_each_kind_of_job_does_its_work(
     start(host)
     wait_for(lambda: not host.jobs.all(ada))
     assert len(host.lineage.reports(ada)) == 1
-    assert len(host.reading.page(ada, "twice").items) == 1
-    assert host.reindexing.missing(ada) == 0
-    assert len(host.reading.events(ada, types=("memory.expired",))) == 1
-    assert [entry.content for entry in host.reading.page(ada, "brief").items] == ["the word is [REDACTED:door]"]
+    assert len(host.reader.page(ada, "twice").items) == 1
+    assert host.embeddings.missing(ada) == 0
+    assert len(host.reader.events(ada, types=("memory.expired",))) == 1
+    assert [entry.content for entry in host.reader.page(ada, "brief").items] == ["the word is [REDACTED:door]"]
     assert host.audit.verify(ada).ok
 
 
@@ -124,11 +124,11 @@ def test_a_dream_with_nothing_to_take_out_is_done(
     make: Callable[..., Host], ada: Actor, start: Callable[[Host], None]
 ) -> None:
     host = make()
-    host.writing.put(ada, "rules", [Draft("Never touch files under vendor/."), Draft("Nina is allergic to cashews.")])
+    host.entries.put(ada, "rules", [Draft("Never touch files under vendor/."), Draft("Nina is allergic to cashews.")])
     host.jobs.add(ada, "dream", {"ref": "rules"})
     start(host)
     wait_for(lambda: not host.jobs.all(ada))
-    assert len(host.reading.page(ada, "rules").items) == 2
+    assert len(host.reader.page(ada, "rules").items) == 2
 
 
 def test_a_forget_that_was_cut_off_is_finished_after_its_process_died(
@@ -136,38 +136,38 @@ def test_a_forget_that_was_cut_off_is_finished_after_its_process_died(
 ) -> None:
     dying = make(ledger=DyingLedger(tmp_path / "forgotten.jsonl"))
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(12)]
-    dying.writing.put(ada, "notes", [Draft(text) for text in texts])
-    dying.writing.put(
+    dying.entries.put(ada, "notes", [Draft(text) for text in texts])
+    dying.entries.put(
         ada, "notes", [Draft(f"Quixoticon wants crate {n} in hall {n}.", subject="quix") for n in range(4)]
     )
-    report = dying.dreaming.run(ada, DreamPlan("notes", fit=True))
+    report = dying.dreams.run(ada, DreamPlan("notes", fit=True))
     assert report is not None
     with pytest.raises(Died):
-        dying.forgetting.forget(ada, "quix")
+        dying.forget.forget(ada, "quix")
     host = make()
-    assert "Quixoticon" in host.reading.get(ada, "notes", str(report.output_id)).content
+    assert "Quixoticon" in host.reader.get(ada, "notes", str(report.output_id)).content
     start(host)
     clock.advance(UNDER_WAY_MS)
-    wait_for(lambda: bool(host.reading.events(ada, types=("memory.forgotten",))))
+    wait_for(lambda: bool(host.reader.events(ada, types=("memory.forgotten",))))
     wait_for(lambda: not host.jobs.all(ada))
-    assert all("Quixoticon" not in entry.content for entry in host.reading.page(ada, "notes").items)
-    assert len(host.reading.events(ada, types=("dream.redone",))) == 1
-    (certificate,) = host.reading.events(ada, types=("memory.forgotten",))
+    assert all("Quixoticon" not in entry.content for entry in host.reader.page(ada, "notes").items)
+    assert len(host.reader.events(ada, types=("dream.redone",))) == 1
+    (certificate,) = host.reader.events(ada, types=("memory.forgotten",))
     assert (certificate.data["entries"], certificate.data["derived"]) == (4, 1)
     assert host.audit.verify(ada).ok
-    assert make().forgetting.cut_off(ada) == []  # a process that starts now finds nothing to do
+    assert make().forget.cut_off(ada) == []  # a process that starts now finds nothing to do
 
 
 def test_a_forget_that_is_certified_or_under_way_is_not_done_again(
     make: Callable[..., Host], ada: Actor, clock: Any
 ) -> None:
     host = make()
-    host.writing.put(ada, "notes", [Draft("x", subject="quix")])
-    host.forgetting.forget(ada, "quix")
+    host.entries.put(ada, "notes", [Draft("x", subject="quix")])
+    host.forget.forget(ada, "quix")
     assert host.parts.ledger is not None
     host.parts.ledger.add(tenant=ada.tenant, subject="0" * 64, ref=None, at=clock.now() + 1)
-    assert host.forgetting.cut_off(ada) == []
+    assert host.forget.cut_off(ada) == []
     clock.advance(UNDER_WAY_MS + 1)
-    assert [line.subject for line in host.forgetting.cut_off(ada)] == ["0" * 64]
-    assert host.forgetting.cut_off(ada) == []  # once for each process
-    assert host.forgetting.cut_off(Actor(tenant="other", id="eve")) == []
+    assert [line.subject for line in host.forget.cut_off(ada)] == ["0" * 64]
+    assert host.forget.cut_off(ada) == []  # once for each process
+    assert host.forget.cut_off(Actor(tenant="other", id="eve")) == []

@@ -33,7 +33,7 @@ def lines(number: int, first: int = 0) -> list[Draft]:
 
 
 def hot(host: Host, ada: Actor) -> int:
-    return sum(TokenCounter().count(entry.content) for entry in host.reading.page(ada, "plant", limit=1000).items)
+    return sum(TokenCounter().count(entry.content) for entry in host.reader.page(ada, "plant", limit=1000).items)
 
 
 def at_night(host: Host, ada: Actor, clock: HandClock) -> int:
@@ -51,9 +51,9 @@ def at_night(host: Host, ada: Actor, clock: HandClock) -> int:
 def test_a_large_memory_is_dreamt_at_three_and_sleeps_when_nothing_happens(
     host: Host, ada: Actor, clock: HandClock
 ) -> None:
-    host.writing.put(ada, "plant", lines(60))
+    host.entries.put(ada, "plant", lines(60))
     assert host.schedules.all(ada) == []
-    host.writing.put(ada, "plant", lines(340, first=60))
+    host.entries.put(ada, "plant", lines(340, first=60))
     (due,) = host.schedules.all(ada)
     assert (due.schedule.id, due.schedule.cron, due.schedule.fit) == (NIGHTLY, "0 3 * * *", True)
     assert due.next_at is not None
@@ -68,21 +68,21 @@ def test_a_large_memory_is_dreamt_at_three_and_sleeps_when_nothing_happens(
     nights = [at_night(host, ada, clock) for _ in range(5)]
     assert nights == [0] * 5
     assert ada.tenant not in host.agenda.awake()
-    host.writing.put(ada, "plant", lines(200, first=1000))
+    host.entries.put(ada, "plant", lines(200, first=1000))
     assert at_night(host, ada, clock) == 1
 
 
 def test_the_switch_is_a_policy_and_pausing_or_removing_it_lasts(host: Host, ada: Actor, clock: HandClock) -> None:
-    host.writing.put(ada, "plant", lines(400))
+    host.entries.put(ada, "plant", lines(400))
     host.rules.set_policy(ada, {"nightly": "off"})
     assert host.schedules.all(ada)[0].schedule.paused
     assert at_night(host, ada, clock) == 0
     host.rules.set_policy(ada, {"nightly": "on"})
     host.schedules.save(ada, {"id": NIGHTLY, "paused": True}, existing=True)
-    host.writing.put(ada, "plant", lines(10, first=500))
+    host.entries.put(ada, "plant", lines(10, first=500))
     assert at_night(host, ada, clock) == 0
     host.schedules.drop(ada, NIGHTLY)
-    host.writing.put(ada, "plant", lines(10, first=600))
+    host.entries.put(ada, "plant", lines(10, first=600))
     assert host.schedules.all(ada) == []
     assert at_night(host, ada, clock) == 0
     assert host.lineage.reports(ada) == []

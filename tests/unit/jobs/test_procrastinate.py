@@ -73,7 +73,7 @@ def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 def test_a_job_is_done_once_and_is_gone(host: Host, ada: Actor, make_worker: Callable[..., EngineWorker]) -> None:
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(12)]
-    host.writing.put(ada, "notes", [Draft(content=text) for text in texts])
+    host.entries.put(ada, "notes", [Draft(content=text) for text in texts])
     assert host.jobs.add(ada, "dream", {"ref": "notes"}) is not None
     assert host.jobs.add(ada, "dream", {"ref": "notes"}) is None
     make_worker().start()
@@ -85,7 +85,7 @@ def test_what_is_due_by_the_clock_is_put_into_the_queue_once(
     host: Host, ada: Actor, clock: Any, queue: EngineQueue, make_worker: Callable[..., EngineWorker]
 ) -> None:
     host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
-    host.writing.put(ada, "notes", [Draft(content="x", expires_at=clock.now() + 1000)])
+    host.entries.put(ada, "notes", [Draft(content="x", expires_at=clock.now() + 1000)])
     clock.advance(3_600_000)
     one, two = make_worker(), make_worker()
     assert one.look() + two.look() + one.look() == 2
@@ -94,8 +94,8 @@ def test_what_is_due_by_the_clock_is_put_into_the_queue_once(
     wait_for(lambda: not queue.list("acme"))
     (due,) = host.schedules.all(ada)
     assert due.schedule.last is not None
-    assert len(host.reading.events(ada, types=("schedule.fired",))) == 1
-    assert len(host.reading.events(ada, types=("memory.expired",))) == 1
+    assert len(host.reader.events(ada, types=("schedule.fired",))) == 1
+    assert len(host.reader.events(ada, types=("memory.expired",))) == 1
 
 
 def test_a_tenant_with_ten_thousand_jobs_does_not_starve_another_nor_is_starved(queue: EngineQueue, url: str) -> None:
@@ -143,7 +143,7 @@ def test_of_one_tenant_only_so_many_jobs_run_at_once(
             done.append(actor)
         raise NotFound()
 
-    monkeypatch.setattr(host.scanning, "scan", slow)
+    monkeypatch.setattr(host.rescan, "scan", slow)
     queue.add_all([Job("", "scan", "acme", unique=str(n)) for n in range(12)])
     make_worker(concurrency=6).start()
     wait_for(lambda: len(done) == 12)
@@ -162,7 +162,7 @@ def test_a_job_that_fails_is_tried_again_and_then_dead_until_someone_retries_it(
     def broken(_: Actor) -> None:
         raise StoreBusy("a text that nobody should see")
 
-    monkeypatch.setattr(host.scanning, "scan", broken)
+    monkeypatch.setattr(host.rescan, "scan", broken)
     monkeypatch.setattr("reverie.jobs.procrastinate.pause_ms", lambda _: 10)
     metrics = Metrics()
     made = host.jobs.add(ada, "scan", {})
@@ -234,7 +234,7 @@ def test_stopping_finishes_the_job_at_hand_and_takes_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     began, stopping, done = threading.Event(), threading.Event(), []
-    scan = host.scanning.scan
+    scan = host.rescan.scan
 
     def slow(actor: Actor) -> Any:
         began.set()
@@ -243,7 +243,7 @@ def test_stopping_finishes_the_job_at_hand_and_takes_no_other(
         done.append(1)
         return scan(actor)
 
-    monkeypatch.setattr(host.scanning, "scan", slow)
+    monkeypatch.setattr(host.rescan, "scan", slow)
     queue.add_all([Job("", "scan", "acme", unique=str(n)) for n in range(5)])
     worker = make_worker(concurrency=1)
     worker.start()

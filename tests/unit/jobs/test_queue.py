@@ -28,7 +28,7 @@ def host(make_host: Callable[..., Host]) -> Host:
 
 def fill(host: Host, actor: Actor) -> None:
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(12)]
-    host.writing.put(actor, "notes", [Draft(content=text) for text in texts])
+    host.entries.put(actor, "notes", [Draft(content=text) for text in texts])
 
 
 def test_every_job_is_defined(host: Host) -> None:
@@ -51,7 +51,7 @@ def test_a_tenant_with_many_jobs_does_not_keep_another_waiting(
 ) -> None:
     scanned: list[str] = []
     monkeypatch.setattr(
-        host.scanning,
+        host.rescan,
         "scan",
         lambda actor: (scanned.append(actor.tenant), type("Report", (), {"entries": 0, "affected": 0}))[1],
     )
@@ -76,7 +76,7 @@ def test_a_job_that_fails_waits_longer_every_time_and_dies_in_the_end(
     def broken(*_: Any, **__: Any) -> None:
         raise StoreBusy()
 
-    monkeypatch.setattr(host.scanning, "scan", broken)
+    monkeypatch.setattr(host.rescan, "scan", broken)
     made = host.jobs.add(ada, "scan", {})
     assert made is not None
     worker, pauses = Worker(host, every_seconds=60), []
@@ -105,7 +105,7 @@ def test_what_cannot_succeed_is_dead_at_once(host: Host, ada: Actor, monkeypatch
     def costly(*_: Any, **__: Any) -> None:
         raise TokenBudgetExceeded()
 
-    monkeypatch.setattr(host.dreaming, "run", costly)
+    monkeypatch.setattr(host.dreams, "run", costly)
     Worker(host, every_seconds=60).tick()
     job = host.jobs.get(ada, made.id)
     assert (job.status, job.error) == ("dead", "token_budget_exceeded")
@@ -146,7 +146,7 @@ def test_a_worker_that_comes_back_too_late_changes_nothing(host: Host, ada: Acto
 def test_a_sweep_that_fails_is_seen_and_tried_again(
     host: Host, ada: Actor, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host.writing.put(ada, "notes", [Draft(content="x", expires_at=clock.now() + 1000)])
+    host.entries.put(ada, "notes", [Draft(content="x", expires_at=clock.now() + 1000)])
     clock.advance(2000)
 
     def broken(_: Actor) -> int:

@@ -31,7 +31,7 @@ def host(make_host: Callable[..., Host]) -> Host:
 
 def fill(host: Host, actor: Actor, ref: str = "notes", count: int = 12) -> None:
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(count)]
-    host.writing.put(actor, ref, [Draft(content=text) for text in texts])
+    host.entries.put(actor, ref, [Draft(content=text) for text in texts])
 
 
 def ms(text: str) -> int:
@@ -52,7 +52,7 @@ def test_a_tick_is_taken_once_however_many_workers_look(
     assert (due.schedule.last.status, due.why_not) == ("done", None)
     assert due.next_at == next_tick(made, clock.now())
     assert len(host.lineage.reports(ada)) == 1
-    fired = [event.data["tick"] for event in host.reading.events(ada, types=("schedule.fired",))]
+    fired = [event.data["tick"] for event in host.reader.events(ada, types=("schedule.fired",))]
     assert len(fired) == len(set(fired)) == 1
 
 
@@ -72,7 +72,7 @@ def test_a_tick_that_many_workers_take_at_one_instant_is_run_once(
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(run, range(8))) == 1
-    assert len(host.reading.events(ada, types=("schedule.fired",))) == 1
+    assert len(host.reader.events(ada, types=("schedule.fired",))) == 1
     assert len(host.lineage.reports(ada)) == 1
 
 
@@ -111,7 +111,7 @@ def test_a_minute_schedule_asleep_for_months_wakes_at_once(clock: Any) -> None:
 
 
 def test_one_memory_that_cannot_be_dreamt_does_not_stop_the_others(host: Host, ada: Actor, clock: Any) -> None:
-    host.writing.put(ada, "a-small-one", [Draft(content="Haha!"), Draft(content="Oh wow.")])
+    host.entries.put(ada, "a-small-one", [Draft(content="Haha!"), Draft(content="Oh wow.")])
     fill(host, ada, "notes")
     made = host.schedules.save(ada, {"cron": "0 * * * *"})
     outcome = host.schedules.run_now(ada, made.id)
@@ -139,7 +139,7 @@ def test_why_not_is_always_said(host: Host, ada: Actor, fields: dict[str, Any], 
 
 
 def test_what_is_small_already_is_no_failure(host: Host, ada: Actor) -> None:
-    host.writing.put(ada, "notes", [Draft(content="Haha!"), Draft(content="Oh wow.")])
+    host.entries.put(ada, "notes", [Draft(content="Haha!"), Draft(content="Oh wow.")])
     made = host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
     outcome = host.schedules.run_now(ada, made.id)
     assert (outcome.status, outcome.code) == ("nothing", "cannot_be_smaller")
@@ -173,7 +173,7 @@ def test_jitter_never_repeats_a_tick(host: Host, ada: Actor, clock: Any) -> None
     for _ in range(48):
         clock.advance(30 * MINUTE)
         host.schedules.tick(ada)
-    ticks = [event.data["tick"] for event in host.reading.events(ada, types=("schedule.fired",))]
+    ticks = [event.data["tick"] for event in host.reader.events(ada, types=("schedule.fired",))]
     assert len({tick // HOUR for tick in ticks}) == len(ticks)
     assert 22 <= len(ticks) <= 24
 
@@ -201,6 +201,6 @@ def test_archives_are_collected_after_their_retention(host: Host, ada: Actor, cl
     assert worker.round().collected == 0
     clock.advance(31 * DAY)
     assert worker.round().collected == 1
-    assert host.reading.events(ada, types=("archive.collected",))
+    assert host.reader.events(ada, types=("archive.collected",))
     assert host.archives.index(ada)["archives"] == []
     assert host.audit.verify(ada).ok

@@ -22,7 +22,7 @@ DAY = 86_400_000
 
 
 def put(host: Host, actor: Actor, content: str = "x", **fields: Any) -> str:
-    return host.writing.put(actor, "notes", [Draft(content=content, **fields)])[0].id
+    return host.entries.put(actor, "notes", [Draft(content=content, **fields)])[0].id
 
 
 def test_what_expired_is_destroyed(make_host: Callable[..., Host], ada: Actor, clock: Any) -> None:
@@ -33,7 +33,7 @@ def test_what_expired_is_destroyed(make_host: Callable[..., Host], ada: Actor, c
     assert worker.round().expired == 0
     clock.advance(2000)
     assert worker.round().expired == 1
-    assert host.reading.events(ada)[-1].type == "memory.expired"
+    assert host.reader.events(ada)[-1].type == "memory.expired"
 
 
 def test_what_outlived_the_undo_window_is_destroyed(make_host: Callable[..., Host], ada: Actor, clock: Any) -> None:
@@ -49,11 +49,11 @@ def test_missing_vectors_are_made(make_host: Callable[..., Host], make_store: An
     store = make_store()
     put(make_host(store=store), ada, "a red kite")
     host = Host(Services(store=store, embedder=StaticEmbedder(), clock=clock))
-    assert host.recall.search(ada, "notes", "bird").degraded == ("vectors_missing",)
+    assert host.search.search(ada, "notes", "bird").degraded == ("vectors_missing",)
     worker = Worker(host, every_seconds=60)
     assert worker.round().indexed == 1
     assert worker.round().indexed == 0
-    assert host.recall.search(ada, "notes", "bird").degraded == ()
+    assert host.search.search(ada, "notes", "bird").degraded == ()
     assert host.audit.verify(ada).ok
 
 
@@ -86,7 +86,7 @@ def test_old_answers_to_retries_are_let_go_within_the_hour(
     worker = Worker(host, every_seconds=60)
     put(host, ada)
     worker.round()
-    host.writing.put(ada, "notes", [Draft(content="y")], idempotency_key="k")
+    host.entries.put(ada, "notes", [Draft(content="y")], idempotency_key="k")
     clock.advance(2 * DAY)
     assert worker.round().tenants == 1
     assert worker.round().tenants == 0

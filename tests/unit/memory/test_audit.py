@@ -57,16 +57,16 @@ def built(make_host: Callable[..., Host], ada: Actor, clock: HandClock) -> tuple
     """A host with a log of nine events and of all kinds of rows."""
     host = make_host()
     eve = Actor(tenant="rival", id="eve")
-    host.writing.put(eve, "notes", [Draft("nothing to see"), Draft("here")])
+    host.entries.put(eve, "notes", [Draft("nothing to see"), Draft("here")])
     for n in range(4):
-        host.writing.put(ada, "notes", [Draft(f"The kettle is on shelf {n}.", id=f"e{n}", tags=("t",))])
+        host.entries.put(ada, "notes", [Draft(f"The kettle is on shelf {n}.", id=f"e{n}", tags=("t",))])
         clock.advance(5)
     host.lifecycle.pin(ada, "notes", "e0")
     host.lifecycle.archive(ada, "notes", "e1")
     host.lifecycle.erase(ada, "notes", "e2")
     host.rules.set_policy(ada, {"max_tags": 9})
-    host.writing.put(ada, "notes", [Draft("The last one.", id="last", subject="zoë", attributes={"k": 1})])
-    assert host.audit.verify(ada) == Verdict(True, ROWS, 4, host.reading.stats(ada)["head"])
+    host.entries.put(ada, "notes", [Draft("The last one.", id="last", subject="zoë", attributes={"k": 1})])
+    assert host.audit.verify(ada) == Verdict(True, ROWS, 4, host.reader.stats(ada)["head"])
     return host, Path(host.parts.store.path)  # type: ignore[attr-defined]
 
 
@@ -145,7 +145,7 @@ def test_a_deleted_tail_is_found(built: tuple[Host, Path], ada: Actor) -> None:
 def test_a_deleted_tail_is_found_even_if_the_head_was_moved_back(built: tuple[Host, Path], ada: Actor) -> None:
     host, path = built
     number = tenant_number(host)
-    last = host.reading.events(ada, after=5)[0]
+    last = host.reader.events(ada, after=5)[0]
     tamper(path, "DELETE FROM event WHERE n BETWEEN ? AND ?", tail(number, 7))
     tamper(path, "UPDATE tenant SET seq = 6, hash = ? WHERE n = ?", (bytes.fromhex(last.hash), number))
     verdict = host.audit.verify(ada)
@@ -287,7 +287,7 @@ def test_an_empty_tenant_verifies(make_host: Callable[..., Host], ada: Actor) ->
 
 def test_a_log_longer_than_a_page_verifies_and_exports(make_host: Callable[..., Host], ada: Actor) -> None:
     host = make_host()
-    host.writing.put(ada, "notes", [Draft(f"note {n}") for n in range(4100)])
+    host.entries.put(ada, "notes", [Draft(f"note {n}") for n in range(4100)])
     seen: list[tuple[int, int]] = []
     verdict = host.audit.verify(ada, progress=lambda done, total: seen.append((done, total)))
     assert (verdict.ok, verdict.events, verdict.entries) == (True, 4100, 4100)

@@ -42,14 +42,14 @@ def fill(host: Host, actor: Actor) -> None:
         Draft(content=f"Note {n} about pump {n % 3} at {n * 7} bar.", tags=("pump",), source=Source(actor="tech"))
         for n in range(12)
     ]
-    host.writing.put(actor, "plant", drafts)
+    host.entries.put(actor, "plant", drafts)
 
 
 def test_a_bundle_carries_entries_and_links_and_importing_twice_is_importing_once(
     host: Host, other: Host, ada: Actor
 ) -> None:
     fill(host, ada)
-    report = host.dreaming.run(ada, DreamPlan("plant"))
+    report = host.dreams.run(ada, DreamPlan("plant"))
     assert report is not None
     lines = list(host.bundles.export(ada))
     assert host.bundles.check(lines)["entries"] == 1
@@ -57,7 +57,7 @@ def test_a_bundle_carries_entries_and_links_and_importing_twice_is_importing_onc
     assert (first.entries, first.skipped, first.links) == (1, 0, 12)
     second = other.bundles.load(ada, lines)
     assert (second.entries, second.skipped) == (0, 1)
-    assert len(other.reading.links(ada, "plant", str(report.output_id))) == 12
+    assert len(other.reader.links(ada, "plant", str(report.output_id))) == 12
     assert other.audit.verify(ada).ok
 
 
@@ -84,8 +84,8 @@ def test_what_is_imported_is_redacted_links_too(other: Host, ada: Actor) -> None
     )
     done = other.bundles.load(ada, lines)
     assert done.findings
-    (link,) = other.reading.links(ada, "r", "one")
-    assert token not in f"{link}{other.reading.get(ada, 'r', 'one')}"
+    (link,) = other.reader.links(ada, "r", "one")
+    assert token not in f"{link}{other.reader.get(ada, 'r', 'one')}"
     assert link.note == "see [REDACTED:github-token]"
 
 

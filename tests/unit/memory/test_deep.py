@@ -32,24 +32,24 @@ def host(make_host: MakeHost) -> Host:
 
 
 def dream(host: Host, ada: Actor) -> DreamReport:
-    host.writing.put(ada, REF, [Draft(content=text) for text in TEXTS for _ in range(2)])
-    report = host.dreaming.run(ada, DreamPlan(REF))
+    host.entries.put(ada, REF, [Draft(content=text) for text in TEXTS for _ in range(2)])
+    report = host.dreams.run(ada, DreamPlan(REF))
     assert report is not None
     return report
 
 
 def test_what_left_is_found_when_nothing_hot_answers(host: Host, ada: Actor) -> None:
     report = dream(host, ada)
-    assert "zeppelin" not in host.reading.get(ada, REF, str(report.output_id)).content
-    assert all(hit.weak or not hit.cold for hit in host.recall.search(ada, REF, "zeppelin", deep="never").hits)
-    first = host.recall.search(ada, REF, "marvellous zeppelin").hits[0]
+    assert "zeppelin" not in host.reader.get(ada, REF, str(report.output_id)).content
+    assert all(hit.weak or not hit.cold for hit in host.search.search(ada, REF, "zeppelin", deep="never").hits)
+    first = host.search.search(ada, REF, "marvellous zeppelin").hits[0]
     assert (first.cold, first.dream, first.text) == (True, report.output_id, CHATTER)
     assert first.entry.id in {source.id for source in report.sources}
 
 
 def test_a_hot_answer_needs_no_cold_one_and_names_its_sources(host: Host, ada: Actor) -> None:
     report = dream(host, ada)
-    hits = host.recall.search(ada, REF, "How does the customer want to be reached, e-mail or telephone?").hits
+    hits = host.search.search(ada, REF, "How does the customer want to be reached, e-mail or telephone?").hits
     assert not any(hit.cold for hit in hits)
     assert "e-mail" in hits[0].text
     opened = [host.lineage.why(ada, REF, source).content for source in hits[0].sources]
@@ -60,30 +60,30 @@ def test_a_hot_answer_needs_no_cold_one_and_names_its_sources(host: Host, ada: A
 
 def test_always_shows_both_and_a_filter_holds_for_both(host: Host, ada: Actor) -> None:
     dream(host, ada)
-    hits = host.recall.search(ada, REF, "warehouse in Utrecht", deep="always", limit=20).hits
+    hits = host.search.search(ada, REF, "warehouse in Utrecht", deep="always", limit=20).hits
     assert {hit.cold for hit in hits if "Utrecht" in hit.text} == {False, True}
     assert next(hit.cold for hit in hits if not hit.weak) is False
-    assert host.recall.search(ada, REF, "warehouse in Utrecht", deep="always", where=Filter(kinds=("task",))).hits == []
+    assert host.search.search(ada, REF, "warehouse in Utrecht", deep="always", where=Filter(kinds=("task",))).hits == []
     with pytest.raises(Invalid):
-        host.recall.search(ada, REF, "warehouse", deep="perhaps")  # type: ignore[arg-type]
+        host.search.search(ada, REF, "warehouse", deep="perhaps")  # type: ignore[arg-type]
 
 
 def test_undo_forget_and_later_dreams_are_seen_at_once(host: Host, ada: Actor) -> None:
     report = dream(host, ada)
-    assert host.recall.search(ada, REF, "marvellous zeppelin").hits[0].cold
+    assert host.search.search(ada, REF, "marvellous zeppelin").hits[0].cold
     host.lineage.undo(ada, report.id)
-    hits = host.recall.search(ada, REF, "marvellous zeppelin", deep="always").hits
+    hits = host.search.search(ada, REF, "marvellous zeppelin", deep="always").hits
     assert hits
     assert not any(hit.cold for hit in hits)
-    host.writing.put(ada, REF, [Draft(content="Ana owns a purple zeppelin, wow!", subject="ana")] * 2)
-    assert host.dreaming.run(ada, DreamPlan(REF)) is not None
-    assert any(hit.cold for hit in host.recall.search(ada, REF, "purple zeppelin", deep="always").hits)
-    host.forgetting.forget(ada, "ana")
-    found = host.recall.search(ada, REF, "purple zeppelin", deep="always", limit=50).hits
+    host.entries.put(ada, REF, [Draft(content="Ana owns a purple zeppelin, wow!", subject="ana")] * 2)
+    assert host.dreams.run(ada, DreamPlan(REF)) is not None
+    assert any(hit.cold for hit in host.search.search(ada, REF, "purple zeppelin", deep="always").hits)
+    host.forget.forget(ada, "ana")
+    found = host.search.search(ada, REF, "purple zeppelin", deep="always", limit=50).hits
     assert not any("purple" in hit.text for hit in found)
 
 
 def test_context_and_lists_stay_hot(host: Host, ada: Actor) -> None:
     dream(host, ada)
-    assert CHATTER not in host.recall.context(ada, REF, "marvellous zeppelin", budget=500).text
-    assert [entry.kind for entry in host.reading.page(ada, REF).items] == ["dream"]
+    assert CHATTER not in host.search.context(ada, REF, "marvellous zeppelin", budget=500).text
+    assert [entry.kind for entry in host.reader.page(ada, REF).items] == ["dream"]

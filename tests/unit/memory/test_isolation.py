@@ -27,7 +27,7 @@ def fill(host: Host, actor: Actor, word: str, number: int = 6) -> None:
         draft = Draft(
             f"The {word} kettle is on shelf {n}.", id=f"e{n}", tags=("t",), subject="zoe", attributes={"w": word}
         )
-        host.writing.put(actor, "notes", [draft], idempotency_key=f"k{n}")
+        host.entries.put(actor, "notes", [draft], idempotency_key=f"k{n}")
 
     def more(tx: WriteTx) -> None:
         seq = tx.append(NewEvent("document.saved", "SAVE", "x"))
@@ -39,30 +39,30 @@ def fill(host: Host, actor: Actor, word: str, number: int = 6) -> None:
 
 def questions(host: Host, actor: Actor) -> dict[str, Any]:
     """Everything a tenant can ask, with ids and positions that the other one has as well."""
-    first = host.reading.page(actor, "notes", limit=2)
+    first = host.reader.page(actor, "notes", limit=2)
     answers: dict[str, Any] = {
-        "get": host.reading.get(actor, "notes", "e0"),
-        "get as of": host.reading.get(actor, "notes", "e0", as_of=3),
-        "list": host.reading.page(actor, "notes"),
+        "get": host.reader.get(actor, "notes", "e0"),
+        "get as of": host.reader.get(actor, "notes", "e0", as_of=3),
+        "list": host.reader.page(actor, "notes"),
         "page": first,
-        "next page": host.reading.page(actor, "notes", limit=2, cursor=first.cursor),
-        "oldest": host.reading.page(actor, "notes", oldest_first=True),
-        "as of": host.reading.page(actor, "notes", as_of=2),
-        "tag": host.reading.page(actor, "notes", Filter(tags=("t",))),
-        "links": host.reading.links(actor, "notes", "e0"),
-        "links in": host.reading.links(actor, "notes", "e1", incoming=True),
-        "refs": host.reading.refs(actor),
-        "snapshot": host.reading.snapshot(actor),
-        "events": host.reading.events(actor),
-        "stats": host.reading.stats(actor),
-        "forget": host.forgetting.forget(actor, "zoe", preview=True),
+        "next page": host.reader.page(actor, "notes", limit=2, cursor=first.cursor),
+        "oldest": host.reader.page(actor, "notes", oldest_first=True),
+        "as of": host.reader.page(actor, "notes", as_of=2),
+        "tag": host.reader.page(actor, "notes", Filter(tags=("t",))),
+        "links": host.reader.links(actor, "notes", "e0"),
+        "links in": host.reader.links(actor, "notes", "e1", incoming=True),
+        "refs": host.reader.refs(actor),
+        "snapshot": host.reader.snapshot(actor),
+        "events": host.reader.events(actor),
+        "stats": host.reader.stats(actor),
+        "forget": host.forget.forget(actor, "zoe", preview=True),
         "verify": host.audit.verify(actor),
         "policy": host.rules.policy(actor),
         "document": host.parts.store.read(Scope(actor.tenant), lambda tx: tx.load("files", "readme")),
         "answer": host.parts.store.read(Scope(actor.tenant), lambda tx: tx.recall_answer("k0")),
     }
     for mode in ("hybrid", "words", "meaning"):
-        result = host.recall.search(actor, "notes", "kettle shelf 3", mode=mode, explain=True)  # type: ignore[arg-type]
+        result = host.search.search(actor, "notes", "kettle shelf 3", mode=mode, explain=True)  # type: ignore[arg-type]
         answers[f"search {mode}"] = result
     return answers
 
@@ -72,13 +72,13 @@ def test_nothing_a_neighbour_does_changes_any_answer(make_host: Callable[..., Ho
     fill(host, ADA, "copper")
     before = questions(host, ADA)
     fill(host, EVE, "silver", 9)
-    host.writing.put(EVE, "notes", [Draft("copper copper kettle shelf " * 9) for _ in range(100)])
-    host.writing.put(EVE, "secret-ref", [Draft("hidden", subject="zoe")])
+    host.entries.put(EVE, "notes", [Draft("copper copper kettle shelf " * 9) for _ in range(100)])
+    host.entries.put(EVE, "secret-ref", [Draft("hidden", subject="zoe")])
     host.lifecycle.pin(EVE, "notes", "e0")
     host.lifecycle.delete(EVE, "notes", "e1")
     host.lifecycle.erase(EVE, "notes", "e2")
     host.rules.set_policy(EVE, {"max_tags": 1})
-    host.forgetting.forget(EVE, "zoe")
+    host.forget.forget(EVE, "zoe")
     after = questions(host, ADA)
     for name, answer in before.items():
         assert after[name] == answer, name  # scores included, to the last bit
@@ -94,10 +94,10 @@ def test_nothing_of_a_neighbour_is_in_any_answer(make_host: Callable[..., Host])
     assert "'e8'" not in told
     for entry_id in ("e6", "e7", "e8"):
         with pytest.raises(NotFound):
-            host.reading.get(ADA, "notes", entry_id, cold=True)
+            host.reader.get(ADA, "notes", entry_id, cold=True)
         with pytest.raises(NotFound):
             host.lifecycle.erase(ADA, "notes", entry_id)
-    assert host.reading.get(EVE, "notes", "e8")
+    assert host.reader.get(EVE, "notes", "e8")
 
 
 def test_a_refusal_is_the_same_whether_a_neighbour_has_it_or_nobody(make_host: Callable[..., Host]) -> None:
@@ -113,21 +113,21 @@ def test_a_refusal_is_the_same_whether_a_neighbour_has_it_or_nobody(make_host: C
     for verb in ("pin", "archive", "retract", "delete", "erase", "restore", "hold"):
         method = getattr(host.lifecycle, verb)
         assert refusal(lambda m=method: m(ADA, "notes", "e8")) == refusal(lambda m=method: m(ADA, "notes", "nobody"))
-    assert refusal(lambda: host.reading.get(ADA, "notes", "e8")) == refusal(lambda: host.reading.get(ADA, "notes", "x"))
-    head = host.reading.snapshot(EVE)
-    assert head > host.reading.snapshot(ADA)
+    assert refusal(lambda: host.reader.get(ADA, "notes", "e8")) == refusal(lambda: host.reader.get(ADA, "notes", "x"))
+    head = host.reader.snapshot(EVE)
+    assert head > host.reader.snapshot(ADA)
     with pytest.raises(Invalid):
-        host.reading.page(ADA, "notes", as_of=head)  # a position only the neighbour has
+        host.reader.page(ADA, "notes", as_of=head)  # a position only the neighbour has
 
 
 def test_an_idempotency_key_belongs_to_one_tenant(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    mine = host.writing.put(ADA, "notes", [Draft("mine")], idempotency_key="k")[0]
-    theirs = host.writing.put(EVE, "notes", [Draft("theirs")], idempotency_key="k")[0]
+    mine = host.entries.put(ADA, "notes", [Draft("mine")], idempotency_key="k")[0]
+    theirs = host.entries.put(EVE, "notes", [Draft("theirs")], idempotency_key="k")[0]
     assert not theirs.replayed
-    assert host.reading.get(EVE, "notes", theirs.id).content == "theirs"
+    assert host.reader.get(EVE, "notes", theirs.id).content == "theirs"
     with pytest.raises(NotFound):
-        host.reading.get(EVE, "notes", mine.id)
+        host.reader.get(EVE, "notes", mine.id)
 
 
 def test_scores_do_not_depend_on_living_in_one_file(
@@ -141,7 +141,7 @@ def test_scores_do_not_depend_on_living_in_one_file(
         fill(host, Actor(tenant="third", id="x"), "copper", 3)
 
     def scores(host: Host) -> list[tuple[str, float, dict[str, float]]]:
-        found = host.recall.search(ADA, "notes", "copper kettle on a shelf")
+        found = host.search.search(ADA, "notes", "copper kettle on a shelf")
         return [(hit.entry.id, hit.score, dict(hit.signals)) for hit in found.hits]
 
     assert scores(alone) == scores(beside)
@@ -152,8 +152,8 @@ def test_quotas_are_counted_per_tenant(make_host: Callable[..., Host]) -> None:
     host = make_host()
     host.rules.set_policy(ADA, {"max_entries": 2})
     fill(host, EVE, "silver", 9)
-    host.writing.put(ADA, "notes", [Draft("one"), Draft("two")])
+    host.entries.put(ADA, "notes", [Draft("one"), Draft("two")])
     with pytest.raises(ReverieError) as caught:
-        host.writing.put(ADA, "notes", [Draft("three")])
+        host.entries.put(ADA, "notes", [Draft("three")])
     assert caught.value.reason == "quota_exceeded"
     assert caught.value.details["entries"] == 2

@@ -29,8 +29,8 @@ NOTES = (
 def ask(make_host: Callable[..., Host], clock: Callable[[], int]) -> Callable[..., SearchResult]:
     host = make_host(embedder=StaticEmbedder())
     now = clock.now()  # type: ignore[attr-defined]
-    host.writing.put(ACTOR, "me", [Draft(text, created_at=now - days * MS_PER_DAY) for days, text in NOTES])
-    return lambda query, **more: host.recall.search(ACTOR, "me", query, explain=True, **more)
+    host.entries.put(ACTOR, "me", [Draft(text, created_at=now - days * MS_PER_DAY) for days, text in NOTES])
+    return lambda query, **more: host.search.search(ACTOR, "me", query, explain=True, **more)
 
 
 def answers(result: SearchResult) -> list[str]:
@@ -54,9 +54,9 @@ def test_a_synonym_and_a_misspelling_are_found_and_explained(ask: Callable[..., 
 def test_a_question_and_a_note_in_other_everyday_words(make_host: Callable[..., Host]) -> None:
     host = make_host(embedder=StaticEmbedder())
     notes = ("Anna has moved to 48 Crookes Lane.", "Our doctor is Banerjee.", "The vet saw Momo.", "Bread at Hobson's.")
-    host.writing.put(ACTOR, "me", [Draft(text) for text in notes])
+    host.entries.put(ACTOR, "me", [Draft(text) for text in notes])
     for question, note in (("Where does Anna live?", 0), ("Who is our GP?", 1), ("Which veterinarian?", 2)):
-        assert answers(host.recall.search(ACTOR, "me", question))[0] == notes[note]
+        assert answers(host.search.search(ACTOR, "me", question))[0] == notes[note]
 
 
 def test_what_is_current_comes_first_and_only_what_is_overtaken_is_older(ask: Callable[..., SearchResult]) -> None:
@@ -82,8 +82,8 @@ def test_a_time_finds_entries_that_neither_words_nor_meaning_would(
 ) -> None:
     host, now = make_host(embedder=StaticEmbedder()), clock.now()  # type: ignore[attr-defined]
     many = [Draft(f"Did this and that again, round {n}.", created_at=now - 50 * MS_PER_DAY) for n in range(200)]
-    host.writing.put(ACTOR, "me", [*many, Draft("Gave the geraniums away.", created_at=now - MS_PER_DAY)])
-    assert host.recall.search(ACTOR, "me", "what did I do yesterday?")[0].text == "Gave the geraniums away."
+    host.entries.put(ACTOR, "me", [*many, Draft("Gave the geraniums away.", created_at=now - MS_PER_DAY)])
+    assert host.search.search(ACTOR, "me", "what did I do yesterday?")[0].text == "Gave the geraniums away."
 
 
 def test_nonsense_has_no_answer(ask: Callable[..., SearchResult]) -> None:

@@ -24,17 +24,17 @@ def draft(text: str, **fields: object) -> Draft:
 
 def test_the_later_entry_replaces_the_earlier_in_one_transaction(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    first = host.writing.put(ANN, "notes", [draft("Tea.")])[0]
-    host.writing.put(ANN, "notes", [Draft("Another note about tea.", tags=("taste",))])
-    second = host.writing.put(ANN, "notes", [draft("Coffee.")])[0]
-    held = host.reading.page(ANN, "notes", Filter(tags=(KEYED,))).items
+    first = host.entries.put(ANN, "notes", [draft("Tea.")])[0]
+    host.entries.put(ANN, "notes", [Draft("Another note about tea.", tags=("taste",))])
+    second = host.entries.put(ANN, "notes", [draft("Coffee.")])[0]
+    held = host.reader.page(ANN, "notes", Filter(tags=(KEYED,))).items
     assert [entry.id for entry in held] == [second.id]
-    assert len(host.reading.page(ANN, "notes").items) == 2
-    assert host.reading.get(ANN, "notes", first.id, cold=True).state is EntryState.DELETED
-    assert [(link.to_id, link.type) for link in host.reading.links(ANN, "notes", second.id)] == [
+    assert len(host.reader.page(ANN, "notes").items) == 2
+    assert host.reader.get(ANN, "notes", first.id, cold=True).state is EntryState.DELETED
+    assert [(link.to_id, link.type) for link in host.reader.links(ANN, "notes", second.id)] == [
         (first.id, "supersedes")
     ]
-    events = [(event.type, event.entry_id) for event in host.reading.events(ANN)]
+    events = [(event.type, event.entry_id) for event in host.reader.events(ANN)]
     assert events[-2:] == [("memory.written", second.id), ("memory.superseded", first.id)]
     assert host.audit.verify(ANN).ok
     assert host.lifecycle.restore(ANN, "notes", first.id).content == "Tea."
@@ -42,62 +42,62 @@ def test_the_later_entry_replaces_the_earlier_in_one_transaction(make_host: Call
 
 def test_a_batch_with_the_same_key_leaves_its_last(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    host.writing.put(ANN, "notes", [draft("one"), draft("two"), draft("three")])
-    assert [entry.content for entry in host.reading.page(ANN, "notes").items] == ["three"]
+    host.entries.put(ANN, "notes", [draft("one"), draft("two"), draft("three")])
+    assert [entry.content for entry in host.reader.page(ANN, "notes").items] == ["three"]
 
 
 def test_callers_that_race_leave_exactly_one(make_host: Callable[..., Host]) -> None:
     host = make_host()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: host.writing.put(ANN, "notes", [draft(f"Number {n}.")]), range(24)))
-    assert len(host.reading.page(ANN, "notes").items) == 1
+        list(pool.map(lambda n: host.entries.put(ANN, "notes", [draft(f"Number {n}.")]), range(24)))
+    assert len(host.reader.page(ANN, "notes").items) == 1
 
 
 def test_a_retry_replaces_nothing(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    first = host.writing.put(ANN, "notes", [draft("Tea.")], idempotency_key="k")[0]
-    later = host.writing.put(ANN, "notes", [draft("Coffee.")])[0]
-    again = host.writing.put(ANN, "notes", [draft("Tea.")], idempotency_key="k")[0]
+    first = host.entries.put(ANN, "notes", [draft("Tea.")], idempotency_key="k")[0]
+    later = host.entries.put(ANN, "notes", [draft("Coffee.")])[0]
+    again = host.entries.put(ANN, "notes", [draft("Tea.")], idempotency_key="k")[0]
     assert (again.id, again.replayed) == (first.id, True)
-    assert [entry.id for entry in host.reading.page(ANN, "notes").items] == [later.id]
+    assert [entry.id for entry in host.reader.page(ANN, "notes").items] == [later.id]
 
 
 def test_a_held_entry_is_not_replaced_and_nothing_is_stored(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    first = host.writing.put(ANN, "notes", [draft("Tea.")])[0]
+    first = host.entries.put(ANN, "notes", [draft("Tea.")])[0]
     host.lifecycle.hold(ANN, "notes", first.id)
     with pytest.raises(Held):
-        host.writing.put(ANN, "notes", [draft("Coffee.")])
-    assert [entry.content for entry in host.reading.page(ANN, "notes").items] == ["Tea."]
+        host.entries.put(ANN, "notes", [draft("Coffee.")])
+    assert [entry.content for entry in host.reader.page(ANN, "notes").items] == ["Tea."]
 
 
 def test_the_replaced_tag_must_be_its_own_and_no_secret(make_host: Callable[..., Host]) -> None:
     host = make_host()
     with pytest.raises(Invalid, match="own tags"):
-        host.writing.put(ANN, "notes", [Draft("Tea.", replaces="other")])
+        host.entries.put(ANN, "notes", [Draft("Tea.", replaces="other")])
     secret = "AKIA" + "Q3EGRT5XJ2KQ7WZL"
     with pytest.raises(Invalid) as refused:
-        host.writing.put(ANN, "notes", [Draft("Tea.", tags=(secret,), replaces=secret)])
+        host.entries.put(ANN, "notes", [Draft("Tea.", tags=(secret,), replaces=secret)])
     assert refused.value.pointer == "/replaces"
     assert secret not in str(refused.value)
 
 
 def test_marks_are_filtered_by_and_not_found_by_their_words(make_host: Callable[..., Host]) -> None:
     host = make_host()
-    host.writing.put(ANN, "notes", [Draft("Tea.", tags=("~key:zebra", "taste"))])
-    assert host.recall.search(ANN, "notes", "zebra", mode="words").hits == []
-    assert len(host.recall.search(ANN, "notes", "taste", mode="words").hits) == 1
-    assert len(host.reading.page(ANN, "notes", Filter(tags=("~key:zebra",))).items) == 1
+    host.entries.put(ANN, "notes", [Draft("Tea.", tags=("~key:zebra", "taste"))])
+    assert host.search.search(ANN, "notes", "zebra", mode="words").hits == []
+    assert len(host.search.search(ANN, "notes", "taste", mode="words").hits) == 1
+    assert len(host.reader.page(ANN, "notes", Filter(tags=("~key:zebra",))).items) == 1
 
 
 def test_an_expiry_is_moved_with_its_event(make_host: Callable[..., Host], clock: HandClock) -> None:
     host = make_host()
     soon = clock.now() + 1000
-    entry_id = host.writing.put(ANN, "notes", [Draft("Tea.", expires_at=soon)])[0].id
+    entry_id = host.entries.put(ANN, "notes", [Draft("Tea.", expires_at=soon)])[0].id
     host.lifecycle.renew(ANN, "notes", entry_id, soon + 5000)
     clock.advance(2000)
-    assert host.reading.get(ANN, "notes", entry_id).expires_at == soon + 5000
-    assert host.reading.events(ANN)[-1].type == "memory.renewed"
+    assert host.reader.get(ANN, "notes", entry_id).expires_at == soon + 5000
+    assert host.reader.events(ANN)[-1].type == "memory.renewed"
     with pytest.raises(Invalid, match="passed"):
         host.lifecycle.renew(ANN, "notes", entry_id, clock.now())
     clock.advance(5000)

@@ -138,8 +138,8 @@ def test_order_is_that_of_the_log_whatever_the_clock_says(
     texts = ["before", "during", "after"]
     for text, jump in zip(texts, (0, 86_400_000, -86_400_000), strict=True):
         clock.advance(jump)
-        host.writing.put(ada, "notes", [Draft(text)])
-    assert [event.seq for event in host.reading.events(ada)] == [1, 2, 3]
+        host.entries.put(ada, "notes", [Draft(text)])
+    assert [event.seq for event in host.reader.events(ada)] == [1, 2, 3]
     position = host.parts.store.read(
         Scope(ada.tenant), lambda tx: [e.content for e in tx.scan(ANYTHING, limit=9).items]
     )

@@ -83,7 +83,7 @@ def test_pool_and_queue_are_in_the_metrics_and_slow_statements_in_the_log(
             caplog.at_level(logging.WARNING, "reverie.store"),
             TestClient(build_app(settings, host), base_url="http://localhost") as client,
         ):
-            host.writing.put(Actor(tenant="acme", id="ada"), "notes", [Draft(content="Zanzibar in the morning.")])
+            host.entries.put(Actor(tenant="acme", id="ada"), "notes", [Draft(content="Zanzibar in the morning.")])
             host.jobs.add(Actor(tenant="acme", id="ada"), "scan", {})
             page = client.get("/metrics").text
         assert 'reverie_pool{state="open"}' in page

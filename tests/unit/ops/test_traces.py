@@ -34,11 +34,11 @@ def test_spans_name_the_use_case_and_nothing_else(make_host: Callable[..., Host]
     kept, provider = InMemorySpanExporter(), trace.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(kept))
     host = observed(make_host(), Metrics(), Traces(provider))
-    host.writing.put(ada, "notes", [Draft(content="Zanzibar is warm.")])
+    host.entries.put(ada, "notes", [Draft(content="Zanzibar is warm.")])
     with pytest.raises(Exception, match="empty"):
-        host.writing.put(ada, "notes", [Draft(content=" ")])
+        host.entries.put(ada, "notes", [Draft(content=" ")])
     spans = kept.get_finished_spans()
-    assert [span.name for span in spans] == ["writing.put", "writing.put"]
+    assert [span.name for span in spans] == ["entries.put", "entries.put"]
     assert spans[1].attributes == {"error.type": "Invalid"}
     assert not spans[1].events
     assert "Zanzibar" not in repr([span.to_json() for span in spans])

@@ -83,9 +83,9 @@ def notes(count: int, first: int = 0) -> list[Draft]:
 
 def dream(host: Host, ada: Actor, people: Sequence[str], *, plain: int = 12, ref: str = REF) -> None:
     for person in people:
-        host.writing.put(ada, ref, about(person))
-    host.writing.put(ada, ref, notes(plain))
-    assert host.dreaming.run(ada, DreamPlan(ref)) is not None
+        host.entries.put(ada, ref, about(person))
+    host.entries.put(ada, ref, notes(plain))
+    assert host.dreams.run(ada, DreamPlan(ref)) is not None
 
 
 def stored(host: Host, ada: Actor, ref: str = REF) -> list[Entry]:
@@ -96,7 +96,7 @@ def stored(host: Host, ada: Actor, ref: str = REF) -> list[Entry]:
 
 
 def readable(host: Host, ada: Actor, ref: str = REF) -> list[str]:
-    return sorted(entry.content for entry in host.reading.page(ada, ref, limit=1000).items)
+    return sorted(entry.content for entry in host.reader.page(ada, ref, limit=1000).items)
 
 
 def left_of(host: Host, ada: Actor, person: str) -> list[str]:
@@ -105,7 +105,7 @@ def left_of(host: Host, ada: Actor, person: str) -> list[str]:
     for space in ("dream", "archive", "dream-work", "workspace"):
         page = host.parts.store.read(Scope(ada.tenant), lambda tx, space=space: tx.documents(space, limit=1000))
         found += [f"{space}/{d.key}" for d in page.items if needle(person) in repr((d.body, d.meta))]
-    found += [f"event {e.seq}" for e in host.reading.events(ada, limit=10_000) if needle(person) in repr(e)]
+    found += [f"event {e.seq}" for e in host.reader.events(ada, limit=10_000) if needle(person) in repr(e)]
     return found
 
 
@@ -137,7 +137,7 @@ def test_two_subjects_of_one_dream_forgotten_at_once_are_both_gone(
     (first,) = hosts(make_host, store, 1)
     dream(first, ada, ("ana", "bo"))
     one, other = hosts(make_host, Gate(store, 2), 2)
-    done: Any = together(lambda: one.forgetting.forget(ada, "ana"), lambda: other.forgetting.forget(ada, "bo"))
+    done: Any = together(lambda: one.forget.forget(ada, "ana"), lambda: other.forget.forget(ada, "bo"))
     assert [(answer.forgotten, answer.redone) for answer in done] == [(3, 1), (3, 1)]
     assert all(answer.certificate for answer in done)
     for person in ("ana", "bo"):
@@ -155,8 +155,8 @@ def test_rounds_of_concurrent_forgets_leave_one_dream(make_host: MakeHost, make_
     for pair in (people[:2], people[2:4], people[4:]):
         one, other = hosts(make_host, Gate(store, 2), 2)
         together(
-            lambda one=one, pair=pair: one.forgetting.forget(ada, pair[0]),
-            lambda other=other, pair=pair: other.forgetting.forget(ada, pair[1]),
+            lambda one=one, pair=pair: one.forget.forget(ada, pair[0]),
+            lambda other=other, pair=pair: other.forget.forget(ada, pair[1]),
         )
         assert len(readable(first, ada)) == 1
     assert [person for person in people if left_of(first, ada, person)] == []
@@ -170,10 +170,10 @@ def test_twenty_at_once_leave_the_dreams_that_twenty_in_turn_leave(
     for name, at_once in (("a.db", True), ("b.db", False)):
         (host,) = hosts(make_host, make_store(name), 1)
         for person in people:
-            host.writing.put(ada, REF, about(person, 2))
-        host.writing.put(ada, REF, notes(12))
-        assert host.dreaming.run(ada, DreamPlan(REF)) is not None
-        work = [lambda host=host, person=person: host.forgetting.forget(ada, person) for person in people]
+            host.entries.put(ada, REF, about(person, 2))
+        host.entries.put(ada, REF, notes(12))
+        assert host.dreams.run(ada, DreamPlan(REF)) is not None
+        work = [lambda host=host, person=person: host.forget.forget(ada, person) for person in people]
         done: Any = together(*work) if at_once else [one() for one in work]
         assert all(answer.certificate for answer in done)
         left.append(readable(host, ada))
@@ -192,13 +192,13 @@ def test_a_forget_that_never_gets_through_plans_inside_its_transaction(
         def prepared(rules: Any) -> Any:
             made = prepare(rules)
             if scope.ref is None:
-                host.writing.put(ada, REF, about("ana", 1, first=100 + next(turns)))
+                host.entries.put(ada, REF, about("ana", 1, first=100 + next(turns)))
             return made
 
         return guarded(tenant, prepared, scope)
 
-    monkeypatch.setattr(host.forgetting, "_rules", _Meddled(host.rules, meddling))
-    done = host.forgetting.forget(ada, "ana")
+    monkeypatch.setattr(host.forget, "_rules", _Meddled(host.rules, meddling))
+    done = host.forget.forget(ada, "ana")
     assert done.certificate
     assert left_of(host, ada, "ana") == []
 
@@ -223,7 +223,7 @@ def test_a_forget_and_anything_else_at_once(
     (first,) = hosts(make_host, store, 1)
     dream(first, ada, ("ana", "bo"))
     report = first.lineage.reports(ada)[0]
-    first.writing.put(ada, REF, [*about("ana", 3, first=50), *notes(8, first=60)])
+    first.entries.put(ada, REF, [*about("ana", 3, first=50), *notes(8, first=60)])
     if what == "retain":
         first.rules.set_policy(ada, {"cold_retention_ms": 7 * DAY})
         clock.advance(8 * DAY)
@@ -233,19 +233,19 @@ def test_a_forget_and_anything_else_at_once(
     gate = Gate(store, 2)
     one, other = (make_host(store=gate, tokens=TokenCounter(), embedder=StaticEmbedder(), cipher=cipher) for _ in "ab")
     against: dict[str, Callable[[], object]] = {
-        "dream": lambda: other.dreaming.run(ada, DreamPlan(REF)),
+        "dream": lambda: other.dreams.run(ada, DreamPlan(REF)),
         "undo": lambda: other.lineage.undo(ada, report.id),
-        "consolidate": lambda: other.consolidating.run(ada, REF),
-        "scan": lambda: other.scanning.scan(ada),
+        "consolidate": lambda: other.consolidator.run(ada, REF),
+        "scan": lambda: other.rescan.scan(ada),
         "retain": lambda: other.lifecycle.retain(ada),
-        "put": lambda: other.writing.put(ada, REF, notes(2, first=90)),
+        "put": lambda: other.entries.put(ada, REF, notes(2, first=90)),
     }
-    done, met = together(lambda: one.forgetting.forget(ada, "ana"), against[what])
+    done, met = together(lambda: one.forget.forget(ada, "ana"), against[what])
     assert not isinstance(done, Exception), done
     assert met is None or not isinstance(met, Exception) or isinstance(met, ReverieError), met
     assert left_of(first, ada, "ana") == []
     assert first.audit.verify(ada).ok
-    assert first.forgetting.forget(ada, "ana", preview=True).forgotten == 0
+    assert first.forget.forget(ada, "ana", preview=True).forgotten == 0
     assert "Order" in " ".join(readable(first, ada))
     assert what == "retain" or needle("bo") in " ".join(entry.content for entry in stored(first, ada))
 
@@ -263,28 +263,28 @@ def test_a_preview_counts_what_a_forget_does(make_host: MakeHost, make_store: Ma
             drafts += notes(chance.randint(0, 6), first=night * 10)
             drafts += [Draft("ok", subject=chance.choice(people)), Draft("fine, thanks")][: chance.randint(0, 2)]
             if drafts:
-                host.writing.put(ada, chance.choice((REF, "desk")), drafts)
+                host.entries.put(ada, chance.choice((REF, "desk")), drafts)
             for ref in (REF, "desk"):
                 try:
-                    host.dreaming.run(ada, DreamPlan(ref))
+                    host.dreams.run(ada, DreamPlan(ref))
                 except ReverieError:
                     continue
         for person in people:
             ref = chance.choice((None, REF))
-            preview = host.forgetting.forget(ada, person, ref=ref, preview=True)
-            effect = host.forgetting.forget(ada, person, ref=ref)
+            preview = host.forget.forget(ada, person, ref=ref, preview=True)
+            effect = host.forget.forget(ada, person, ref=ref)
             names = ("forgotten", "derived", "redone", "restored", "archives", "bytes", "refs", "readable", "ways")
             assert [getattr(preview, n) for n in names] == [getattr(effect, n) for n in names]
 
 
 def test_a_preview_says_that_entries_become_readable_again(host: Host, ada: Actor) -> None:
-    host.writing.put(
+    host.entries.put(
         ada, REF, [Draft("Zanzibar keeps parrots and feeds them twice a day.", subject="zed"), Draft("ok")]
     )
-    assert host.dreaming.run(ada, DreamPlan(REF)) is not None
-    preview = host.forgetting.forget(ada, "zed", preview=True)
+    assert host.dreams.run(ada, DreamPlan(REF)) is not None
+    preview = host.forget.forget(ada, "zed", preview=True)
     assert (preview.redone, preview.restored) == (0, 1)
-    assert host.forgetting.forget(ada, "zed").restored == 1
+    assert host.forget.forget(ada, "zed").restored == 1
 
 
 # bounded work
@@ -295,17 +295,17 @@ def cost(make_host: MakeHost, store: Store, ada: Actor, *, others: int, dreams: 
     counted = Counted(store)
     host = make_host(store=counted, tokens=TokenCounter(), embedder=None)
     for number in range(dreams):
-        host.writing.put(ada, f"other{number}", notes(8, first=number * 8))
-        assert host.dreaming.run(ada, DreamPlan(f"other{number}")) is not None
-        host.writing.put(ada, f"other{number}", about("gone", 1))
-        host.forgetting.forget(ada, "gone")
+        host.entries.put(ada, f"other{number}", notes(8, first=number * 8))
+        assert host.dreams.run(ada, DreamPlan(f"other{number}")) is not None
+        host.entries.put(ada, f"other{number}", about("gone", 1))
+        host.forget.forget(ada, "gone")
     if others:
         drafts = [Draft(f"line {n}", subject=f"s{n % 50}", tags=(f"subject:t{n % 70}",)) for n in range(others)]
-        host.writing.put(ada, "pile", drafts)
+        host.entries.put(ada, "pile", drafts)
     dream(host, ada, ("ana",))
     host.rules.current(ada.tenant)
     counted.transactions = counted.calls = counted.rows = 0
-    done = host.forgetting.forget(ada, "ana")
+    done = host.forget.forget(ada, "ana")
     assert (done.forgotten, done.redone) == (3, 1)
     return counted.transactions, counted.calls, counted.rows
 
@@ -342,9 +342,9 @@ def test_what_a_caller_wrote_beside_the_text_goes_too(host: Host, ada: Actor) ->
         attributes={"place": words, words: 1},
         source=Source(actor=words, role=words, session=words, run=words, node=words),
     )
-    (receipt,) = host.writing.put(ada, REF, [draft], idempotency_key="once")
-    assert host.reading.get(ada, REF, receipt.id).source.session == words
-    assert host.forgetting.forget(ada, "ana").forgotten == 1
+    (receipt,) = host.entries.put(ada, REF, [draft], idempotency_key="once")
+    assert host.reader.get(ada, REF, receipt.id).source.session == words
+    assert host.forget.forget(ada, "ana").forgotten == 1
     assert left_of(host, ada, "ana") == []
     row = host.parts.store.read(Scope(ada.tenant, REF), lambda tx: tx.get(receipt.id, where=ANYTHING))
     assert words not in repr(row)
@@ -359,7 +359,7 @@ def test_an_archive_whose_dream_was_destroyed_before_is_reached(host: Host, ada:
     host.lifecycle.retain(ada)
     assert stored(host, ada) == []
     assert left_of(host, ada, "ana") != []
-    done = host.forgetting.forget(ada, "ana")
+    done = host.forget.forget(ada, "ana")
     assert (done.forgotten, done.derived, done.archives) == (0, 0, 1)
     assert done.certificate
     assert left_of(host, ada, "ana") == []
@@ -371,9 +371,9 @@ def test_two_subjects_go_one_after_the_other_when_their_sources_are_destroyed(
     dream(host, ada, ("ana", "bo"))
     clock.advance(8 * DAY)
     host.lifecycle.retain(ada)
-    assert host.forgetting.forget(ada, "ana").derived == 1
+    assert host.forget.forget(ada, "ana").derived == 1
     assert left_of(host, ada, "ana") == []
-    assert host.forgetting.forget(ada, "bo").derived == 1
+    assert host.forget.forget(ada, "bo").derived == 1
     assert left_of(host, ada, "bo") == []
     assert "Order" in " ".join(readable(host, ada))
 
@@ -381,9 +381,9 @@ def test_two_subjects_go_one_after_the_other_when_their_sources_are_destroyed(
 def test_a_dream_of_dreams_that_was_made_again_can_be_undone(host: Host, ada: Actor) -> None:
     dream(host, ada, ("ana",))
     first = {entry.content for entry in stored(host, ada) if entry.state is EntryState.DREAMT}
-    host.writing.put(ada, REF, notes(10, first=40))
-    assert host.dreaming.run(ada, DreamPlan(REF)) is not None
-    assert host.forgetting.forget(ada, "ana").redone == 1
+    host.entries.put(ada, REF, notes(10, first=40))
+    assert host.dreams.run(ada, DreamPlan(REF)) is not None
+    assert host.forget.forget(ada, "ana").redone == 1
     (report,) = [report for report in host.lineage.reports(ada) if report.state == "done"]
     host.lineage.undo(ada, report.id)
     texts = readable(host, ada)
@@ -395,8 +395,8 @@ def test_a_dream_of_dreams_that_was_made_again_can_be_undone(host: Host, ada: Ac
 def test_a_note_that_pretends_to_be_a_dream_takes_no_other_dream_with_it(host: Host, ada: Actor) -> None:
     dream(host, ada, ("bo",))
     (report,) = host.lineage.reports(ada)
-    host.writing.put(ada, REF, [Draft("Zed was here.", subject="zed", attributes={"dream": report.id})])
-    assert host.forgetting.forget(ada, "zed").archives == 0
+    host.entries.put(ada, REF, [Draft("Zed was here.", subject="zed", attributes={"dream": report.id})])
+    assert host.forget.forget(ada, "zed").archives == 0
     assert host.lineage.report(ada, report.id).state == "done"
     assert host.lineage.verify(ada, report.id).ok
 
@@ -406,31 +406,31 @@ def test_a_note_that_pretends_to_be_a_dream_takes_no_other_dream_with_it(host: H
 
 @pytest.mark.parametrize("asked", ["ana", "ANA", "  Ana ", "ANA\t"])
 def test_case_and_surrounding_space_do_not_count(host: Host, ada: Actor, asked: str) -> None:
-    host.writing.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Two.", tags=("subject:aNA ",)), Draft("Three.")])
-    preview = host.forgetting.forget(ada, asked, preview=True)
+    host.entries.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Two.", tags=("subject:aNA ",)), Draft("Three.")])
+    preview = host.forget.forget(ada, asked, preview=True)
     assert preview.ways == {"subject": 1, "tag": 1}
-    assert host.forgetting.forget(ada, asked).forgotten == 2
+    assert host.forget.forget(ada, asked).forgotten == 2
     assert readable(host, ada) == ["Three."]
 
 
 def test_an_empty_subject_is_refused(host: Host, ada: Actor) -> None:
     for subject in ("", "  ", "x" * 257):
         with pytest.raises(Invalid):
-            host.forgetting.forget(ada, subject)
+            host.forget.forget(ada, subject)
 
 
 def test_without_a_label_it_says_how_many_mention_the_words(host: Host, ada: Actor) -> None:
     texts = ["Ana Lopez called.", "ANA\n LOPEZ!", "Tirana Lopez", "ana lopezian", "We met ana-lopez.", "Nothing."]
-    host.writing.put(ada, REF, [Draft(text) for text in texts])
+    host.entries.put(ada, REF, [Draft(text) for text in texts])
     for preview in (True, False):
-        found = host.forgetting.forget(ada, "ana lopez", preview=preview)
+        found = host.forget.forget(ada, "ana lopez", preview=preview)
         assert (found.forgotten, found.mentioned, found.certificate) == (0, 2, None)
     assert len(readable(host, ada)) == 6
 
 
 def test_mentions_are_forgotten_on_request_and_the_certificate_says_by_which_way(host: Host, ada: Actor) -> None:
     dream(host, ada, ("ana",))
-    host.writing.put(
+    host.entries.put(
         ada,
         REF,
         [
@@ -440,14 +440,14 @@ def test_mentions_are_forgotten_on_request_and_the_certificate_says_by_which_way
             Draft("y", subject="ANA"),
         ],
     )
-    preview = host.forgetting.forget(ada, "ana", mentions=True, preview=True)
-    done = host.forgetting.forget(ada, "ana", mentions=True)
+    preview = host.forget.forget(ada, "ana", mentions=True, preview=True)
+    done = host.forget.forget(ada, "ana", mentions=True)
     assert preview.ways == done.ways == {"subject": 4, "mention": 2, "lineage": 1}
-    (event,) = host.reading.events(ada, types=("memory.forgotten",))
+    (event,) = host.reader.events(ada, types=("memory.forgotten",))
     assert event.data["ways"] == {"subject": 4, "mention": 2, "lineage": 1}
     assert "A banana." in readable(host, ada)
     assert "I saw Ana today." not in readable(host, ada)
-    assert host.forgetting.forget(ada, "ana", mentions=True, preview=True).forgotten == 0
+    assert host.forget.forget(ada, "ana", mentions=True, preview=True).forgotten == 0
 
 
 def test_a_mention_written_while_a_forget_plans_goes_too(
@@ -455,7 +455,7 @@ def test_a_mention_written_while_a_forget_plans_goes_too(
 ) -> None:
     store = make_store()
     (first,) = hosts(make_host, store, 1)
-    first.writing.put(ada, REF, [Draft("Ana called."), *notes(3)])
+    first.entries.put(ada, REF, [Draft("Ana called."), *notes(3)])
 
     class Late:
         done = False
@@ -466,11 +466,11 @@ def test_a_mention_written_while_a_forget_plans_goes_too(
         def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
             if not self.done:
                 self.done = True
-                first.writing.put(ada, REF, [Draft("Ana called again.")])
+                first.entries.put(ada, REF, [Draft("Ana called again.")])
             return store.write(scope, body)
 
     (other,) = hosts(make_host, Late(), 1)
-    assert other.forgetting.forget(ada, "Ana", mentions=True).forgotten == 2
+    assert other.forget.forget(ada, "Ana", mentions=True).forgotten == 2
     assert not [text for text in readable(first, ada) if "Ana" in text]
 
 
@@ -481,13 +481,13 @@ def test_a_ledger_forgets_again_by_label_and_by_mention(
 
     ledger = FileLedger(tmp_path / "forgotten.jsonl")
     host = make_host(store=make_store(), ledger=ledger)
-    host.writing.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Ana Lopez called."), Draft("Bo called.")])
-    host.forgetting.forget(ada, "ana")
-    host.forgetting.forget(ada, "ANA lopez", mentions=True)
+    host.entries.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Ana Lopez called."), Draft("Bo called.")])
+    host.forget.forget(ada, "ana")
+    host.forget.forget(ada, "ANA lopez", mentions=True)
     clock.advance(1)
-    host.writing.put(ada, REF, [Draft("Two.", subject="Ana")])
+    host.entries.put(ada, REF, [Draft("Two.", subject="Ana")])
     restored = [Draft("One.", subject="Ana", created_at=1), Draft("It was ana  LOPEZ.", created_at=1)]
-    host.writing.put(ada, REF, restored)
-    assert host.forgetting.replay(ada) == 2
+    host.entries.put(ada, REF, restored)
+    assert host.forget.replay(ada) == 2
     assert readable(host, ada) == ["Bo called.", "Two."]
     assert "Lopez" not in (tmp_path / "forgotten.jsonl").read_text().title()

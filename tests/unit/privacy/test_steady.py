@@ -25,7 +25,7 @@ def test_no_operation_costs_more_after_many_forgets(
 
     def put(number: int) -> object:
         texts = [f"Customer {number} asked on day {number * 4 + day} for pump {day}." for day in range(4)]
-        return host.writing.put(ada, "notes", [Draft(content=text, subject=f"customer-{number}") for text in texts])
+        return host.entries.put(ada, "notes", [Draft(content=text, subject=f"customer-{number}") for text in texts])
 
     def measured(work: Callable[[], object]) -> tuple[int, int, int]:
         before = counted.transactions, counted.calls, counted.rows
@@ -39,14 +39,14 @@ def test_no_operation_costs_more_after_many_forgets(
     def costs(number: int) -> dict[str, tuple[int, int, int]]:
         return {
             "put": measured(lambda: put(number)),
-            "forget": measured(lambda: host.forgetting.forget(ada, f"customer-{number - SUBJECTS}")),
-            "search": measured(lambda: host.recall.search(ada, "notes", "which pump did the customer ask for")),
-            "list": measured(lambda: host.reading.page(ada, "notes", limit=50)),
+            "forget": measured(lambda: host.forget.forget(ada, f"customer-{number - SUBJECTS}")),
+            "search": measured(lambda: host.search.search(ada, "notes", "which pump did the customer ask for")),
+            "list": measured(lambda: host.reader.page(ada, "notes", limit=50)),
         }
 
     for number in range(SUBJECTS):
         put(number)
     rounds: list[dict[str, Any]] = [costs(number) for number in range(SUBJECTS, SUBJECTS + ROUNDS)]
-    assert host.reading.stats(ada)["entries"] == SUBJECTS * 4
+    assert host.reader.stats(ada)["entries"] == SUBJECTS * 4
     early, late = rounds[2], rounds[-1]
     assert late == early

@@ -304,20 +304,20 @@ def test_a_call_that_never_ends_is_left_behind() -> None:
 
 
 def spend(host: Host, actor: Actor, policy: TenantPolicy | None = None) -> Any:
-    return host.spending.guard(actor, "dream-1", policy or TenantPolicy())
+    return host.spend.guard(actor, "dream-1", policy or TenantPolicy())
 
 
 def test_a_reservation_is_given_back_and_a_crash_keeps_it(make_host: Callable[..., Host], ada: Actor) -> None:
     host = make_host()
     guard = spend(host, ada)
     guard.reserve(input_tokens=1000, output_tokens=500, microcents=9000)
-    assert host.spending.day(ada).tokens == 1500
+    assert host.spend.day(ada).tokens == 1500
     guard.settle(input_tokens=800, output_tokens=100, microcents=2000)
-    used = host.spending.day(ada)
+    used = host.spend.day(ada)
     assert (used.calls, used.input_tokens, used.output_tokens, used.microcents) == (1, 800, 100, 2000)
     spend(host, ada).reserve(input_tokens=1, output_tokens=1, microcents=0)  # and its process dies
-    assert host.spending.day(ada).calls == 2
-    types = [event.type for event in host.reading.events(ada) if event.type.startswith("model.")]
+    assert host.spend.day(ada).calls == 2
+    types = [event.type for event in host.reader.events(ada) if event.type.startswith("model.")]
     assert types == ["model.reserved", "model.settled", "model.reserved"]
 
 
@@ -328,10 +328,10 @@ def test_a_new_day_begins_at_midnight_utc(make_host: Callable[..., Host], ada: A
     guard.reserve(input_tokens=10, output_tokens=10, microcents=0)
     with pytest.raises(SpendExceeded):
         spend(host, ada).reserve(input_tokens=10, output_tokens=10, microcents=0)
-    today = host.spending.day(ada)
+    today = host.spend.day(ada)
     clock.advance(DAY)
     guard.settle(input_tokens=5, output_tokens=5, microcents=0)
-    assert host.spending.day(ada).calls == 0
+    assert host.spend.day(ada).calls == 0
     spend(host, ada).reserve(input_tokens=10, output_tokens=10, microcents=0)
     assert today.tokens == 20
 
@@ -349,7 +349,7 @@ def test_many_threads_never_pass_a_limit(make_host: Callable[..., Host], ada: Ac
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(one, range(40))) == 10
-    assert host.spending.day(ada).tokens == 1000
+    assert host.spend.day(ada).tokens == 1000
 
 
 def test_the_time_of_a_dream_is_limited(make_host: Callable[..., Host], ada: Actor) -> None:

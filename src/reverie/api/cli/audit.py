@@ -98,12 +98,12 @@ def tail(
       reverie audit tail -f --type memory.forgotten
     """
     with at.session(text=False) as opened:
-        head = opened.host.reading.snapshot(opened.actor)
+        head = opened.host.reader.snapshot(opened.actor)
         latest: list[Event] = []
         before = head
         while before > 0 and len(latest) < lines:
             start = max(0, before - 10_000)
-            page = opened.host.reading.events(opened.actor, after=start, limit=max(before - start, 1))
+            page = opened.host.reader.events(opened.actor, after=start, limit=max(before - start, 1))
             latest = [event for event in page if event.seq <= before and _wanted(event, actor, type)] + latest
             before = start
         for event in latest[len(latest) - min(lines, len(latest)) :]:
@@ -111,7 +111,7 @@ def tail(
         while follow:
             sys.stdout.flush()
             time.sleep(_POLL_SECONDS)
-            for event in opened.host.reading.events(opened.actor, after=head):
+            for event in opened.host.reader.events(opened.actor, after=head):
                 head = event.seq
                 if _wanted(event, actor, type):
                     _show(event, at.json)

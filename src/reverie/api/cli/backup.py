@@ -174,7 +174,7 @@ def _forget_again(database: Path, ledger: Path, *, live: Settings) -> int:
     opened = build_host(chosen, create=False)
     try:
         host = Host(replace(opened.parts, ledger=FileLedger(ledger), read_only=False))
-        return sum(host.forgetting.replay(host.system_actor(tenant)) for tenant in host.tenants())
+        return sum(host.forget.replay(host.system_actor(tenant)) for tenant in host.tenants())
     finally:
         opened.close()
 

@@ -54,7 +54,7 @@ def export(
         return
     with ExitStack() as stack:
         opened = stack.enter_context(at.session(text=False))
-        total = opened.host.reading.stats(opened.actor)["entries"]
+        total = opened.host.reader.stats(opened.actor)["entries"]
         sink = stack.enter_context(_sink(output))
         report = stack.enter_context(progress("exporting"))
         lines = 0
@@ -83,10 +83,10 @@ def _documents(opened: Session, ref: str | None) -> Iterator[dict[str, Any]]:
     from reverie.core.query import Filter
     from reverie.memory.export import entry_document
 
-    for name in [ref] if ref is not None else [name for name, _ in opened.host.reading.refs(opened.actor)]:
+    for name in [ref] if ref is not None else [name for name, _ in opened.host.reader.refs(opened.actor)]:
         cursor: str | None = None
         while True:
-            page = opened.host.reading.page(opened.actor, name, Filter(), limit=500, cursor=cursor)
+            page = opened.host.reader.page(opened.actor, name, Filter(), limit=500, cursor=cursor)
             yield from map(entry_document, page.items)
             cursor = page.cursor
             if cursor is None:
@@ -106,7 +106,7 @@ def _export_pages(output: Path, ref: str | None, at: At) -> None:
     try:
         partial.mkdir(mode=0o700, parents=True)
         with at.session(text=False) as opened, progress("exporting") as report:
-            total = opened.host.reading.stats(opened.actor)["entries"]
+            total = opened.host.reader.stats(opened.actor)["entries"]
             for document in _documents(opened, ref):
                 file = partial / file_name(document)
                 file.parent.mkdir(parents=True, exist_ok=True)

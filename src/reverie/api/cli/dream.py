@@ -69,7 +69,7 @@ def plan(
 
     wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
     with at.session() as opened:
-        estimate = opened.host.dreaming.plan(opened.actor, wanted)
+        estimate = opened.host.dreams.plan(opened.actor, wanted)
         if not estimate.sources:
             opened.check_ref(ref)
     if at.json:
@@ -104,7 +104,7 @@ def run(
 
     wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
     with at.session() as opened, steps() as progress:
-        report = opened.host.dreaming.run(opened.actor, wanted, progress=progress)
+        report = opened.host.dreams.run(opened.actor, wanted, progress=progress)
         if report is None:
             opened.check_ref(ref)
     if at.json:
@@ -172,7 +172,7 @@ def show(
         text = None
         if report.output_id is not None:
             try:
-                text = opened.host.reading.get(opened.actor, report.ref, report.output_id).content
+                text = opened.host.reader.get(opened.actor, report.ref, report.output_id).content
             except NotFound:
                 text = None
     if at.json:

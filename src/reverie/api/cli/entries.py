@@ -52,7 +52,7 @@ def get(
 
     with at.session(text=False, ref=ref) as opened:
         entry_id = opened.entry_id(ref, entry_id)
-        document = entry_document(opened.host.reading.get(opened.actor, ref, entry_id, as_of=as_of, cold=cold))
+        document = entry_document(opened.host.reader.get(opened.actor, ref, entry_id, as_of=as_of, cold=cold))
     if at.json:
         print_json(document)
         return
@@ -94,7 +94,7 @@ def list_entries(
     found: list[Entry] = []
     with at.session(text=False) as opened:
         while True:
-            page = opened.host.reading.page(
+            page = opened.host.reader.page(
                 opened.actor, ref, where, limit=1000 if everything else limit, cursor=cursor, as_of=as_of
             )
             found += page.items
@@ -121,7 +121,7 @@ def refs(at: At = HERE) -> None:
       reverie refs --tenant acme
     """
     with at.session(text=False) as opened:
-        found = opened.host.reading.refs(opened.actor)
+        found = opened.host.reader.refs(opened.actor)
     if at.json:
         print_json({"items": [{"ref": name, "entries": entries} for name, entries in found]})
         return
@@ -144,7 +144,7 @@ def tenants(
     with session(DEFAULT_TENANT, data, database_url, text=False) as opened:
         rows = []
         for name in opened.host.tenants():
-            found = opened.host.reading.refs(opened.acting_for(name))
+            found = opened.host.reader.refs(opened.acting_for(name))
             rows.append((name, len(found), sum(entries for _, entries in found)))
     if json:
         print_json({"items": [{"tenant": name, "refs": refs, "entries": entries} for name, refs, entries in rows]})
@@ -163,7 +163,7 @@ def stats(at: At = HERE) -> None:
       reverie stats --json
     """
     with at.session() as opened:
-        found = opened.host.reading.stats(opened.actor)
+        found = opened.host.reader.stats(opened.actor)
     if at.json:
         print_json(dict(found))
         return

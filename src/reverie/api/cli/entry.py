@@ -97,7 +97,7 @@ def links(
     """
     with at.session(text=False, ref=ref) as opened:
         entry_id = opened.entry_id(ref, entry_id)
-        found = opened.host.reading.links(opened.actor, ref, entry_id, incoming=incoming)
+        found = opened.host.reader.links(opened.actor, ref, entry_id, incoming=incoming)
     if at.json:
         items = [{"from": link.from_id, "to": link.to_id, "type": link.type, "note": link.note} for link in found]
         print_json({"items": items})

@@ -106,8 +106,8 @@ def _known(opened: Session, ref: str, given: Mapping[str, Any], budget: int) -> 
         str(given.get("prompt") or "")
         or "decisions, preferences, conventions, corrections and open tasks of this project"
     )
-    packed = opened.host.recall.context(opened.actor, ref, asked[:4096], budget=budget)
-    newest = opened.host.reading.page(opened.actor, ref, limit=_NEWEST).items
+    packed = opened.host.search.context(opened.actor, ref, asked[:4096], budget=budget)
+    newest = opened.host.reader.page(opened.actor, ref, limit=_NEWEST).items
     if not newest:
         return "Reverie has no memory of this project yet."
     lines = [f"> {' '.join(entry.content.split())[:300]}" for entry in newest if entry.id not in packed.included]
@@ -135,11 +135,11 @@ def _remember(ref: str | None, at: At) -> None:
         for start in range(0, len(fresh), _BATCH):
             batch = fresh[start : start + _BATCH]
             try:
-                kept += len(opened.host.writing.put(opened.actor, target, batch))
+                kept += len(opened.host.entries.put(opened.actor, target, batch))
             except Conflict:  # some are stored already, or were deleted: those stay deleted
                 for draft in batch:
                     try:
-                        kept += len(opened.host.writing.put(opened.actor, target, [draft]))
+                        kept += len(opened.host.entries.put(opened.actor, target, [draft]))
                     except Conflict:
                         continue
     print_json({"remembered": kept, "ref": target})
@@ -151,7 +151,7 @@ def _stored(opened: Session, ref: str, session: str) -> set[str]:
     found: set[str] = set()
     cursor: str | None = None
     while session:
-        page = opened.host.reading.page(opened.actor, ref, Filter(session=session), limit=1000, cursor=cursor)
+        page = opened.host.reader.page(opened.actor, ref, Filter(session=session), limit=1000, cursor=cursor)
         found |= {entry.id for entry in page.items}
         cursor = page.cursor
         if cursor is None:

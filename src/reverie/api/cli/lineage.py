@@ -74,7 +74,7 @@ def consolidate(
     """
     with at.session(ref=ref) as opened:
         opened.check_ref(ref)
-        done = opened.host.consolidating.run(opened.actor, ref)
+        done = opened.host.consolidator.run(opened.actor, ref)
     if at.json:
         print_json(done)
         return

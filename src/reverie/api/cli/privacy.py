@@ -34,13 +34,13 @@ def forget(
     """
     wal: str | None = None
     with at.session() as opened:
-        forgetting = opened.host.forgetting
-        found = forgetting.forget(opened.actor, subject, ref=ref, mentions=mentions, preview=True)
+        forget = opened.host.forget
+        found = forget.forget(opened.actor, subject, ref=ref, mentions=mentions, preview=True)
         if not preview and (found.forgotten or found.derived or found.archives):
             if not yes:
                 note(_counted(found))
                 confirm("Destroy them for good?", at.json)
-            found = forgetting.forget(opened.actor, subject, ref=ref, mentions=mentions)
+            found = forget.forget(opened.actor, subject, ref=ref, mentions=mentions)
         if switch_wal and not preview:
             wal = opened.host.parts.store.switch_wal()
     if at.json:
@@ -115,7 +115,7 @@ def scan(
         reports = {}
         for name in opened.host.tenants() if all_tenants else [opened.actor.tenant]:
             with progress(f"scanning {name}") as tick:
-                reports[name] = opened.host.scanning.scan(opened.acting_for(name), dry_run=dry_run, progress=tick)
+                reports[name] = opened.host.rescan.scan(opened.acting_for(name), dry_run=dry_run, progress=tick)
     if at.json:
         import msgspec
 

@@ -73,7 +73,7 @@ def put(
     content = _content(text, file, edit=edit)
     draft = _draft({**common, "content": content, "id": entry_id})
     with at.session(create=True) as opened:
-        receipt = opened.host.writing.put(opened.actor, ref, [draft], idempotency_key=idempotency_key)[0]
+        receipt = opened.host.entries.put(opened.actor, ref, [draft], idempotency_key=idempotency_key)[0]
     if at.json:
         print_json(receipt_document(receipt))
         return
@@ -103,7 +103,7 @@ def _put_many(opened: Session, ref: str, common: dict[str, Any], idempotency_key
             number = first + len(batch) - 1
             key = None if idempotency_key is None else f"{idempotency_key}/{at}"
             try:
-                receipts = opened.host.writing.put(opened.actor, ref, batch, idempotency_key=key)
+                receipts = opened.host.entries.put(opened.actor, ref, batch, idempotency_key=key)
             except ReverieError as fault:
                 where = f"Lines {first} to {number}: {fault.message} {fault.pointer or ''}".strip()
                 raise type(fault)(f"{where} Stored before them: {stored}.", code=fault.reason) from None

@@ -64,7 +64,7 @@ def search(
 
     where = make_filter(tag, kind, subject, since, until)
     with at.session(ref=ref) as opened:
-        found = opened.host.recall.search(
+        found = opened.host.search.search(
             opened.actor,
             ref,
             query,
@@ -112,7 +112,7 @@ def context(
     """
     where = make_filter(tag, kind, subject, since, until)
     with at.session() as opened:
-        packed = opened.host.recall.context(opened.actor, ref, purpose, budget=budget, where=where)
+        packed = opened.host.search.context(opened.actor, ref, purpose, budget=budget, where=where)
         if not packed.included:
             opened.check_ref(ref)
     if at.json:

@@ -66,7 +66,7 @@ class Session:
         """The id that `given` is, or begins. Raises Invalid when several begin so."""
         if len(given) >= ID_LENGTH:
             return given
-        return _only(given, self.host.reading.ids(self.actor, ref, given)) if len(given) >= LEAST_PREFIX else given
+        return _only(given, self.host.reader.ids(self.actor, ref, given)) if len(given) >= LEAST_PREFIX else given
 
     def dream_id(self, given: str, ref: str | None = None) -> str:
         """The dream that `given` is, or begins; `last` is the newest (of the memory)."""
@@ -89,8 +89,8 @@ class Session:
 
     def check_ref(self, ref: str) -> None:
         """Refuse a memory that the tenant does not have, naming those with a similar name. Raises NotFound."""
-        if not any(name == ref for name, _ in self.host.reading.refs(self.actor, ref)) and ref != DEFAULT_REF:
-            self._none("memory", ref, [name for name, _ in self.host.reading.refs(self.actor)], "reverie refs")
+        if not any(name == ref for name, _ in self.host.reader.refs(self.actor, ref)) and ref != DEFAULT_REF:
+            self._none("memory", ref, [name for name, _ in self.host.reader.refs(self.actor)], "reverie refs")
 
     def _none(self, noun: str, name: str, known: list[str], listing: str) -> NoReturn:
         from reverie.api.cli.command import near

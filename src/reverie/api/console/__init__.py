@@ -19,5 +19,5 @@ def mount(app: Starlette, *, version: str) -> None:
     app.state.console_version, app.state.console_links = version, Links()
     app.state.console_searches, app.state.console_running = Recent(), Running()
     app.state.console_facets = Facets()
-    app.state.host.recall = Noted(app.state.host.recall, app.state.console_searches)
+    app.state.host.search = Noted(app.state.host.search, app.state.console_searches)
     app.router.routes.extend(routes(version))

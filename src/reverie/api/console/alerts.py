@@ -120,5 +120,5 @@ def _backup(look: Look) -> Iterator[Alert]:
 
 def _old(look: Look, days: int) -> bool:
     """Whether the tenant's log is older than some days: a new host needs no reminder."""
-    first = look.host.reading.events(look.actor, limit=1)
+    first = look.host.reader.events(look.actor, limit=1)
     return bool(first) and look.host.parts.clock.now() - first[0].at > days * MS_PER_DAY

@@ -20,19 +20,19 @@ _LOOKED_AT = 2000
 
 def show(look: Look) -> Document:
     """A page of events."""
-    head = look.host.reading.snapshot(look.actor)
+    head = look.host.reader.snapshot(look.actor)
     before = look.number("before", head + 1, least=1, most=2**53)
     chosen, who = look.text("type"), look.text("actor")
     if chosen and chosen not in EVENT_TYPES:
         raise Invalid("There is no such event type.", pointer="/type")
     after = 0
     if look.text("until"):
-        before = min(before, look.host.instants.position(look.actor, _instant(look, "until") - 1) + 1)
+        before = min(before, look.host.history.position(look.actor, _instant(look, "until") - 1) + 1)
     if look.text("since"):
-        after = look.host.instants.position(look.actor, _instant(look, "since") - 1)
+        after = look.host.history.position(look.actor, _instant(look, "since") - 1)
     most = _LOOKED_AT if who else LIMIT
     types = (chosen,) if chosen else None
-    found = look.host.reading.events(look.actor, after=after, before=before, limit=most, types=types)
+    found = look.host.reader.events(look.actor, after=after, before=before, limit=most, types=types)
     looked_to = found[-1].seq if len(found) == most else None
     if who:
         kept = [event for event in found if event.actor == who]
@@ -64,7 +64,7 @@ def verify(look: Look) -> Document:
 
 def export(look: Look) -> Response:
     """Every event, one JSON document a line."""
-    look.host.reading.snapshot(look.actor)
+    look.host.reader.snapshot(look.actor)
 
     lines = (orjson.dumps(event.document()) + b"\n" for event in look.host.audit.export(look.actor))
     named = {"Content-Disposition": 'attachment; filename="events.jsonl"'}

@@ -17,7 +17,7 @@ _RECT = Markup('<rect class="{}" x="{:.2f}" y="0" width="{:.2f}" height="{}"/>')
 def show(look: Look) -> Document:
     """The packed block, its tokens line by line, and the candidates it was chosen from."""
     host, actor = look.host, look.actor
-    refs = host.reading.refs(actor)
+    refs = host.reader.refs(actor)
     ref = look.text("ref") or (max(refs, key=lambda one: one[1])[0] if refs else "")
     query, then = look.text("q"), look.text("as_of")
     budgets = [look.number("budget", 1000)]
@@ -38,7 +38,7 @@ def show(look: Look) -> Document:
         return document
     position = _position(look, then) if then else None
     document["position"] = position
-    made, found = host.recall.contexts(actor, ref, query, budgets=budgets, as_of=position)
+    made, found = host.search.contexts(actor, ref, query, budgets=budgets, as_of=position)
     document["packed"] = [_packed(look, one) for one in made]
     block = document["packed"][0]
     document["candidates"] = [
@@ -58,11 +58,11 @@ def show(look: Look) -> Document:
 
 def _position(look: Look, then: str) -> int:
     """A date, an instant, words such as "last week", or a log position, as a log position. Raises Invalid."""
-    head = look.host.reading.snapshot(look.actor)
+    head = look.host.reader.snapshot(look.actor)
     if then.isdecimal() and len(then) < 16 and not (len(then) == 4 and int(then) > head):
         return min(int(then), head)
     zone, now = look.host.rules.policy(look.actor).zone, look.host.parts.clock.now()
-    return look.host.instants.position(look.actor, when(then, now, zone=zone, end=True, pointer="/as_of") - 1)
+    return look.host.history.position(look.actor, when(then, now, zone=zone, end=True, pointer="/as_of") - 1)
 
 
 def _included(hit: Hit, block: dict[str, Any]) -> bool:

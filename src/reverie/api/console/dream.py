@@ -118,7 +118,7 @@ def _output(look: Look, report: DreamReport) -> str:
     if report.output_id is None:
         return ""
     try:
-        return look.host.reading.get(look.actor, report.ref, report.output_id, cold=True).content
+        return look.host.reader.get(look.actor, report.ref, report.output_id, cold=True).content
     except NotFound:
         return ""
 

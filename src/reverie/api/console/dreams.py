@@ -27,12 +27,12 @@ def show(look: Look) -> Document:
     host, actor = look.host, look.actor
     span, ref = span_of(look), look.text("ref") or None
     page = host.lineage.page(actor, ref=ref, limit=LIMIT, cursor=look.text("cursor") or None)
-    before, last = positions(host.instants.series(actor, since=span.since, until=span.until - 1))
+    before, last = positions(host.history.series(actor, since=span.since, until=span.until - 1))
     figures = [one for one in dreamt(look, before, last)[0] if ref is None or one.ref == ref]
     policy = host.rules.policy(actor)
     return {
         "ref": ref or "",
-        "refs": [name for name, _ in sorted(host.reading.refs(actor), key=lambda one: (-one[1], one[0]))],
+        "refs": [name for name, _ in sorted(host.reader.refs(actor), key=lambda one: (-one[1], one[0]))],
         "dreams": [line(report) for report in page.items],
         "cursor": page.cursor,
         "schedules": [due_document(due) for due in host.schedules.all(actor)],
@@ -93,7 +93,7 @@ def _asked(look: Look) -> DreamPlan:
 def plan(look: Look) -> Document:
     """What a dream would do now. Touches nothing."""
     asked = _asked(look)
-    estimate = look.host.dreaming.plan(look.actor, asked)
+    estimate = look.host.dreams.plan(look.actor, asked)
     sent = {name: look.sent(name) for name in ("ref", "budget", "older_than", "distiller", "after")}
     return show(look) | {"plan": msgspec.to_builtins(estimate), "sent": sent}
 
@@ -112,7 +112,7 @@ def _dream(look: Look, asked: DreamPlan, dream_id: str) -> None:
     running: Running = look.state.console_running
     error: str | None = "The host had a fault. Its log names it; nothing was changed."
     try:
-        report = look.host.dreaming.run(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
+        report = look.host.dreams.run(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
         error = None if report is not None else "There was nothing to do: fewer than two entries can be taken."
     except ReverieError as fault:
         error = look.host.parts.redactor.text(fault.message).text

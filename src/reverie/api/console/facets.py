@@ -24,12 +24,12 @@ class Facets:
 
     def of(self, host: Host, actor: Actor, ref: str) -> Counts:
         """The counts of a memory: as it is now, or was at most three seconds ago."""
-        head, now, key = host.reading.snapshot(actor), time.monotonic(), (actor.tenant, ref)
+        head, now, key = host.reader.snapshot(actor), time.monotonic(), (actor.tenant, ref)
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None and (kept[0] == head or now - kept[1] < _FRESH_SECONDS):
             return kept[2]
-        found = host.reading.facets(actor, ref)
+        found = host.reader.facets(actor, ref)
         with self._lock:
             self._kept[key] = (head, now, found)
             self._kept.move_to_end(key)

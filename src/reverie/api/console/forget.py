@@ -15,10 +15,10 @@ _CERTIFICATES = 20
 
 def show(look: Look) -> Document:
     """The form, and the certificates of the last forgets."""
-    head = look.host.reading.snapshot(look.actor)
-    events = look.host.reading.events(look.actor, before=head + 1, limit=_CERTIFICATES, types=("memory.forgotten",))
+    head = look.host.reader.snapshot(look.actor)
+    events = look.host.reader.events(look.actor, before=head + 1, limit=_CERTIFICATES, types=("memory.forgotten",))
     return {
-        "refs": [name for name, _ in look.host.reading.refs(look.actor)],
+        "refs": [name for name, _ in look.host.reader.refs(look.actor)],
         "subject": "",
         "ref": "",
         "mentions": False,
@@ -37,8 +37,8 @@ def preview(look: Look) -> Document:
     """Everything that the forget would reach. Changes nothing."""
     asked = _asked(look)
     ref, mentions = asked["ref"] or None, asked["mentions"]
-    found = look.host.forgetting.forget(look.actor, asked["subject"], ref=ref, mentions=mentions, preview=True)
-    reached = look.host.forgetting.reached(look.actor, asked["subject"], ref=ref, mentions=mentions, limit=_SHOWN)
+    found = look.host.forget.forget(look.actor, asked["subject"], ref=ref, mentions=mentions, preview=True)
+    reached = look.host.forget.reached(look.actor, asked["subject"], ref=ref, mentions=mentions, limit=_SHOWN)
     entries = [{**entry_document(entry), "way": way} for entry, way in reached]
     return show(look) | asked | {"preview": _plain(found), "entries": entries}
 
@@ -48,9 +48,7 @@ def forget(look: Look) -> Document:
     asked = _asked(look)
     if look.sent("sure") != "1":
         raise Invalid("Tick the box to confirm that this cannot be undone.", pointer="/sure")
-    done = look.host.forgetting.forget(
-        look.actor, asked["subject"], ref=asked["ref"] or None, mentions=asked["mentions"]
-    )
+    done = look.host.forget.forget(look.actor, asked["subject"], ref=asked["ref"] or None, mentions=asked["mentions"])
     return show(look) | {"certificate": _plain(done)}
 
 

@@ -21,8 +21,8 @@ _REPORTS = 5
 def show(look: Look) -> Document:
     """Figures, what needs a person, and six plots over a time range."""
     host, actor, span = look.host, look.actor, span_of(look)
-    refs = host.reading.refs(actor)
-    days = host.instants.series(actor, since=span.since, until=span.until - 1)
+    refs = host.reader.refs(actor)
+    days = host.history.series(actor, since=span.since, until=span.until - 1)
     before, last = positions(days)
     dreams, earlier = dreamt(look, before, last)
     reports = list(host.lineage.page(actor, limit=_REPORTS).items)
@@ -36,7 +36,7 @@ def show(look: Look) -> Document:
         "more_dreams": len(dreams) == DREAMS,
         "tokens_saved": kept[-1][-1][0] if kept else 0,
         "searches": len(searches),
-        "events": host.reading.snapshot(actor),
+        "events": host.reader.snapshot(actor),
         "span": span.document(),
         "alerts": alerts(look, reports),
         "plots": {

@@ -30,7 +30,7 @@ CHANGES = {
 
 def show(look: Look) -> Document:
     """The entries of one memory: a page of the list, or the hits of a search."""
-    refs = look.host.reading.refs(look.actor)
+    refs = look.host.reader.refs(look.actor)
     ref = look.text("ref") or (max(refs, key=lambda one: one[1])[0] if refs else "")
     query, mode = look.text("q"), cast("Mode", look.text("mode", "hybrid"))
     document: Document = {
@@ -49,13 +49,13 @@ def show(look: Look) -> Document:
     }
     where = _filter(look)
     if query:
-        found = look.host.recall.search(
+        found = look.host.search.search(
             look.actor, ref, query, where=where, limit=LIMIT, mode=mode, explain=True, include=None
         )
         document |= _hits(found)
     else:
         question = (ref, *(look.text(name) for name in FACETS))
-        page = look.host.reading.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
+        page = look.host.reader.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
         document["cursor"] = look.sealed(page.cursor, *question)
         document["items"] = [entry_document(entry) for entry in page.items]
     document["facets"] = _facets(look, ref)
@@ -136,7 +136,7 @@ def preview(look: Look) -> See | Document:
     change, ref, ids = look.sent("change"), look.sent("ref"), _chosen(look)
     if change not in CHANGES:
         raise Invalid("Choose what to do with the entries.", pointer="/change")
-    entries = [look.host.reading.get(look.actor, ref, entry_id, cold=True) for entry_id in ids]
+    entries = [look.host.reader.get(look.actor, ref, entry_id, cold=True) for entry_id in ids]
     derived = sorted({made for entry in entries for made in look.host.lineage.derived(look.actor, ref, entry.id)})
     title, effect = CHANGES[change]
     return {

@@ -29,7 +29,7 @@ def show(look: Look) -> Document:
     """The entry with everything that is known about it."""
     ref, entry_id = look.path["ref"], look.path["id"]
     host, actor = look.host, look.actor
-    entry = host.reading.get(actor, ref, entry_id, cold=True)
+    entry = host.reader.get(actor, ref, entry_id, cold=True)
     tree = host.lineage.why(actor, ref, entry_id)
     leaves = list(originals(tree)) if tree.sources else []
     derived = [_brief(look, ref, made, entry_id) for made in host.lineage.derived(actor, ref, entry_id)[:_MADE]]
@@ -37,7 +37,7 @@ def show(look: Look) -> Document:
     links = [
         {"type": link.type, "id": link.to_id if not incoming else link.from_id, "incoming": incoming}
         for incoming in (False, True)
-        for link in host.reading.links(actor, ref, entry_id, incoming=incoming)
+        for link in host.reader.links(actor, ref, entry_id, incoming=incoming)
         if link.type not in ("distilled-from", "supersedes")
     ]
     whole = look.text("whole") == "1" or len(entry.content) <= _MOST_TEXT
@@ -68,14 +68,14 @@ def _versions(look: Look, ref: str, entry: Entry) -> list[Entry]:
     def walk(incoming: bool) -> Iterator[Entry]:
         at, seen = entry.id, {entry.id}
         for _ in range(_VERSIONS):
-            links = look.host.reading.links(look.actor, ref, at, incoming=incoming)
+            links = look.host.reader.links(look.actor, ref, at, incoming=incoming)
             ids = [link.from_id if incoming else link.to_id for link in links if link.type == "supersedes"]
             found = next((one for one in ids if one not in seen), None)
             if found is None:
                 return
             seen.add(found)
             try:
-                yield look.host.reading.get(look.actor, ref, found, cold=True)
+                yield look.host.reader.get(look.actor, ref, found, cold=True)
             except NotFound:
                 return
             at = found
@@ -105,7 +105,7 @@ def _compared(look: Look, entry: Entry, versions: Sequence[Entry]) -> dict[str, 
 def _brief(look: Look, ref: str, entry_id: str, source: str) -> dict[str, Any]:
     """An entry made from this one; of a dream, the lines that this one is in."""
     try:
-        entry = look.host.reading.get(look.actor, ref, entry_id, cold=True)
+        entry = look.host.reader.get(look.actor, ref, entry_id, cold=True)
     except NotFound:
         return {"id": entry_id, "kind": "erased", "content": None, "dream": None, "lines": []}
     dream, lines, content = entry.attributes.get("dream"), [], entry.content[:300]
@@ -122,7 +122,7 @@ def _brief(look: Look, ref: str, entry_id: str, source: str) -> dict[str, Any]:
 
 def _events(look: Look, entry_id: str, born: int) -> list[dict[str, Any]]:
     """The first events of the entry, from its birth on."""
-    found = look.host.reading.events(look.actor, after=max(0, born - 1), limit=500)
+    found = look.host.reader.events(look.actor, after=max(0, born - 1), limit=500)
     return [dict(event.document()) for event in found if event.entry_id == entry_id][:_EVENTS]
 
 

@@ -59,7 +59,7 @@ def show(look: Look) -> Document:
     ready = look.state.health.ready()
     defaults = TenantPolicy().document()
     policy = host.rules.policy(actor).document()
-    spent = host.spending.day(actor)
+    spent = host.spend.day(actor)
     return {
         "admin": admin,
         "health": ready.document(),

@@ -54,8 +54,8 @@ def _one(look: Look, scope: str) -> Document:
     items = window.get("items", [])
     shown = [{**item, "said": said[at] if at < len(said) else ""} for at, item in enumerate(items)][-_ITEMS:]
     passes, span = window.get("compactions", []), span_of(look)
-    first = look.host.instants.position(look.actor, span.since - 1)
-    last = look.host.instants.position(look.actor, span.until - 1)
+    first = look.host.history.position(look.actor, span.since - 1)
+    last = look.host.history.position(look.actor, span.until - 1)
     return {
         "window": {key: value for key, value in window.items() if key not in ("items", "compactions", "attempts")},
         "items": shown,
@@ -73,8 +73,8 @@ def _one(look: Look, scope: str) -> Document:
 
 def _history(look: Look, scope: str) -> list[dict[str, Any]]:
     """Resets, rewinds and compactions of this window among the newest events of windows."""
-    head = look.host.reading.snapshot(look.actor)
-    found = look.host.reading.events(look.actor, before=head + 1, limit=_HISTORY, types=_TURNING)
+    head = look.host.reader.snapshot(look.actor)
+    found = look.host.reader.events(look.actor, before=head + 1, limit=_HISTORY, types=_TURNING)
     return [event.document() for event in found if event.data.get("window") == scope][:20]
 
 
@@ -84,7 +84,7 @@ def requests(look: Look, *, since: int, until: int, scope: str | None = None) ->
     Of one window, or of all. At most so many of the newest events of windows are looked at.
     """
     types = ("provider_window_updated", "remote_compaction_committed")
-    found = look.host.reading.events(look.actor, after=since, before=until + 1, limit=_HISTORY, types=types)
+    found = look.host.reader.events(look.actor, after=since, before=until + 1, limit=_HISTORY, types=types)
     rows: list[plots.Row] = []
     compacted: set[str] = set()
     before: dict[str, int] = {}

@@ -75,7 +75,7 @@ def handlers(host: Host, actor: Actor, run: Run) -> dict[str, Any]:
             raise MCPError(code, error.message) from None
 
     async def list_resources(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
-        refs = await work(lambda: host.reading.refs(actor))
+        refs = await work(lambda: host.reader.refs(actor))
         found = [Resource(name="index", uri=INDEX, description="What a session loads at its start.", mime_type=_JSON)]
         for ref, count in refs[:_MOST]:
             uri = _MEMORY + quote(ref, safe="")
@@ -124,8 +124,8 @@ def _read(host: Host, actor: Actor, uri: str) -> Mapping[str, Any]:
         raise MCPError(_NOT_FOUND, "There is no such resource. List resources and their templates.")
     ref, _, entry_id = uri.removeprefix(_MEMORY).partition("/")
     if entry_id:
-        return shown(host.reading.get(actor, unquote(ref), unquote(entry_id)))
-    page = host.reading.page(actor, unquote(ref), limit=_MOST)
+        return shown(host.reader.get(actor, unquote(ref), unquote(entry_id)))
+    page = host.reader.page(actor, unquote(ref), limit=_MOST)
     return {"ref": unquote(ref), "entries": [shown(entry) for entry in page.items], "more": page.cursor is not None}
 
 
@@ -135,5 +135,5 @@ def _prompt(host: Host, actor: Actor, name: str, given: Mapping[str, str]) -> st
     topic = given.get("topic", "").strip()
     if name != "recall" or not topic:
         raise MCPError(_INVALID, "The prompts are recall (with a topic) and wrap-up.")
-    packed = host.recall.context(actor, given.get("ref") or DEFAULT_REF, topic[:4096], budget=1000)
+    packed = host.search.context(actor, given.get("ref") or DEFAULT_REF, topic[:4096], budget=1000)
     return f"{packed.text or 'Nothing is known about this yet.'}\n\nTask: {topic}"

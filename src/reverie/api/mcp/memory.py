@@ -34,7 +34,7 @@ def _remember(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
         subject=given.get("subject"),
         pinned=bool(given.get("pinned")),
     )
-    receipt = host.writing.put(actor, _ref(given), [draft], idempotency_key=given.get("idempotency_key"))[0]
+    receipt = host.entries.put(actor, _ref(given), [draft], idempotency_key=given.get("idempotency_key"))[0]
     return {
         "id": receipt.id,
         "ref": receipt.ref,
@@ -48,9 +48,9 @@ def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     since, until, zone = given.get("since"), given.get("until"), given.get("zone")
     if not given.get("query"):
         most = _number(given, "limit", 10)
-        page = host.reading.page(actor, _ref(given), where, limit=most, since=since, until=until, zone=zone)
+        page = host.reader.page(actor, _ref(given), where, limit=most, since=since, until=until, zone=zone)
         return {"memories": [shown(entry) for entry in page.items], "more": page.cursor is not None}
-    found = host.recall.search(
+    found = host.search.search(
         actor,
         _ref(given),
         given["query"],
@@ -83,7 +83,7 @@ def _place(hit: Hit) -> dict[str, Any]:
 
 
 def _context(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    packed = host.recall.context(actor, _ref(given), given["purpose"], budget=_number(given, "budget", 1000))
+    packed = host.search.context(actor, _ref(given), given["purpose"], budget=_number(given, "budget", 1000))
     return {"text": packed.text, "tokens": packed.tokens, "budget": packed.budget, "included": list(packed.included)}
 
 
@@ -95,7 +95,7 @@ def _forget(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
         return {"forgotten": 1, "bytes": host.lifecycle.erase(actor, _ref(given), str(entry_id))}
     ref = given.get("ref")
     asked = {"mentions": bool(given.get("mentions")), "preview": bool(given.get("preview"))}
-    done = host.forgetting.forget(actor, str(subject), ref=ref, **asked)
+    done = host.forget.forget(actor, str(subject), ref=ref, **asked)
     return dict(msgspec.to_builtins(done))
 
 
@@ -106,9 +106,9 @@ def _dream(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     budget = given.get("budget")
     plan = DreamPlan(_ref(given), budget=budget, fit=True)
     if given.get("preview"):
-        return {"dreamt": False, **msgspec.to_builtins(host.dreaming.plan(actor, plan))}
+        return {"dreamt": False, **msgspec.to_builtins(host.dreams.plan(actor, plan))}
     try:
-        report = host.dreaming.run(actor, plan)
+        report = host.dreams.run(actor, plan)
     except GateFailed as refused:
         if not refused.cannot_be_smaller:
             raise
@@ -127,7 +127,7 @@ def _dream(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
 
 
 def _memories(host: Host, actor: Actor, _: Arguments) -> dict[str, Any]:
-    return {"memories": [{"ref": ref, "entries": count} for ref, count in host.reading.refs(actor)]}
+    return {"memories": [{"ref": ref, "entries": count} for ref, count in host.reader.refs(actor)]}
 
 
 def _ref(given: Arguments) -> str:

@@ -109,7 +109,7 @@ def _search_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     query = given["query"].strip()[:4096]
     if not query:
         return {"entities": [], "relations": []}
-    found = host.recall.search(actor, REF, query, mode="words", limit=_HITS).hits
+    found = host.search.search(actor, REF, query, mode="words", limit=_HITS).hits
     parts = query.casefold().split()
     names = [
         hit.entry.subject for hit in found if hit.entry.subject and any(part in _words(hit.entry) for part in parts)
@@ -126,8 +126,8 @@ def _open_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
 
 def _stored(host: Host, actor: Actor, drafts: Sequence[Draft]) -> list[Entry]:
     """Store drafts in one transaction; the entries as they were stored, without secrets."""
-    receipts = host.writing.put(actor, REF, drafts) if drafts else []
-    return [host.reading.get(actor, REF, receipt.id) for receipt in receipts]
+    receipts = host.entries.put(actor, REF, drafts) if drafts else []
+    return [host.reader.get(actor, REF, receipt.id) for receipt in receipts]
 
 
 def _words(entry: Entry) -> str:
@@ -159,7 +159,7 @@ def _scan(host: Host, actor: Actor, where: Filter) -> list[Entry]:
     entries: list[Entry] = []
     cursor: str | None = None
     while True:
-        page = host.reading.page(actor, REF, where, limit=_PAGE, cursor=cursor, oldest_first=True)
+        page = host.reader.page(actor, REF, where, limit=_PAGE, cursor=cursor, oldest_first=True)
         entries += page.items
         cursor = page.cursor
         if cursor is None:

@@ -53,10 +53,10 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
 def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
     plan = _plan(ref, body)
     if body.plan:
-        return reply(estimate_document(call.host.dreaming.plan(call.actor, plan)))
+        return reply(estimate_document(call.host.dreams.plan(call.actor, plan)))
     if wanted(call):
         return event_stream(call, key_of(call.actor), _stream(call, plan))
-    report = call.host.dreaming.run(call.actor, plan)
+    report = call.host.dreams.run(call.actor, plan)
     return Response(None, 204) if report is None else reply(report_document(report), 201)
 
 
@@ -176,7 +176,7 @@ def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def consolidate(call: Call, ref: Segment) -> Response:
-    return reply(msgspec.to_builtins(call.host.consolidating.run(call.actor, ref)))
+    return reply(msgspec.to_builtins(call.host.consolidator.run(call.actor, ref)))
 
 
 def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
@@ -203,7 +203,7 @@ async def _stream(call: Call, plan: DreamPlan) -> AsyncGenerator[bytes, None]:
         loop.call_soon_threadsafe(said.put_nowait, item)
 
     async def run() -> None:
-        work = partial(call.host.dreaming.run, call.actor, plan, progress=lambda *step: say(step))
+        work = partial(call.host.dreams.run, call.actor, plan, progress=lambda *step: say(step))
         try:
             said.put_nowait(await call.run(Lane.HEAVY, work))
         except Exception as fault:

@@ -57,7 +57,7 @@ async def put(
     if isinstance(body, wire.EntriesIn):
         return await call.run(Lane.WRITE, partial(_put_many, call, ref, body, idempotency_key))
     call.charge(1)
-    (receipt,) = await call.host.writing.put_soon(
+    (receipt,) = await call.host.entries.put_soon(
         call.executor(Lane.WRITE), call.actor, ref, to_drafts(body), idempotency_key=idempotency_key
     )
     where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
@@ -68,7 +68,7 @@ async def put(
 def _put_many(call: Call, ref: str, body: wire.EntriesIn, idempotency_key: str | None) -> Response:
     drafts = to_drafts(body)
     call.charge(len(drafts))
-    receipts = call.host.writing.put(call.actor, ref, drafts, idempotency_key=idempotency_key)
+    receipts = call.host.entries.put(call.actor, ref, drafts, idempotency_key=idempotency_key)
     return reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, _replayed(receipts[0]))
 
 
@@ -85,7 +85,7 @@ def _replayed(receipt: Receipt) -> dict[str, str]:
 )
 def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) -> Response:
     belongs = question(ref, asked)
-    found = call.host.reading.page(
+    found = call.host.reader.page(
         call.actor,
         ref,
         to_list_filter(asked),
@@ -115,7 +115,7 @@ def get(
     asked: Annotated[wire.GetAsked, Query()],
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    entry = call.host.reading.get(call.actor, ref, id, as_of=asked.as_of, cold=asked.cold)
+    entry = call.host.reader.get(call.actor, ref, id, as_of=asked.as_of, cold=asked.cold)
     headers = {"ETag": etag(entry.version)}
     return (
         Response(None, 304, headers) if unchanged(if_none_match, entry) else reply(entry_document(entry), 200, headers)
@@ -214,7 +214,7 @@ def supersede(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     call.charge(1)
-    receipt = call.host.writing.supersede(
+    receipt = call.host.entries.supersede(
         call.actor,
         ref,
         id,
@@ -233,7 +233,7 @@ def supersede(
     answers={200: Answer(body=wire.IdsOut), **documented()},
 )
 def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsAsked, Query()]) -> Response:
-    return reply({"ids": call.host.reading.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
+    return reply({"ids": call.host.reader.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
 
 
 @router.get(
@@ -249,6 +249,6 @@ def links(
     id: Segment,  # noqa: A002
     asked: Annotated[wire.LinksAsked, Query()],
 ) -> Response:
-    found = call.host.reading.links(call.actor, ref, id, incoming=asked.incoming)
+    found = call.host.reader.links(call.actor, ref, id, incoming=asked.incoming)
     rows = [{"from_id": row.from_id, "to_id": row.to_id, "type": row.type, "note": row.note} for row in found]
     return reply({"links": rows})

@@ -47,7 +47,7 @@ def events(
     if wanted(call):
         call.actor.require(Right.READ)
         return event_stream(call, key_of(call.actor), _stream(call, after, types))
-    found = call.host.reading.events(call.actor, after=after, limit=asked.limit, types=types)
+    found = call.host.reader.events(call.actor, after=after, limit=asked.limit, types=types)
     return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
 
 
@@ -62,7 +62,7 @@ def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> in
         return int(asked.since)
     zone = call.host.rules.current(call.actor.tenant).policy.zone
     since = when(asked.since, call.host.parts.clock.now(), zone=zone, pointer="/since")
-    return call.host.instants.position(call.actor, since)
+    return call.host.history.position(call.actor, since)
 
 
 async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncGenerator[bytes, None]:

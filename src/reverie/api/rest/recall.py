@@ -26,7 +26,7 @@ router = api()
 )
 @needs(Right.READ, lane=Lane.READ)
 def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
-    result = call.host.recall.search(
+    result = call.host.search.search(
         call.actor,
         ref,
         body.query,
@@ -52,7 +52,7 @@ def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
 )
 @needs(Right.READ, lane=Lane.READ)
 def context(call: Call, ref: Segment, body: wire.ContextIn) -> Response:
-    packed = call.host.recall.context(
+    packed = call.host.search.context(
         call.actor,
         ref,
         body.purpose,

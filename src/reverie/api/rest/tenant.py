@@ -31,7 +31,7 @@ BUNDLE = LINES
     answers={200: Answer(body=wire.RefsOut), **documented()},
 )
 def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
-    found = call.host.reading.refs(call.actor, asked.prefix)
+    found = call.host.reader.refs(call.actor, asked.prefix)
     return reply({"refs": [{"ref": ref, "entries": count} for ref, count in found]})
 
 
@@ -47,7 +47,7 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
     if body.ref is not None and body.memoryRef is not None and body.ref != body.memoryRef:
         raise Invalid("ref and memoryRef name two memories. Give one of them.", pointer="/ref")
     ref = body.ref if body.ref is not None else body.memoryRef
-    done = call.host.forgetting.forget(call.actor, body.subject, ref=ref, mentions=body.mentions, preview=body.preview)
+    done = call.host.forget.forget(call.actor, body.subject, ref=ref, mentions=body.mentions, preview=body.preview)
     return reply(msgspec.to_builtins(done))
 
 
@@ -84,7 +84,7 @@ def sweep(call: Call) -> Response:
     answers={200: Answer(body=wire.StatsOut), **documented()},
 )
 def stats(call: Call) -> Response:
-    return reply(dict(call.host.reading.stats(call.actor)))
+    return reply(dict(call.host.reader.stats(call.actor)))
 
 
 @router.get(
@@ -203,4 +203,4 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
 )
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:
-    return reply(msgspec.to_builtins(call.host.scanning.scan(call.actor, dry_run=body.dry_run)))
+    return reply(msgspec.to_builtins(call.host.rescan.scan(call.actor, dry_run=body.dry_run)))

@@ -59,9 +59,9 @@ class FieldServices:
 
     parts: Services
     rulebook: RuleBook
-    writing: Entries
+    entries: Entries
     archives: Archives
-    dreaming: DreamEngine
+    dreams: DreamEngine
     faults: Faults
     ref: str
     """The memory that is the Field."""

@@ -61,19 +61,19 @@ class Field:
         self,
         parts: Services,
         rulebook: RuleBook,
-        writing: Entries,
+        entries: Entries,
         archives: Archives,
-        dreaming: DreamEngine,
-        reindexing: Embeddings,
+        dreams: DreamEngine,
+        embeddings: Embeddings,
         faults: Faults,
     ) -> None:
-        self._reindexing = reindexing
+        self._embeddings = embeddings
         self.services = FieldServices(
             parts=parts,
             rulebook=rulebook,
-            writing=writing,
+            entries=entries,
             archives=archives,
-            dreaming=dreaming,
+            dreams=dreams,
             faults=faults,
             ref=parts.field.ref,
             level=parts.field.level,
@@ -233,7 +233,7 @@ class Field:
         """For tests: turn a fault on or off. What waited for an embedder is embedded when it is back."""
         self.services.faults.switch(actor.tenant, kind, on)
         if kind == "enrichment" and not on:
-            self._reindexing.fill(actor)
+            self._embeddings.fill(actor)
 
     # what is read without a message
 

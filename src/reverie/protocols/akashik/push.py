@@ -76,7 +76,7 @@ async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
     def look() -> tuple[Subscription, int]:
         found = find(services, actor, asked.get("agent_id", ""), asked.get("subscription_id", ""))
         known = last.isascii() and last.isdigit() and len(last) < 17
-        return found, int(last) if known else host.reading.snapshot(actor)
+        return found, int(last) if known else host.reader.snapshot(actor)
 
     subscription, after = await threads.run(Lane.READ, actor.tenant, look)
     return Feed(services, actor.tenant, subscription, actor.key_id), max(after, subscription.seq)

@@ -69,11 +69,11 @@ class Planned(Struct, frozen=True):
 class DreamPlanner:
     """Works out what a dream writes."""
 
-    def __init__(self, parts: Services, rules: RuleBook, dreaming: DreamEngine) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, dreams: DreamEngine) -> None:
         self._parts = parts
         self._rules = rules
         self.sessions = Sessions(parts, rules)
-        self._dreaming = dreaming
+        self._dreams = dreams
         self._distiller = ExtractiveDistiller()
 
     def plan(self, actor: Actor, record: DreamRecord, store: StoreRecord, given: Sequence[Transcript]) -> Planned:
@@ -155,7 +155,7 @@ class DreamPlanner:
         self, left: Sequence[Entry], rules: Rules, budget: _Budget, record: DreamRecord
     ) -> tuple[list[Entry], int]:
         """The oldest transcripts that the budget holds, and how many it does not."""
-        room = self._dreaming.composer.room(_with(rules.policy, record, budget.left))
+        room = self._dreams.composer.room(_with(rules.policy, record, budget.left))
         part: list[Entry] = []
         used = 0
         for entry in left:
@@ -193,7 +193,7 @@ class DreamPlanner:
             lines = stand_ins(store.ref, [given], memory.file.updated_at)
             if len(lines) < _LEAST_TO_CONDENSE:
                 continue
-            if sum(self._tokens(line) for line in lines) > self._dreaming.composer.room(
+            if sum(self._tokens(line) for line in lines) > self._dreams.composer.room(
                 _with(rules.policy, record, budget.left)
             ):
                 later += 1
@@ -214,7 +214,7 @@ class DreamPlanner:
         composed: list[Made],
     ) -> str:
         limited = dataclasses.replace(rules, policy=_with(rules.policy, record, budget.left))
-        made = self._dreaming.compose(actor, store.ref, entries, limited)
+        made = self._dreams.compose(actor, store.ref, entries, limited)
         budget.used_in += sum(one.input_tokens for one in made)
         budget.used_out += sum(one.output_tokens for one in made)
         composed += made
@@ -222,7 +222,7 @@ class DreamPlanner:
 
     def _tokens(self, entry: Entry) -> int:
         """Tokens of a budget that an entry takes."""
-        return self._dreaming.composer.count(entry.content) + 12
+        return self._dreams.composer.count(entry.content) + 12
 
     def files(self, actor: Actor, store: StoreRecord) -> list[Memory]:
         """The files of a store with their texts."""

@@ -71,7 +71,7 @@ class MemoryDreams:
         self,
         parts: Services,
         rules: RuleBook,
-        dreaming: DreamEngine,
+        dreams: DreamEngine,
         stores: Stores,
         memories: Memories,
     ) -> None:
@@ -79,8 +79,8 @@ class MemoryDreams:
         self._rules = rules
         self._stores = stores
         self._memories = memories
-        self._dreaming = dreaming
-        self._planner = DreamPlanner(parts, rules, dreaming)
+        self._dreams = dreams
+        self._planner = DreamPlanner(parts, rules, dreams)
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
     # asking
@@ -250,7 +250,7 @@ class MemoryDreams:
             if not record.existing:
                 store, record = self._clone(actor, record, store)
             given = self._given(actor, record)
-            done = self._dreaming.settle(
+            done = self._dreams.settle(
                 actor,
                 store.ref,
                 lambda: self._planner.plan(actor, record, store, given),
@@ -395,7 +395,7 @@ class MemoryDreams:
         former = [entry for entry in made.sources if entry.id in fates]
         traces = [SourceTrace(e.id, e.version, EntryState.ACTIVE, False, fates[e.id]) for e in former]
         report = msgspec.structs.replace(report, sources=traces, outputs=tuple(links))
-        self._dreaming.keep(tx, report, links)
+        self._dreams.keep(tx, report, links)
 
     def _write(
         self,

@@ -71,10 +71,10 @@ class Clean(Struct, frozen=True):
 class Memories:
     """The files of memory stores."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, entries: Entries) -> None:
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
         self._version_ids = VersionIds()
 
     # reading
@@ -374,7 +374,7 @@ class Memories:
             attributes={"path": path, "memory": MEMORY + file_id, "store": STORE + record.id},
             source=Source(session=session, trust=10) if session else Source(),
         )
-        item = self._writing.prepare(actor, record.ref, [draft], _for_files(rules))[0]
+        item = self._entries.prepare(actor, record.ref, [draft], _for_files(rules))[0]
         found = {kind: count for kind, count in item.findings.items() if count}
         if found and rules.policy.store_secrets == "refuse":
             raise SecretInContent(details={"kinds": sorted(found)})

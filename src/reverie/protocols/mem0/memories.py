@@ -53,11 +53,11 @@ class Memories:
             memory = str(uuid4())
             about = {**whose, "id": memory, "role": role, "metadata": dict(metadata)}
             drafts.append(_draft(text, whose, about, created_at=created_at, expires_at=expires_at))
-        receipts = self._host.writing.put(self._actor, ref, drafts)
+        receipts = self._host.entries.put(self._actor, ref, drafts)
         added = []
         for receipt in receipts:
             with suppress(NotFound):  # forgotten or deleted since
-                entry = self._host.reading.get(self._actor, ref, receipt.id)
+                entry = self._host.reader.get(self._actor, ref, receipt.id)
                 added.append({"id": _id(entry), "memory": entry.content, "event": "ADD"})
         return added
 
@@ -87,7 +87,7 @@ class Memories:
         total = 0
         shown: list[dict[str, Any]] = []
         for ref in refs:
-            count = self._host.reading.count(self._actor, ref)
+            count = self._host.reader.count(self._actor, ref)
             skip = max(0, start - total)
             if skip < count and len(shown) < size:
                 shown += map(document, islice(self._entries(ref), skip, skip + size - len(shown)))
@@ -98,7 +98,7 @@ class Memories:
         """The memories that answer a query, best first; none when nothing does."""
         found: list[tuple[float, dict[str, Any]]] = []
         for ref in self._refs(filters):
-            result = self._host.recall.search(self._actor, ref, query[:4096], limit=min(200, max(limit * 4, 20)))
+            result = self._host.search.search(self._actor, ref, query[:4096], limit=min(200, max(limit * 4, 20)))
             for hit in result.hits:
                 shown = document(hit.entry)
                 if not hit.weak and hit.confidence >= threshold and holds(filters, shown):
@@ -122,7 +122,7 @@ class Memories:
                 (entry.ref, entry.id, _changed(entry, text, metadata), entry.version) for entry, text, metadata in found
             ]
             with suppress(Conflict, NotFound):  # another caller changed one of them: it has a new entry, or is gone
-                self._host.writing.supersede_many(self._actor, changed)
+                self._host.entries.supersede_many(self._actor, changed)
                 return
         raise Busy("This memory is being changed by others at the moment. Try again.")
 
@@ -153,12 +153,12 @@ class Memories:
         """The texts of a memory, oldest first, as long as they are kept."""
         versions = [self._find(memory_id)]
         while True:
-            links = self._host.reading.links(self._actor, versions[0].ref, versions[0].id)
+            links = self._host.reader.links(self._actor, versions[0].ref, versions[0].id)
             older = next((link.to_id for link in links if link.type == "supersedes"), None)
             try:
                 if older is None:
                     break
-                versions.insert(0, self._host.reading.get(self._actor, versions[0].ref, older, cold=True))
+                versions.insert(0, self._host.reader.get(self._actor, versions[0].ref, older, cold=True))
             except NotFound:
                 break
         rows, before = [], None
@@ -183,8 +183,8 @@ class Memories:
     def entities(self) -> list[dict[str, Any]]:
         """Everyone whose memories are kept."""
         found = []
-        for ref, count in self._host.reading.refs(self._actor, f"{_ROOT}/"):
-            newest = self._host.reading.page(self._actor, ref, limit=1).items
+        for ref, count in self._host.reader.refs(self._actor, f"{_ROOT}/"):
+            newest = self._host.reader.page(self._actor, ref, limit=1).items
             kind, _, name = ref.removeprefix(f"{_ROOT}/").partition("-")
             if newest and kind in KINDS:
                 about = newest[0].attributes.get(_ROOT) or {}
@@ -204,7 +204,7 @@ class Memories:
         user = named(filters, "user_id")
         if user is not None:
             return [self._ref({"user_id": user})]
-        return [ref for ref, _ in self._host.reading.refs(self._actor, f"{_ROOT}/")]
+        return [ref for ref, _ in self._host.reader.refs(self._actor, f"{_ROOT}/")]
 
     def _each(self, filters: Mapping[str, Any]) -> Iterable[Entry]:
         for ref in self._refs(filters):
@@ -213,7 +213,7 @@ class Memories:
     def _entries(self, ref: str) -> Iterator[Entry]:
         cursor: str | None = None
         while True:
-            page = self._host.reading.page(self._actor, ref, limit=_PAGE, cursor=cursor)
+            page = self._host.reader.page(self._actor, ref, limit=_PAGE, cursor=cursor)
             yield from page.items
             cursor = page.cursor
             if cursor is None:
@@ -224,8 +224,8 @@ class Memories:
         ref = f"{_ROOT}/{place}"
         if not memory:
             raise NotFound("There is no memory of that id.")
-        found = self._host.reading.page(self._actor, ref, Filter(tags=(_mark(memory),)), limit=1).items
-        return found[0] if found else self._host.reading.get(self._actor, ref, memory)
+        found = self._host.reader.page(self._actor, ref, Filter(tags=(_mark(memory),)), limit=1).items
+        return found[0] if found else self._host.reader.get(self._actor, ref, memory)
 
 
 def document(entry: Entry) -> dict[str, Any]:

@@ -55,9 +55,9 @@ class Commitment(Struct, frozen=True, omit_defaults=True):
 class Commitments:
     """Finds commitments in memory and fires them, at most once per instant or change of state."""
 
-    def __init__(self, parts: Services, writing: Entries) -> None:
+    def __init__(self, parts: Services, entries: Entries) -> None:
         self._parts = parts
-        self._writing = writing
+        self._entries = entries
 
     def make(
         self, actor: Actor, ref: str, intention: str, *, due: int | None = None, tag: str | None = None
@@ -66,7 +66,7 @@ class Commitments:
         if (due is None) == (tag is None):
             raise Invalid("A commitment is due at an instant, or when a tag appears.", pointer="/condition")
         attributes: dict[str, object] = {"due": due} if due is not None else {"when": {"tag": tag}}
-        receipt = self._writing.put(actor, ref, [Draft(intention, kind=KIND, attributes=attributes)])[0]
+        receipt = self._entries.put(actor, ref, [Draft(intention, kind=KIND, attributes=attributes)])[0]
         self.infer(actor, ref)
         return Commitment(ref, receipt.id, due, tag)
 

@@ -60,16 +60,16 @@ class Dispatcher:
         parts: Services,
         rules: RuleBook,
         agents: Agents,
-        recall: Search,
+        search: Search,
         injection: Injection,
-        spending: SpendLimits,
+        spend: SpendLimits,
     ) -> None:
         self._parts = parts
         self._rules = rules
         self._agents = agents
-        self._recall = recall
+        self._search = search
         self._injection = injection
-        self._spending = spending
+        self._spend = spend
 
     def workflow(self) -> Workflow:
         """The workflow that `POST /v1/runs` starts."""
@@ -104,7 +104,7 @@ class Dispatcher:
     def _run(self, work: Work) -> Mapping[str, Any]:
         agent, task, ref = self._agent(work.actor, work.inputs), _task(work.inputs), str(_ref(work.inputs))
         with work.node(_NODE.id, output=True):
-            found = self._recall.search(work.actor, ref, task, limit=20, deep="never")
+            found = self._search.search(work.actor, ref, task, limit=20, deep="never")
             hits = [hit for hit in found.hits if not hit.weak]
             used = self._injection.within([hit.entry for hit in hits], _budget(work.inputs)) if hits else []
             refused = set(_tools(work.inputs)) - set(agent.tools)
@@ -136,7 +136,7 @@ class Dispatcher:
         rules = self._rules.current(work.actor.tenant)
         clean = "\n".join(f"- {self._parts.redactor.text(entry.content, rules.known).text}" for entry in used)
         prompt = Prompt(f"{agent.persona}\n\n{_RULES}", f"Memories:\n{clean}\n\nTask: {task}", _SCHEMA, _OUTPUT_TOKENS)
-        spend = self._spending.guard(work.actor, work.run.id, rules.policy)
+        spend = self._spend.guard(work.actor, work.run.id, rules.policy)
         try:
             said = chat.answer(prompt, spend, _Said).answer
         except (ModelFault, Unsupported) as fault:

@@ -15,16 +15,16 @@ from reverie.services import Services
 class Injection:
     """Ranks by relevance and keeps within a budget."""
 
-    def __init__(self, parts: Services, recall: Search) -> None:
+    def __init__(self, parts: Services, search: Search) -> None:
         self._parts = parts
-        self._recall = recall
+        self._search = search
 
     def relevant(self, actor: Actor, ref: str, query: str, *, tag: str | None = None, limit: int = 0) -> list[Entry]:
         """Entries by how well they answer a query. Needs an embedder: this host would guess without one."""
         if self._parts.embedder is None:
             raise ReverieError("This host has no embedder, so it cannot rank by relevance.", code="no_embedder")
         where = Filter(tags=(tag,)) if tag is not None else Filter()
-        found = self._recall.search(
+        found = self._search.search(
             actor, ref, query, where=where, limit=min(limit or MAX_HITS, MAX_HITS), deep="never"
         )
         return [hit.entry for hit in found.hits]

@@ -57,17 +57,17 @@ class Passes:
         self,
         parts: Services,
         rules: RuleBook,
-        reading: Reader,
-        dreaming: DreamEngine,
-        consolidating: Consolidator,
+        reader: Reader,
+        dreams: DreamEngine,
+        consolidator: Consolidator,
         archives: Archives,
         commitments: Commitments,
     ) -> None:
         self._parts = parts
         self._rules = rules
-        self._reading = reading
-        self._dreaming = dreaming
-        self._consolidating = consolidating
+        self._reader = reader
+        self._dreams = dreams
+        self._consolidator = consolidator
         self._archives = archives
         self._commitments = commitments
 
@@ -152,7 +152,7 @@ class Passes:
     ) -> Consolidated:
         """Reconcile a memory. Its event is there even when nothing changed: then as many entries out as in."""
         runner = replace(actor, run=run_id or self._parts.ids.new())
-        done = self._patiently(lambda: self._consolidating.run(runner, ref, trigger=trigger, as_of=as_of))
+        done = self._patiently(lambda: self._consolidator.run(runner, ref, trigger=trigger, as_of=as_of))
         self._commitments.infer(actor, ref)
         return done
 
@@ -238,7 +238,7 @@ class Passes:
         if secrets:
             self._rules.register_run(actor, run, secrets)
         try:
-            dream = partial(self._dreaming.run, runner, plan, distiller=distiller, dream_id=run, check=check)
+            dream = partial(self._dreams.run, runner, plan, distiller=distiller, dream_id=run, check=check)
             report = self._patiently(dream)
         except Busy:
             if plan.most_bytes is None:
@@ -249,7 +249,7 @@ class Passes:
                 self._rules.end_run(actor, run)
         if report is None:
             return None
-        entry = self._reading.get(actor, plan.ref, str(report.output_id), cold=True)
+        entry = self._reader.get(actor, plan.ref, str(report.output_id), cold=True)
         archive = None
         if report.checksum is not None:
             archive = orjson.loads(self._archives.get(actor, report.checksum))

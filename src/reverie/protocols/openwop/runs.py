@@ -47,10 +47,10 @@ MAX_TAGS = 64
 class Runs:
     """Starts, shows, cancels and recovers runs."""
 
-    def __init__(self, parts: Services, rules: RuleBook, writing: Entries) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, entries: Entries) -> None:
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
         self._workflows: dict[str, Workflow] = {}
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
         self._holder = f"runs/{parts.ids.new()}"
@@ -324,7 +324,7 @@ class Runs:
 
     def _execute(self, actor: Actor, run: Run, body: Callable[[Work], Mapping[str, Any]]) -> Run:
         acting = dataclasses.replace(actor, run=run.id)
-        work = Work(self._parts, self._rules, self._writing, acting, run, stopping=self._background.stopping)
+        work = Work(self._parts, self._rules, self._entries, acting, run, stopping=self._background.stopping)
         with self._leases.beating(actor, _lease(run.id), self._holder, for_ms=LEASE_MS):
             try:
                 variables = body(work)

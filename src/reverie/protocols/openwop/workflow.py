@@ -87,12 +87,12 @@ class Work:
     """A run at work. What it reads is memory as it was when the run began, and what the run itself wrote since."""
 
     def __init__(
-        self, parts: Services, rules: RuleBook, writing: Entries, actor: Actor, run: Run, *, stopping: threading.Event
+        self, parts: Services, rules: RuleBook, entries: Entries, actor: Actor, run: Run, *, stopping: threading.Event
     ) -> None:
         self._stopping = stopping
         self._parts = parts
         self._rules = rules
-        self._writing = writing
+        self._entries = entries
         self.actor = actor
         """Acts in the name of the run: its events go to the run's stream."""
         self.run = run
@@ -190,7 +190,7 @@ class Work:
         """Store an entry. `name` makes its id; done again after a crash, it is the entry of the first time."""
         draft = self._draft(content, name, node, tags, expires_at)
         try:
-            self._writing.put(self.actor, ref, [draft])
+            self._entries.put(self.actor, ref, [draft])
         except Conflict as fault:
             if fault.reason != "id_taken":
                 raise
@@ -202,7 +202,7 @@ class Work:
         draft = self._draft(content, name, node, (), None)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:
-            item = self._writing.prepare(self.actor, ref, [draft], rules)[0]
+            item = self._entries.prepare(self.actor, ref, [draft], rules)[0]
             entry = msgspec.structs.replace(item.entry, expires_at=expires_at)
 
             def body(tx: WriteTx) -> None:

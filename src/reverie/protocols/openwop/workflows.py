@@ -29,13 +29,13 @@ _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
 def make_runs(
     parts: Services,
     rules: RuleBook,
-    writing: Entries,
+    entries: Entries,
     passes: Passes,
     dispatcher: Dispatcher,
     probe: InjectionProbe,
 ) -> Runs:
     """Runs that offer every workflow."""
-    runs = Runs(parts, rules, writing)
+    runs = Runs(parts, rules, entries)
     for name, workflow in workflows(parts, passes, dispatcher, probe).items():
         runs.offer(name, workflow)
     return runs

@@ -168,11 +168,11 @@ def test_a_field_of_a_lower_level_lacks_some_of_it(
 def test_forgetting_a_subject_reaches_the_syntheses_made_from_it(boss: Any, server: Any) -> None:
     ids = [boss.record(fact) for fact in FACTS[:3]]
     actor = server.host.keys.authenticate(boss.caller.key, door="rest")
-    (ref,) = [name for name, _ in server.host.reading.refs(actor)]
+    (ref,) = [name for name, _ in server.host.reader.refs(actor)]
     boss.caller.post(f"memory/{ref}/entries", {"content": "Gate 9 belongs to Odalys.", "subject": "odalys"})
     compact(boss, "summarize")
     assert "Odalys" in shown(boss)
-    done = server.host.forgetting.forget(actor, "odalys")
+    done = server.host.forget.forget(actor, "odalys")
     assert done.forgotten == 1
     assert "Odalys" not in str(boss.attune(scope={"include_archived": True}))
     assert server.host.audit.verify(actor).ok

@@ -224,7 +224,7 @@ def test_events_hold_no_text(make_host: Callable[..., Host], ada: Actor) -> None
     host.memory_stores.update(ada, name, name="secretother")
     host.memory_stores.archive(ada, name)
     host.memory_stores.delete(ada, name)
-    events = host.reading.events(ada)
+    events = host.reader.events(ada)
     assert "secret" not in str([event.document() for event in events])
     kinds = {event.type for event in events}
     assert kinds >= {

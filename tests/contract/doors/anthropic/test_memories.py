@@ -411,8 +411,8 @@ def test_dreams_and_consolidation_of_a_memory_leave_files_alone(live: Live) -> N
         item.path: getattr(item, "content", "") for item in client.beta.memory_stores.memories.list(store, view="full")
     }
     host, actor = live.server.host, live.server.host.system_actor(tenant)
-    assert host.dreaming.run(actor, DreamPlan(store, fit=True)) is None
-    assert host.consolidating.run(actor, store).merged == []
+    assert host.dreams.run(actor, DreamPlan(store, fit=True)) is None
+    assert host.consolidator.run(actor, store).merged == []
     after = {
         item.path: getattr(item, "content", "") for item in client.beta.memory_stores.memories.list(store, view="full")
     }
@@ -427,7 +427,7 @@ def test_a_secret_that_is_registered_later_is_taken_out_of_every_version(live: L
     client.beta.memory_stores.memories.update(made.id, memory_store_id=store, content="Still plugh-4711, tomorrow too.")
     host, actor = live.server.host, live.server.host.system_actor(tenant)
     host.rules.register(actor, "door", "plugh-4711")
-    host.scanning.scan(actor)
+    host.rescan.scan(actor)
     read = client.beta.memory_stores.memories.retrieve(made.id, memory_store_id=store)
     assert read.content == "Still [REDACTED:door], tomorrow too."
     assert read.content_sha256 == sha(read.content)

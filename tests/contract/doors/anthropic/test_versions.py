@@ -192,7 +192,7 @@ def test_a_deleted_store_is_destroyed_after_the_undo_window(make_host: Any, ada:
     for n in range(3):
         host.memories.create(ada, store, f"/{n}", f"text {n}")
     host.memory_stores.delete(ada, store)
-    assert host.reading.page(ada, store).items == []
+    assert host.reader.page(ada, store).items == []
     clock.advance(7 * MS_PER_DAY + 1)
     assert host.file_retention.sweep(ada) == 3
     spaces = (paths(store[9:]), versions(store[9:]), DUE_SPACE)

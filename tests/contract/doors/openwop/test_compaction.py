@@ -408,7 +408,7 @@ def test_a_redaction_that_fails_changes_nothing(seamed: Any, ada: Any, monkeypat
         raise RedactionFailed
 
     with monkeypatch.context() as patch:
-        patch.setattr(seamed.host.dreaming._gates, "clean", broken)
+        patch.setattr(seamed.host.dreams._gates, "clean", broken)
         answer = ada.post(COMPACT, {"memoryRef": ref})
     assert answer.status_code == 500
     valid(answer.json(), ERROR)

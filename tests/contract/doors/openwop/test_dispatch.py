@@ -120,11 +120,11 @@ def test_tools_outside_the_allowlist_are_refused(server: Any, acme: Any) -> None
 )
 def test_bad_requests_make_no_run(server: Any, acme: Any, inputs: dict[str, Any], status: int) -> None:
     actor = install(server, acme)
-    before = server.host.reading.snapshot(actor)
+    before = server.host.reader.snapshot(actor)
     answer = acme.post("/v1/runs", json={"workflowId": DISPATCH, "inputs": inputs})
     assert answer.status_code == status
     valid(answer.json(), ERROR)
-    assert not server.host.reading.events(actor, after=before, types=("run.started",))
+    assert not server.host.reader.events(actor, after=before, types=("run.started",))
 
 
 def test_an_agent_of_another_tenant_cannot_be_dispatched(server: Any, acme: Any) -> None:
@@ -182,7 +182,7 @@ def test_a_model_answers_from_the_same_memories(server: Any, acme: Any) -> None:
     assert answer.ref == ANSWERS
     assert len(model.prompts) == 2
     assert "A careful operator" in model.prompts[0].system
-    assert host.spending.day(actor).calls == 2
+    assert host.spend.day(actor).calls == 2
 
 
 def test_a_forget_reaches_the_answer_of_a_model(server: Any, acme: Any) -> None:

@@ -336,7 +336,7 @@ def test_a_run_that_has_ended_stays_as_it_is_when_cancelled(ada: Any) -> None:
 def test_a_pass_that_is_canceled_while_it_works_writes_nothing(
     seamed: Any, ada: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    engine = seamed.host.dreaming
+    engine = seamed.host.dreams
     make = engine._make
 
     def late(dream: Any) -> Any:
@@ -380,7 +380,7 @@ def test_nothing_is_written_in_the_name_of_a_run_that_has_ended(seamed: Any, ada
     from reverie.core.run import RunOver
 
     with pytest.raises(RunOver):
-        host.writing.put(late, "late", [Draft("too late")])
+        host.entries.put(late, "late", [Draft("too late")])
     assert events(ada, run) == before
 
 

@@ -25,19 +25,19 @@ def dream(site: Site) -> str:
     """A dream of the tenant that is attacked."""
     for n in [*range(12), *range(12)]:
         site.put("victim", f"Mara: berth {n} costs {n + 10} euros a day.", subject="mara")
-    report = site.host.dreaming.run(site.host.system_actor("victim"), DreamPlan(ref="notes", budget=4000))
+    report = site.host.dreams.run(site.host.system_actor("victim"), DreamPlan(ref="notes", budget=4000))
     assert report is not None
     return report.id
 
 
 def state(site: Site) -> dict[str, Any]:
     """Everything of the victim that a change would show in: its events, but for those of sessions."""
-    events = site.host.reading.events(site.host.system_actor("victim"))
+    events = site.host.reader.events(site.host.system_actor("victim"))
     return {"events": [event.seq for event in events if "session" not in str(event.data.get("space", ""))]}
 
 
 def test_nothing_of_another_tenant_is_seen_or_changed(site: Site, dream: str) -> None:
-    entry = site.host.reading.page(site.host.system_actor("victim"), "notes", limit=1).items[0].id
+    entry = site.host.reader.page(site.host.system_actor("victim"), "notes", limit=1).items[0].id
     thief = site.browser(site.key("thief"))
     for path in (f"/dreams/{dream}", f"/dreams/{dream}/archive", f"/memories/notes/{entry}", "/windows?scope=notes"):
         answer = thief.get(path)
@@ -67,7 +67,7 @@ def test_nothing_of_another_tenant_is_seen_or_changed(site: Site, dream: str) ->
 
 @pytest.mark.parametrize("rights", [("read",), ("write",), ("dream",)], ids="-".join)
 def test_a_lesser_key_sees_and_does_less(site: Site, dream: str, rights: tuple[str, ...]) -> None:
-    entry = site.host.reading.page(site.host.system_actor("victim"), "notes", limit=1).items[0].id
+    entry = site.host.reader.page(site.host.system_actor("victim"), "notes", limit=1).items[0].id
     browser = site.browser(site.key("victim", *rights))
     pages = [page for page in PAGES if page.template]
     places = {page.path: page.path.replace("{ref}", "notes") for page in pages}

@@ -37,9 +37,9 @@ def filled(folder: Path, entries: int, dreams: int) -> Site:
     actor = site.host.system_actor("acme")
     for n in [*range(8), *range(8)]:
         site.put("acme", f"Berth {n} costs {n + 10} euros a day.")
-    report = site.host.dreaming.run(actor, DreamPlan(ref="notes", budget=4000))
+    report = site.host.dreams.run(actor, DreamPlan(ref="notes", budget=4000))
     assert report is not None
-    site.host.writing.put(actor, "notes", [Draft(f"Boat {n} is dry.") for n in range(entries)])
+    site.host.entries.put(actor, "notes", [Draft(f"Boat {n} is dry.") for n in range(entries)])
 
     def body(tx: WriteTx) -> None:
         for n in range(dreams):

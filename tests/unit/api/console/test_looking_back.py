@@ -29,7 +29,7 @@ def report(site: Site) -> DreamReport:
         site.put("acme", f"Mara: berth {n} costs {n + 10} euros a day and is {n + 4} metres long.")
     for words in CHATTER * 4:
         site.put("acme", words)
-    made = site.host.dreaming.run(site.host.system_actor("acme"), DreamPlan(ref="notes", budget=20_000))
+    made = site.host.dreams.run(site.host.system_actor("acme"), DreamPlan(ref="notes", budget=20_000))
     assert made is not None
     return made
 
@@ -85,7 +85,7 @@ def test_versions_are_compared_word_by_word(site: Site) -> None:
     ids = [first]
     for day in ("19 March", "2 April"):
         draft = Draft(f"The launch is on {day} in Bremen.")
-        ids.append(site.host.writing.supersede(actor, "notes", ids[-1], draft).id)
+        ids.append(site.host.entries.supersede(actor, "notes", ids[-1], draft).id)
     browser = site.browser(site.key("versions"))
     document = browser.get(f"/memories/notes/{ids[2]}.json").json()
     assert [one["id"] for one in document["versions"]] == ids[::-1]
@@ -104,7 +104,7 @@ def test_facets_count_the_whole_memory(site: Site) -> None:
         Draft(f"Boat {n}.", tags=(f"pier-{n % 3}",), kind="decision" if n < 5 else "note", source=Source(actor="mara"))
         for n in range(60)
     ]
-    site.host.writing.put(actor, "notes", drafts)
+    site.host.entries.put(actor, "notes", drafts)
     browser = site.browser(site.key("facets"))
     for path in ("/memories.json", "/memories.json?q=boat+7"):
         found = {one["name"]: one["values"] for one in browser.get(path).json()["facets"]}
@@ -117,8 +117,8 @@ def test_the_context_lab_looks_back_before_a_dream(site: Site) -> None:
     actor = site.host.system_actor("then")
     for n in [*range(40), *range(40)]:
         site.put("then", f"Mara: mooring {n} has {n + 2} rings and costs {n + 30} euros.")
-    before = site.host.reading.snapshot(actor)
-    report = site.host.dreaming.run(actor, DreamPlan(ref="notes", budget=20_000))
+    before = site.host.reader.snapshot(actor)
+    report = site.host.dreams.run(actor, DreamPlan(ref="notes", budget=20_000))
     assert report is not None
     site.put("then", "Mara: mooring 7 has 99 rings since the storm.")
     browser = site.browser(site.key("then"))

@@ -37,19 +37,19 @@ def test_a_series_counts_what_was_readable_at_the_end_of_each_day(tmp_path: Path
     store = SqliteStore(tmp_path / "reverie.db", clock=clock)
     host = Host(Services(store=store, clock=clock, embedder=StaticEmbedder(), tokens=TokenCounter()))
     for _ in range(4):
-        host.writing.put(ADA, "notes", [Draft(f"Berth {n} costs {n + 10} euros a day.") for n in range(8)])
+        host.entries.put(ADA, "notes", [Draft(f"Berth {n} costs {n + 10} euros a day.") for n in range(8)])
         clock.advance(MS_PER_DAY)
-    report = host.dreaming.run(ADA, DreamPlan(ref="notes", budget=4000))
+    report = host.dreams.run(ADA, DreamPlan(ref="notes", budget=4000))
     assert report is not None
     since, until = START - MS_PER_DAY, clock.now()
-    days = host.instants.series(ADA, since=since, until=until)
+    days = host.history.series(ADA, since=since, until=until)
     assert [one.entries for one in days] == [0, 8, 16, 24, 32, 32 - len(report.sources) + 1]
-    assert sum(one.changes for one in days) == host.reading.snapshot(ADA)
+    assert sum(one.changes for one in days) == host.reader.snapshot(ADA)
     assert [one.at % MS_PER_DAY for one in days] == [0] * 6
-    weeks = host.instants.series(ADA, since=since, until=until, most=2)
+    weeks = host.history.series(ADA, since=since, until=until, most=2)
     assert [(one.days, one.entries) for one in weeks] == [(3, 16), (3, days[-1].entries)]
-    assert host.instants.series(ADA, since=until + MS_PER_DAY, until=until + 2 * MS_PER_DAY) == []
-    [figures] = host.lineage.figures(ADA, since=0, until=host.reading.snapshot(ADA))
+    assert host.history.series(ADA, since=until + MS_PER_DAY, until=until + 2 * MS_PER_DAY) == []
+    [figures] = host.lineage.figures(ADA, since=0, until=host.reader.snapshot(ADA))
     assert (figures.id, figures.saved) == (report.id, report.tokens_before - report.output_tokens)
     assert host.lineage.figures(ADA, since=report.seq, until=report.seq + 9) == []
     host.close()

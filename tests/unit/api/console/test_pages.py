@@ -51,7 +51,7 @@ class Site:
 
     def put(self, tenant: str, content: str, **fields: Any) -> str:
         actor = self.host.system_actor(tenant)
-        return self.host.writing.put(actor, "notes", [Draft(content, **fields)])[0].id
+        return self.host.entries.put(actor, "notes", [Draft(content, **fields)])[0].id
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_forms_of_other_pages_are_refused(site: Site) -> None:
     assert [answer.status_code for answer in refused] == [403] * 5
     bearer = {"authorization": f"Bearer {site.key()}"}
     assert site.browser().post("/memories", data=form, headers=bearer).status_code == 403
-    assert site.host.reading.get(site.host.system_actor("acme"), "notes", entry).archived is False
+    assert site.host.reader.get(site.host.system_actor("acme"), "notes", entry).archived is False
 
 
 def test_another_name_of_this_machine_is_refused(site: Site) -> None:
@@ -245,7 +245,7 @@ def test_rights_decide_what_is_offered_and_done(site: Site) -> None:
 
 def test_a_list_is_read_page_by_page_and_each_entry_once(site: Site) -> None:
     actor = site.host.system_actor("paged")
-    site.host.writing.put(actor, "notes", [Draft(f"Line {n}.") for n in range(60)])
+    site.host.entries.put(actor, "notes", [Draft(f"Line {n}.") for n in range(60)])
     client, seen, cursor = site.browser(site.key("paged")), [], ""
     for _ in range(3):
         page = client.get(f"/memories.json?cursor={cursor}" if cursor else "/memories.json").json()
@@ -268,7 +268,7 @@ def test_a_wrong_address_gets_a_page_that_says_so(site: Site, path: str) -> None
 def test_a_dream_is_planned_run_watched_read_verified_and_undone(site: Site) -> None:
     actor = site.host.system_actor("sleepy")
     said = [f"Mara: berth {n} costs {n + 10} euros a day." for n in range(12)]
-    site.host.writing.put(actor, "notes", [Draft(text) for text in said * 2])
+    site.host.entries.put(actor, "notes", [Draft(text) for text in said * 2])
     browser = site.browser(site.key("sleepy"))
     with browser:
         form = {"ref": "notes", "budget": "4000", "token": token(browser, "/dreams")}
@@ -289,7 +289,7 @@ def test_a_dream_is_planned_run_watched_read_verified_and_undone(site: Site) -> 
         undone = browser.post(where, data={"do": "undo", "token": form["token"]})
         assert undone.status_code == 303
         assert browser.get(f"{where}.json").json()["report"]["state"] == "undone"
-    assert len(site.host.reading.page(actor, "notes").items) == 24
+    assert len(site.host.reader.page(actor, "notes").items) == 24
 
 
 def test_a_dream_that_makes_nothing_says_why(site: Site) -> None:

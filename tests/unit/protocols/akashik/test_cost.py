@@ -97,7 +97,7 @@ def grow(host: Host, more: int) -> None:
         for n in range(more)
     ]
     for start in range(0, more, 200):
-        host.writing.put(ACTOR, host.parts.field.ref, drafts[start : start + 200])
+        host.entries.put(ACTOR, host.parts.field.ref, drafts[start : start + 200])
 
 
 def cost(watched: Watched, act: Callable[[], object]) -> tuple[int, int]:

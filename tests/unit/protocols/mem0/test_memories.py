@@ -84,7 +84,7 @@ def test_a_batch_changes_all_or_nothing(host: Host) -> None:
 def test_a_batch_fails_as_a_whole_where_one_is_held(host: Host) -> None:
     memories = Memories(host, ACTOR)
     ids = added(memories, ["One.", "Two."])
-    held = host.reading.page(ACTOR, "mem0/user-ann").items[0]
+    held = host.reader.page(ACTOR, "mem0/user-ann").items[0]
     host.lifecycle.hold(ACTOR, "mem0/user-ann", held.id)
     with pytest.raises(Held):
         memories.delete(ids)

@@ -21,7 +21,7 @@ def host(make_host: Callable[..., Host]) -> Host:
 
 
 def put(host: Host, actor: Actor, content: str, **fields: Any) -> str:
-    return host.writing.put(actor, "notes", [Draft(content, **fields)])[0].id
+    return host.entries.put(actor, "notes", [Draft(content, **fields)])[0].id
 
 
 def run(host: Host, actor: Actor, body: Callable[[Work], dict[str, Any]]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def test_what_others_write_or_delete_meanwhile_is_not_seen(host: Host, ada: Acto
         return {"seen": work.get("notes", deleted)}
 
     assert run(host, ada, body)["seen"].content == "deleted"
-    assert [entry.content for entry in host.reading.page(ada, "notes").items] == ["own", "later", "kept"]
+    assert [entry.content for entry in host.reader.page(ada, "notes").items] == ["own", "later", "kept"]
 
 
 def test_done_again_a_write_is_the_first_one(host: Host, ada: Actor) -> None:
@@ -61,7 +61,7 @@ def test_done_again_a_write_is_the_first_one(host: Host, ada: Actor) -> None:
         return {}
 
     run(host, ada, body)
-    assert len(host.reading.page(ada, "notes").items) == 1
+    assert len(host.reader.page(ada, "notes").items) == 1
 
 
 def test_a_past_expiry_is_refused_by_put(host: Host, ada: Actor) -> None:
@@ -83,7 +83,7 @@ def test_a_run_s_secrets_die_with_it(host: Host, ada: Actor) -> None:
         return {"entry": work.put("notes", f"it was {value}here", name="n")}
 
     assert run(host, ada, body)["entry"].content == "it was [REDACTED:vault]here"
-    kept = host.reading.get(ada, "notes", put(host, ada, f"it was {value}here")).content
+    kept = host.reader.get(ada, "notes", put(host, ada, f"it was {value}here")).content
     assert value in kept
 
 
@@ -94,7 +94,7 @@ def test_a_fault_of_the_host_fails_the_run_without_its_message(host: Host, ada: 
     host.runs.offer("test", Workflow(body))
     with pytest.raises(RuntimeError):
         host.runs.start(ada, "test")
-    event = host.reading.events(ada, types=("run.failed",))[0]
+    event = host.reader.events(ada, types=("run.failed",))[0]
     failed = host.runs.get(ada, str(event.data["run"]))
     assert failed.fault is not None
     assert (failed.fault.code, "zebra" in failed.fault.message) == ("internal_error", False)

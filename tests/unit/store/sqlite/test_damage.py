@@ -39,10 +39,10 @@ def fill(host: Host, entries: int = 120) -> None:
     """A little of everything: entries of several states, documents, links, keys, two tenants."""
     for n in range(entries):
         draft = Draft(f"note {n}: " + "the kettle is blue. " * (n % 40), tags=("a", f"t{n}"), subject=f"s{n % 9}")
-        host.writing.put(ADA if n % 3 else EVE, f"notes/{n % 4}", [draft], idempotency_key=f"key-{n}")
+        host.entries.put(ADA if n % 3 else EVE, f"notes/{n % 4}", [draft], idempotency_key=f"key-{n}")
     host.keys.create("acme", name="robot")
     host.rules.set_policy(ADA, {"max_tags": 32})
-    host.forgetting.forget(ADA, "s1")
+    host.forget.forget(ADA, "s1")
 
     def more(tx: WriteTx) -> None:
         seq = tx.append(NewEvent("document.saved", "SAVE", "ada"))
@@ -122,8 +122,8 @@ def test_wiping_after_a_forget_keeps_the_checksums(tmp_path: Path) -> None:
     host = build_host(settings(tmp_path))
     fill(host)
     for n in range(2, 9):
-        host.forgetting.forget(ADA, f"s{n}")
-        host.forgetting.forget(EVE, f"s{n}")
+        host.forget.forget(ADA, f"s{n}")
+        host.forget.forget(EVE, f"s{n}")
     host.close()
     data = (tmp_path / "reverie.db").read_bytes()
     assert all(sound(data[at : at + PAGE]) for at in range(0, len(data), PAGE))
@@ -177,13 +177,13 @@ def test_the_evidence_stays_until_it_is_removed(tmp_path: Path) -> None:
     host.close()
     older = (tmp_path / "reverie.db").read_bytes()
     host = build_host(settings(tmp_path))
-    host.writing.put(ADA, "notes/1", [Draft("acknowledged")])
+    host.entries.put(ADA, "notes/1", [Draft("acknowledged")])
     host.close()
     (tmp_path / "reverie.db").write_bytes(older)
     assert noticed(tmp_path)
     host = build_host(settings(tmp_path))
     for n in range(20):  # more than were lost: the log is as long as it was, and another
-        host.writing.put(ADA, "notes/1", [Draft(f"later {n}")])
+        host.entries.put(ADA, "notes/1", [Draft(f"later {n}")])
     assert not host.audit.verify(ADA).ok
     host.close()
     assert noticed(tmp_path)
@@ -206,8 +206,8 @@ def test_notes_are_made_for_the_tenants_that_wrote(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "reverie.db")
     host = Host(Services(store=store))
     for n in range(5):
-        host.writing.put(ADA, "notes", [Draft(f"{n}")])
-    host.writing.put(EVE, "notes", [Draft("theirs")])
+        host.entries.put(ADA, "notes", [Draft(f"{n}")])
+    host.entries.put(EVE, "notes", [Draft("theirs")])
     assert {number: note.seq for number, note in store.anchor.read().items()} == {1: 5, 2: 1}
     store.close()
 

@@ -179,14 +179,14 @@ def test_forget_reaches_every_place(
             attributes={"note": w},
             source=Source(actor="agent"),
         )
-        host.writing.put(ada, f"ref{n % 3}", [draft], idempotency_key=f"key-{n}")
+        host.entries.put(ada, f"ref{n % 3}", [draft], idempotency_key=f"key-{n}")
     host.lifecycle.archive(ada, "ref0", "e0")
     host.lifecycle.delete(ada, "ref1", "e1")
     host.lifecycle.retract(ada, "ref2", "e2")
     for w in words[:10]:
-        host.recall.search(ada, "ref0", w)
+        host.search.search(ada, "ref0", w)
     assert traces(store, words)
-    assert host.forgetting.forget(ada, "zoe").forgotten == 60
+    assert host.forget.forget(ada, "zoe").forgotten == 60
     assert traces(store, words) == []
     copy = tmp_path / "copy.db"
     store.backup(str(copy))
@@ -203,7 +203,7 @@ def test_expiry_destroys_archived_and_deleted_entries_too(
     store: SqliteStore = host.parts.store  # type: ignore[assignment]
     words = [word(300 + n) for n in range(3)]
     for n, w in enumerate(words):
-        host.writing.put(ada, "notes", [Draft(f"{w} soon gone", id=f"e{n}", expires_at=clock.now() + 10)])
+        host.entries.put(ada, "notes", [Draft(f"{w} soon gone", id=f"e{n}", expires_at=clock.now() + 10)])
     host.lifecycle.archive(ada, "notes", "e0")
     host.lifecycle.delete(ada, "notes", "e1")
     clock.advance(10)
@@ -217,14 +217,14 @@ def test_a_hold_does_not_keep_others_from_being_swept(
     """However many entries are on hold, those behind them are destroyed in time."""
     host = make_host()
     held = [Draft(f"held {n}", id=f"h{n}", expires_at=clock.now() + 10) for n in range(510)]
-    host.writing.put(ada, "notes", held)
+    host.entries.put(ada, "notes", held)
 
     def hold(tx: WriteTx) -> None:
         for n in range(510):
             tx.change(f"h{n}", seq=tx.append(make_event("memory.held", entry_id=f"h{n}")), held=True)
 
     host.parts.store.write(HERE, hold)
-    host.writing.put(ada, "notes", [Draft("free", id="free", expires_at=clock.now() + 10)])
+    host.entries.put(ada, "notes", [Draft("free", id="free", expires_at=clock.now() + 10)])
     clock.advance(10)
     assert host.lifecycle.expire(ada) == 1
     assert host.lifecycle.expire(ada) == 0

@@ -106,7 +106,7 @@ def fill(host: Host, disk: SmallDisk, entries: int = 60) -> list[str]:
     ids = []
     for n in range(entries):
         draft = Draft(f"note {n} " + "kettle " * 300, subject=f"subject {n % 10}")
-        ids.append(host.writing.put(ADA, "notes", [draft])[0].id)
+        ids.append(host.entries.put(ADA, "notes", [draft])[0].id)
     disk.fill()
     with pytest.raises(StoreFull):
         _write_until_full(host)
@@ -115,19 +115,19 @@ def fill(host: Host, disk: SmallDisk, entries: int = 60) -> list[str]:
 
 def _write_until_full(host: Host) -> None:
     for _ in range(1000):  # the log has some room of its own
-        host.writing.put(ADA, "notes", [Draft("more " * 2000)])
+        host.entries.put(ADA, "notes", [Draft("more " * 2000)])
 
 
 def test_reads_go_on_and_what_erases_is_done(disk: SmallDisk, open_host: Callable[[], Host]) -> None:
     host = open_host()
     ids = fill(host, disk)
-    assert host.reading.get(ADA, "notes", ids[0]).id == ids[0]
-    assert host.recall.search(ADA, "notes", "kettle").hits
-    assert host.reading.page(ADA, "notes", limit=5).cursor
+    assert host.reader.get(ADA, "notes", ids[0]).id == ids[0]
+    assert host.search.search(ADA, "notes", "kettle").hits
+    assert host.reader.page(ADA, "notes", limit=5).cursor
     assert host.lifecycle.delete(ADA, "notes", ids[0]).state is EntryState.DELETED
     assert host.lifecycle.erase(ADA, "notes", ids[1]) > 0
     for n in range(2, 10):
-        assert host.forgetting.forget(ADA, f"subject {n}").certificate is not None
+        assert host.forget.forget(ADA, f"subject {n}").certificate is not None
     assert host.audit.verify(ADA).ok
 
 
@@ -138,7 +138,7 @@ def test_what_adds_never_gets_the_reserve(disk: SmallDisk, open_host: Callable[[
     before = reserve.stat().st_size
     for _ in range(5):
         with pytest.raises(StoreFull):
-            host.writing.put(ADA, "notes", [Draft("more " * 2000)])
+            host.entries.put(ADA, "notes", [Draft("more " * 2000)])
         with pytest.raises(StoreFull):
             host.rules.set_policy(ADA, {"max_tags": 12})
     assert reserve.stat().st_size == before
@@ -146,10 +146,10 @@ def test_what_adds_never_gets_the_reserve(disk: SmallDisk, open_host: Callable[[
     reserve.unlink()
     disk.capacity = disk.used() + before // 2
     with pytest.raises(StoreFull):
-        host.writing.put(ADA, "notes", [Draft("a short one")])
+        host.entries.put(ADA, "notes", [Draft("a short one")])
     host.lifecycle.erase(ADA, "notes", ids[1])
     disk.capacity += 8 * MB
-    host.writing.put(ADA, "notes", [Draft("there is room again")])
+    host.entries.put(ADA, "notes", [Draft("there is room again")])
     assert reserve.stat().st_size == before
     assert host.audit.verify(ADA).ok
 
@@ -159,7 +159,7 @@ def test_a_full_disk_can_be_opened_and_keys_revoked(disk: SmallDisk, open_host: 
     made = host.keys.create("acme", name="robot")
     ids = fill(host, disk)
     again = open_host()
-    assert again.reading.get(ADA, "notes", ids[0]).id == ids[0]
+    assert again.reader.get(ADA, "notes", ids[0]).id == ids[0]
     again.keys.revoke(made.id)
     assert again.keys.all()[0].revoked_at is not None
     assert again.lifecycle.erase(ADA, "notes", ids[0]) > 0
@@ -169,7 +169,7 @@ def test_a_ledger_that_does_not_fit_gets_the_reserve_too(
     disk: SmallDisk, open_host: Callable[[], Host], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = open_host()
-    host.writing.put(ADA, "notes", [Draft("about Ada", subject="ada")])
+    host.entries.put(ADA, "notes", [Draft("about Ada", subject="ada")])
     append = FileLedger._append
 
     def short(self: FileLedger, lines: Any) -> None:
@@ -178,7 +178,7 @@ def test_a_ledger_that_does_not_fit_gets_the_reserve_too(
         append(self, lines)
 
     monkeypatch.setattr(FileLedger, "_append", short)
-    assert host.forgetting.forget(ADA, "ada").certificate is not None
+    assert host.forget.forget(ADA, "ada").certificate is not None
     assert (disk.folder / "reverie.db-reserve").exists()
 
 

@@ -42,14 +42,14 @@ CHILD = textwrap.dedent(
             host = build_host(settings)
         except ReverieError as error:
             return {"refused": error.message}
-        found = {"hit": host.recall.search(ADA, "notes", "kettle").hits[0].entry.content}
-        page = host.reading.page(ADA, "notes", limit=1)
-        found["two"] = [e.content for e in (*page.items, *host.reading.page(ADA, "notes", cursor=page.cursor).items)]
+        found = {"hit": host.search.search(ADA, "notes", "kettle").hits[0].entry.content}
+        page = host.reader.page(ADA, "notes", limit=1)
+        found["two"] = [e.content for e in (*page.items, *host.reader.page(ADA, "notes", cursor=page.cursor).items)]
         found["sound"] = host.audit.verify(ADA).ok
         found["ready"] = Health(settings, host).ready().document()
         found["doctor"] = {check.name: check.status for check in examine(host, settings)}
         try:
-            host.writing.put(ADA, "notes", [Draft("no")])
+            host.entries.put(ADA, "notes", [Draft("no")])
         except ReverieError as error:
             found["put"] = error.code
         host.close()
@@ -80,7 +80,7 @@ def folder() -> Iterator[Path]:
 
 def fill(data: Path) -> Host:
     host = build_host(Settings.load({}, data=str(data)))
-    host.writing.put(ADA, "notes", [Draft("The kettle is blue."), Draft("The pot is red.")])
+    host.entries.put(ADA, "notes", [Draft("The kettle is blue."), Draft("The pot is red.")])
     return host
 
 

@@ -90,7 +90,7 @@ def _prepare(ready: Ready) -> Work | None:
     position, entries, borders = read(scope, look) if leases else (0, entries, borders)
     groups = []
     for made in _texts(ready, entries, borders):
-        unit = services.dreaming.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
+        unit = services.dreams.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
         groups.append(Synthesis(made, unit))
     return Work(position, groups, leases, holder)
 
@@ -98,17 +98,17 @@ def _prepare(ready: Ready) -> Work | None:
 def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, model: bool = True) -> list[Made]:
     """The texts of all groups. What must be kept of a group may take several."""
     services = ready.services
-    dreaming = services.dreaming
+    dreams = services.dreams
     by_id = {entry.id: entry for entry in entries}
-    room = min(dreaming.composer.room(ready.rules.policy), 8000)
+    room = min(dreams.composer.room(ready.rules.policy), 8000)
     found: list[Made] = []
     for ids in group(_members(services, entries, borders), tokens=room):
-        found += dreaming.compose(ready.actor, services.ref, [by_id[i] for i in ids], ready.rules, model=model)
+        found += dreams.compose(ready.actor, services.ref, [by_id[i] for i in ids], ready.rules, model=model)
     return found
 
 
 def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequence[Any]) -> list[Member]:
-    count, embedder = services.dreaming.composer.count, services.parts.embedder
+    count, embedder = services.dreams.composer.count, services.parts.embedder
     vectors = embedder.embed([searchable_text(entry) for entry in entries]) if embedder and entries else None
     return [
         Member(
@@ -326,7 +326,7 @@ def _write(call: Call, item: Synthesis, position: int) -> None:
         call.tx.link(Link(output.id, entry.id, "elaborates"))
     plan = DreamPlan(ref, after=After.ARCHIVE, operation="COMPACT")
     report = report_of(call.tx, plan, item.made, output, retired=entries, position=position, seq=seq)
-    call.services.dreaming.keep(call.tx, report, {output.id: ids})
+    call.services.dreams.keep(call.tx, report, {output.id: ids})
     for entry in entries:
         _archive(call, entry)
 

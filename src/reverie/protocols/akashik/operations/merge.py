@@ -121,7 +121,7 @@ def _prepare(ready: Ready) -> Prepared | None:
         state=EntryState.ACTIVE,
         more={"derived_from_types": sorted({kind for side in sides for kind in kinds_of(side)})},
     )
-    return services.writing.prepare(ready.actor, services.ref, [made], ready.rules)[0]
+    return services.entries.prepare(ready.actor, services.ref, [made], ready.rules)[0]
 
 
 def _execute(call: Call) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
             state=state,
             more={"relations": len(relations)},
         )
-        item = services.writing.prepare(ready.actor, services.ref, [wish], tagged(ready.rules), embed=embed)[0]
+        item = services.entries.prepare(ready.actor, services.ref, [wish], tagged(ready.rules), embed=embed)[0]
         found = {**item.findings}
         for name, number in ready.findings.items():  # the payload was clean before it came here
             found[name] = max(found.get(name, 0), number)

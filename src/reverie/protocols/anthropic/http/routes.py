@@ -252,7 +252,7 @@ def derived(call: Call) -> Any:
 def search(call: Call) -> Any:
     given = call.read(SearchIn)
     record = call.host.memory_stores.get(call.actor, call.path["store"])
-    result = call.host.recall.search(call.actor, record.ref, given.query, limit=given.limit)
+    result = call.host.search.search(call.actor, record.ref, given.query, limit=given.limit)
     hits = []
     for hit in result.hits:
         memory = call.host.memories.of_entry(call.actor, record, hit.entry)

@@ -29,12 +29,12 @@ class InjectionProbe:
     """Seeds a memory of the run's own, reads it under a budget, and empties it."""
 
     def __init__(
-        self, parts: Services, injection: Injection, writing: Entries, reading: Reader, lifecycle: Lifecycle
+        self, parts: Services, injection: Injection, entries: Entries, reader: Reader, lifecycle: Lifecycle
     ) -> None:
         self._parts = parts
         self._injection = injection
-        self._writing = writing
-        self._reading = reading
+        self._entries = entries
+        self._reader = reader
         self._lifecycle = lifecycle
 
     def run(self, work: Work) -> Mapping[str, Any]:
@@ -46,8 +46,8 @@ class InjectionProbe:
         try:
             sample = self._seed(work, ref, budget)
             work.put(alone, self._text("word", budget + 8), name="alone", node=NODE)
-            theirs = self._writing.put(other, foreign, [Draft("A note of another tenant.")])[0].id
-            self._reading.get(other, foreign, theirs)  # it is there, for its owner
+            theirs = self._entries.put(other, foreign, [Draft("A note of another tenant.")])[0].id
+            self._reader.get(other, foreign, theirs)  # it is there, for its owner
             kept = self._bounded(work, ref, budget)
             shown = {
                 "tokenBudget": budget,
@@ -108,7 +108,7 @@ class InjectionProbe:
         return self._parts.tokens
 
     def _empty(self, actor: Actor, ref: str) -> None:
-        for entry in self._reading.page(actor, ref, limit=100).items:
+        for entry in self._reader.page(actor, ref, limit=100).items:
             try:
                 self._lifecycle.delete(actor, ref, entry.id)
             except NotFound:

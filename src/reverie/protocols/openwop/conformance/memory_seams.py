@@ -125,7 +125,7 @@ def seed(call: Call, body: SeedIn) -> Response:
         )
         for number, entry in enumerate(body.entries)
     ]
-    planted = call.host.seeding.plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
+    planted = call.host.seeder.plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
     return reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
 
 
@@ -133,7 +133,7 @@ def seed(call: Call, body: SeedIn) -> Response:
 def forget(call: Call, body: ForgetIn) -> Response:
     """Everything about a subject in one memory, and all that was made from it."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
-    done = call.host.forgetting.forget(call.actor, body.subject, ref=body.memory_ref)
+    done = call.host.forget.forget(call.actor, body.subject, ref=body.memory_ref)
     return reply({"forgotten": done.readable})
 
 
@@ -180,7 +180,7 @@ def distill(call: Call, body: DistillIn) -> Response:
         check_budget(body.token_budget)
     secrets = _secrets(body.secrets)
     given = None if body.sources is None else _given(body.sources)
-    if given is None and not call.host.reading.page(call.actor, body.memory_ref, limit=1).items:
+    if given is None and not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         given = list(CORPUS)
     if body.include_secret_canary:
         texts: Sequence[GivenText | Entry] = given or _standing(call, body.memory_ref)
@@ -223,11 +223,11 @@ def distill(call: Call, body: DistillIn) -> Response:
 def consolidate(call: Call, body: ConsolidateIn) -> Response:
     """One pass, now; over a small corpus with duplicates when the memory has nothing in it."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
-    if not call.host.reading.page(call.actor, body.memory_ref, limit=1).items:
+    if not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         canary = f"sk-canary-{uuid4().hex}"
         texts = [*DUPLICATES, *([f"The key is {canary}."] if body.include_secret_canary else [])]
         drafts = [Draft(text, id=f"corpus-{uuid4().hex}") for text in texts]
-        call.host.seeding.plant(call.actor, body.memory_ref, drafts, secrets=[("canary", canary)])
+        call.host.seeder.plant(call.actor, body.memory_ref, drafts, secrets=[("canary", canary)])
     run, done = call.host.runs.around(
         call.actor,
         CONSOLIDATE,
@@ -254,7 +254,7 @@ def fire(call: Call, body: CommitmentIn) -> Response:
         made = host.commitments.make(call.actor, body.memory_ref, f"Remind them. {canary}", due=host.parts.clock.now())
     else:
         made = host.commitments.make(call.actor, body.memory_ref, f"Tell them. {canary}", tag=tag)
-        host.writing.put(call.actor, body.memory_ref, [Draft("The condition holds.", tags=(tag,))])
+        host.entries.put(call.actor, body.memory_ref, [Draft("The condition holds.", tags=(tag,))])
     key = key_of(made.ref, made.id)
     run, fired = host.runs.around(
         call.actor,
@@ -270,11 +270,11 @@ def fire(call: Call, body: CommitmentIn) -> Response:
 
 
 def _standing(call: Call, ref: str) -> Sequence[Entry]:
-    return call.host.reading.page(call.actor, ref, limit=1000).items
+    return call.host.reader.page(call.actor, ref, limit=1000).items
 
 
 def _event(call: Call, seq: int) -> Event:
-    return call.host.reading.events(call.actor, after=seq - 1, limit=1)[0]
+    return call.host.reader.events(call.actor, after=seq - 1, limit=1)[0]
 
 
 def _variables(done: Passed | None) -> Mapping[str, Any]:

@@ -52,7 +52,7 @@ def entries(
             raise Invalid("Rank by relevance takes a query, and neither asOf nor id.", pointer="/query")
         found = call.host.injection.relevant(call.actor, memory_ref, query, tag=tag, limit=_limit(limit))
     else:
-        found = call.host.instants.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
+        found = call.host.history.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
     if token_budget is not None:
         found = call.host.injection.within(found, _limit(token_budget, "tokenBudget"))
     shown: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
@@ -117,7 +117,7 @@ def tick(call: Call, body: TickIn) -> Response:
     """A schedule whose ticks have passed, on the real scheduler: how many runs it fires."""
     host, actor = call.host, call.actor
     missed = 1 if body.scenario == "single-tick" else body.missed_ticks
-    before = host.reading.snapshot(actor)
+    before = host.reader.snapshot(actor)
     fields = {"cron": "* * * * *", "zone": "UTC", "ref": "conformance/scheduling", "least_entries": 2}
     made = host.parts.clock.now() - missed * 60_000
     schedule = host.schedules.save(actor, {**fields, "created_at": made})
@@ -125,7 +125,7 @@ def tick(call: Call, body: TickIn) -> Response:
     try:
         while True:
             host.schedules.tick(actor)
-            started = host.reading.events(actor, after=before, types=("run.started",))
+            started = host.reader.events(actor, after=before, types=("run.started",))
             runs = [host.runs.get(actor, str(event.data["run"])) for event in started]
             fired = [run for run in runs if run.metadata.get("schedule") == schedule.id]
             # a worker of this host may have taken the tick: its run is on its way
