@@ -17,7 +17,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ import psycopg
 from procrastinate import JobContext, PsycopgConnector, RetryDecision
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job as Carried
+from procrastinate.manager import JobManager
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from reverie.core.errors import Busy, NotFound, StoreUnavailable
@@ -45,6 +46,8 @@ QUEUE = "reverie"
 HEARTBEAT_SECONDS = 5.0
 STALLED_SECONDS = 30.0
 """A worker that gave no sign of life for so long is dead: its jobs are taken over."""
+RECORD_SECONDS = 120.0
+"""So long a worker tries to record how a job ended. Without a database for so long it is declared dead itself."""
 SLICE_SECONDS = 1.0
 """So long a look goes on with a round of sweeps before it comes back to what is due by the clock."""
 _LOOKING = 0x52564532
@@ -313,6 +316,7 @@ class EngineWorker:
             kwargs={"connect_timeout": 5},
         )
         app = procrastinate.App(connector=connector)
+        app.job_manager = _Manager(connector)
         for name in JOBS:
             app.task(name=name, queue=QUEUE, pass_context=True, retry=_Patience())(self._runner(name))
         return app
@@ -344,6 +348,37 @@ class EngineWorker:
         if isinstance(fault, ConnectorException | psycopg.Error):
             code = "store_unavailable"
         log(Action.WORKER_FAILED, level=logging.WARNING, job=name, code=code, fault=where(fault))
+
+
+class _Manager(JobManager):
+    """Records how a job ended, again after a lost connection.
+
+    The engine would try once. A worker that lost only that one connection gives signs of life all the same, so the job
+    would count as running, and its lock would hold back the tenant's other jobs, until the worker ends.
+    """
+
+    async def finish_job(self, *args: Any, **given: Any) -> None:
+        """The final status of a job."""
+        await _recorded(lambda: super(_Manager, self).finish_job(*args, **given))
+
+    async def retry_job(self, *args: Any, **given: Any) -> None:
+        """When a job is tried again."""
+        await _recorded(lambda: super(_Manager, self).retry_job(*args, **given))
+
+
+async def _recorded(record: Callable[[], Awaitable[None]]) -> None:
+    until = time.monotonic() + RECORD_SECONDS
+    pause = 0.05
+    while True:
+        try:
+            return await record()
+        except ConnectorException as fault:
+            if isinstance(fault.__cause__, psycopg.errors.RaiseException):
+                return None  # the job does not run any more: an earlier attempt got through, or it was taken over
+            if not isinstance(fault.__cause__, psycopg.OperationalError) or time.monotonic() > until:
+                raise
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 1.0)
 
 
 class _Patience(procrastinate.BaseRetryStrategy):

@@ -261,7 +261,9 @@ class Scheduler:
                     run_id=run_id,
                     interrupted=Interrupted.ELSEWHERE,
                 )
-                return made
+                if made[0] is not None or self._dreamt(actor, dream_id) is None:
+                    return made
+                break  # another process, which lost the tick, dreamt it just before
             except RunOver:
                 if run_id is None or self._runs.get(actor, run_id).status is not RunStatus.FAILED:
                     break  # an earlier attempt at this tick got through, or is on its way

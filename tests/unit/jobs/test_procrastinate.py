@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Status
 from tests.postgres import shared_server
 
 from reverie.core.actor import Actor
@@ -268,3 +272,39 @@ def test_the_schema_is_made_once_however_many_start(url: str) -> None:
     [thread.join() for thread in threads]
     assert faults == []
     assert rows(url, "SELECT count(*) FROM job_schema WHERE name LIKE 'engine/%'") == [(1,)]
+
+
+@pytest.mark.parametrize("lost", ["the request", "the answer"])
+@pytest.mark.parametrize("way", ["finish", "retry"])
+def test_how_a_job_ended_is_recorded_although_the_connection_is_lost(
+    queue: EngineQueue, url: str, make_worker: Callable[..., EngineWorker], lost: str, way: str
+) -> None:
+    """A worker that lost one connection lives on, so no other one would take its job over."""
+    added = queue.add("acme", "retain", {})
+    assert added is not None
+
+    async def work() -> None:
+        app = make_worker()._app()
+        async with app.open_async():
+            manager = app.job_manager
+            worker = await manager.register_worker()
+            job = await manager.fetch_job(queues=["reverie"], worker_id=worker)
+            assert job is not None
+            assert str(job.id) == added.id
+            execute, cuts = manager.connector.execute_query_async, iter([True])
+
+            async def cut(*args: Any, **given: Any) -> None:
+                now = next(cuts, False)
+                if not now or lost == "the answer":
+                    await execute(*args, **given)
+                if now:
+                    raise ConnectorException from psycopg.OperationalError("the server closed the connection")
+
+            manager.connector.execute_query_async = cut  # type: ignore[method-assign]
+            if way == "finish":
+                await manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
+            else:
+                await manager.retry_job(job, retry_at=datetime.now(UTC))
+
+    asyncio.run(work())
+    assert [job.status for job in queue.list("acme")] == ([] if way == "finish" else ["waiting"])

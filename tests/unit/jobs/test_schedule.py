@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from reverie.core.actor import Actor
+from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import Invalid, ReadOnly
 from reverie.host import Host
+from reverie.jobs.schedule import tick_dream
 from reverie.jobs.timetable import TAKEN_MS, Schedule, due_tick, next_tick
 from reverie.jobs.worker import Worker
 from reverie.providers.tokenizer import TokenCounter
@@ -90,6 +92,26 @@ def test_a_tick_whose_process_died_is_taken_over_and_dreams_once(host: Host, ada
     assert due.schedule.last is not None
     assert (due.schedule.last.attempts, due.schedule.last.status) == (2, "done")
     assert len(host.lineage.reports(ada)) == 1
+
+
+def test_a_tick_that_the_process_before_dreamt_in_the_last_instant_is_done(
+    host: Host, ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that lost its lease commits after the next one has looked, and before it takes its snapshot."""
+    fill(host, ada)
+    schedule = host.schedules.save(ada, {"ref": "notes", "delay_ms": 0})
+    dream = host.dreams.run
+
+    def second(actor: Actor, plan: DreamPlan, **options: Any) -> Any:
+        assert dream(actor, plan, **options) is not None  # by the other process
+        return dream(actor, plan, **options)
+
+    monkeypatch.setattr(host.dreams, "run", second)
+    assert host.schedules.tick(ada) == 1
+    (due,) = host.schedules.all(ada)
+    last = due.schedule.last
+    assert last is not None
+    assert (last.status, last.dreams) == ("done", [tick_dream(schedule.id, last.tick, "notes")])
 
 
 def test_missed_ticks_run_once_or_are_skipped(host: Host, ada: Actor, clock: Any) -> None:
