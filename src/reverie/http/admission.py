@@ -4,59 +4,41 @@ from __future__ import annotations
 
 import re
 from asyncio import get_running_loop
-from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from reverie.core.actor import Actor
 from reverie.core.errors import RateLimited, ReverieError, Unauthenticated
 from reverie.host import Host
+from reverie.http.body import length_of
 from reverie.http.browser import own_call
-from reverie.http.door import Door, door_of
+from reverie.http.door import Door, Doors
 from reverie.http.limits import Limits, key_of
 from reverie.http.threads import Lane, Threads
 from reverie.ops.metrics import Metrics
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-Refuse = Callable[[Request, ReverieError], Awaitable[Response]]
 
 
 class Admission:
     """Authenticates, counts requests and bytes against the key's limits, then looks at scopes."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        host: Host,
-        doors: Sequence[Door],
-        limits: Limits,
-        threads: Threads,
-        refuse: Refuse,
-        metrics: Metrics,
-    ) -> None:
-        self.app = app
+    def __init__(self, *, host: Host, doors: Doors, limits: Limits, threads: Threads, metrics: Metrics) -> None:
         self._host = host
         self._doors = doors
         self._limits = limits
         self._threads = threads
-        self._refuse = refuse
         self._metrics = metrics
         self._quick = host.parts.store.quick
         self._turn: dict[tuple[str | None, str], Actor] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        door = door_of(self._doors, scope["path"]) if scope["type"] == "http" else None
-        if door is not None and door.needs_key(scope["path"]):
-            try:
-                scope["state"]["actor"] = await self._admit(scope, door)
-            except ReverieError as error:
-                response = await self._refuse(Request(scope), error)
-                return await response(scope, receive, send)
-        return await self.app(scope, receive, send)
+    async def admit(self, scope: Scope) -> None:
+        """Find out who is calling, where a key is needed. Raises ReverieError."""
+        path = scope["path"]
+        door = self._doors.at(path)
+        if door is not None and door.needs_key(path):
+            scope["state"]["actor"] = await self._admit(scope, door)
 
     async def _admit(self, scope: Scope, door: Door) -> Actor:
         token, named = bearer(scope, door.scheme), request_id(scope)
@@ -75,7 +57,7 @@ class Admission:
             scope["state"]["request_id"] = sent
         try:
             self._limits.requests.take(key_of(actor))
-            self._limits.bytes.take(key_of(actor), length_of(scope))
+            self._limits.bytes.take(key_of(actor), max(length_of(scope) or 0, 0))
         except RateLimited:
             self._metrics.refused.labels("rate_limited").inc()
             raise
@@ -113,12 +95,6 @@ def request_id(scope: Scope) -> str | None:
     """A caller's own id for the request, when it is a plain one."""
     sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     return sent.decode() if _REQUEST_ID.fullmatch(sent) else None
-
-
-def length_of(scope: Scope) -> int:
-    """The length of the body as the caller says; 0 when it does not."""
-    sent = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    return int(sent) if sent.isdigit() and len(sent) < 19 else 0
 
 
 def bearer(scope: Scope, scheme: str = "bearer") -> str | None:

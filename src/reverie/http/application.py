@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import orjson
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.types import ASGIApp
 
-from reverie.core.actor import Actor
-from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.http.admission import Admission
+from reverie.http.body import BodyLimit
 from reverie.http.call import Call
-from reverie.http.door import Door, door_of
+from reverie.http.door import Door, Doors
 from reverie.http.edge import Edge
-from reverie.http.limits import BodyLimit, Limits
+from reverie.http.limits import Limits
 from reverie.http.openapi import document, operations
 from reverie.http.origin import OriginCheck, OriginPolicy
-from reverie.http.paths import RawPaths
-from reverie.http.problems import answer, problem, status_of
-from reverie.http.routes import Operation, Router
+from reverie.http.refusal import Refusal
+from reverie.http.reply import Reply
+from reverie.http.routes import Dispatch, Operation, Router
 from reverie.http.tail import Tail
 from reverie.http.threads import Lane, Threads
 from reverie.ops.health import Health
 from reverie.ops.metrics import CONTENT_TYPE, Metrics
 from reverie.ops.observe import observed
 from reverie.ops.traces import Traces
-from reverie.redact import KnownSecrets
 from reverie.settings import Settings
 
 OPENAPI_PATH = "/v1/openapi.json"
@@ -62,6 +57,13 @@ class Application(Starlette):
         self._doors = doors
         self._described = b""
         self._operations: list[Operation] = []
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The layers around the routes: ours alone. `Edge` does what Starlette's two layers for errors would."""
+        app: ASGIApp = Dispatch(self.router)
+        for layer, arguments, named in reversed(self.user_middleware):
+            app = layer(app, *arguments, **named)
+        return app
 
     def describe(self, operations: Iterable[Operation]) -> None:
         """Add operations of routes that belong to no door."""
@@ -107,71 +109,19 @@ def make_application(
     app.state.settings, app.state.host = settings, observed(host, metrics, traces)
     app.state.metrics, app.state.tail, app.state.health = metrics, tail, health
     app.state.threads, app.state.limits = threads, limits
-    refuse = Refusal(settings, host, doors, threads)
-    app.add_exception_handler(ReverieError, refuse.error)  # type: ignore[arg-type]
-    app.add_exception_handler(HTTPException, refuse.http)  # type: ignore[arg-type]
-    admission = partial(Admission, host=host, doors=doors, refuse=refuse.error, metrics=metrics)
-    # added innermost first
-    app.add_middleware(BodyLimit, most=settings.max_request_bytes, limits=limits, doors=doors)
-    app.add_middleware(admission, limits=limits, threads=threads)
-    app.add_middleware(RawPaths)
+    found = Doors(doors)
     pages = OriginPolicy.of(settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
-    app.add_middleware(OriginCheck, policy=pages, doors=doors, metrics=metrics)
-    app.add_middleware(Edge, metrics=metrics, traces=traces, tail=tail)
+    app.add_middleware(
+        Edge,
+        origins=OriginCheck(pages, doors=found, metrics=metrics),
+        admission=Admission(host=host, doors=found, limits=limits, threads=threads, metrics=metrics),
+        size=BodyLimit(settings.max_request_bytes, limits=limits, doors=found),
+        refuse=Refusal(settings, host, found, threads),
+        metrics=metrics,
+        traces=traces,
+        tail=tail,
+    )
     return app
-
-
-class Refusal:
-    """Every way to say no, in the one error body."""
-
-    def __init__(self, settings: Settings, host: Host, doors: Sequence[Door], threads: Threads) -> None:
-        self._settings = settings
-        self._threads = threads
-        self._host = host
-        self._doors = doors
-
-    async def error(self, request: Request, error: ReverieError) -> Response:
-        """What the core refused."""
-        door = door_of(self._doors, request.scope["path"])
-        actor: Actor | None = request.scope["state"].get("actor")
-        render = partial(
-            self._answer,
-            actor,
-            error,
-            door.status_of(error) if door else status_of(error),
-            code=door.code_of(error) if door and door.code_of else error.reason,
-            redactor=self._host.parts.redactor,
-            correlation=request.scope["state"].get("request_id"),
-            quota_seconds=max(self._settings.sweep_seconds, 1),
-            shape=door.shape(request.scope["path"]) if door else None,
-        )
-        return await self._threads.run(Lane.LOOK, actor.tenant if actor else "", render)
-
-    def _answer(self, actor: Actor | None, error: ReverieError, status: int, **options: Any) -> Response:
-        return answer(error, status, known=self._known(actor), **options)
-
-    async def http(self, request: Request, fault: HTTPException) -> Response:
-        """What no route answers."""
-        path = request.scope["path"]
-        door = door_of(self._doors, path)
-        shape = door.shape(path) if door else None
-        if fault.status_code == 405 and (door is None or door.names_methods):
-            routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-            allowed = ", ".join(sorted({method for route in routes for method in getattr(route, "methods", ())}))
-            said = f"This path answers {allowed}."
-            return problem(405, "method_not_allowed", said, headers={"Allow": allowed}, shape=shape)
-        if fault.status_code in (404, 405):
-            return problem(404, "not_found", "There is nothing at this path. See /v1/openapi.json.", shape=shape)
-        said = "The request cannot be read."
-        return problem(fault.status_code, "validation_error", said, headers=fault.headers, shape=shape)
-
-    def _known(self, actor: Actor | None) -> KnownSecrets:
-        if actor is None:
-            return KnownSecrets.EMPTY
-        try:
-            return self._host.rules.current(actor.tenant).known
-        except ReverieError:
-            return KnownSecrets.EMPTY
 
 
 def _operations() -> Router:
@@ -180,12 +130,12 @@ def _operations() -> Router:
 
     @router.route("/healthz", ["GET", "HEAD"])
     async def live() -> Response:
-        return _json({"status": "ok"})
+        return Reply({"status": "ok"})
 
     @router.route("/readyz", ["GET", "HEAD"])
     async def ready(call: Call) -> Response:
         readiness = await call.run(Lane.LOOK, call.app.state.health.ready)
-        return _json(readiness.document(), 503 if readiness.status == "unavailable" else 200)
+        return Reply(readiness.document(), 503 if readiness.status == "unavailable" else 200)
 
     @router.get("/metrics")
     async def metrics(call: Call) -> Response:
@@ -197,7 +147,3 @@ def _operations() -> Router:
         return Response(call.app.described(), media_type="application/json")
 
     return router
-
-
-def _json(document: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(document), status, media_type="application/json")

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from reverie.core.actor import Actor, Right
 from reverie.host import Host
@@ -98,6 +98,28 @@ class Call(Request):
     def charge(self, entries: int) -> None:
         """Count entries about to be stored. Raises RateLimited."""
         self.limits.entries.take(key_of(self.actor), entries)
+
+    def header(self, wanted: bytes) -> bytes:
+        """The first header of a name in lower case, as sent; empty when there is none."""
+        for name, value in self.scope["headers"]:
+            if name == wanted:
+                sent: bytes = value
+                return sent
+        return b""
+
+    async def body(self) -> bytes:
+        """The whole body. Raises ClientDisconnect."""
+        if not hasattr(self, "_body"):
+            pieces: list[bytes] = []
+            more = True
+            while more:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect()
+                pieces.append(message.get("body", b""))
+                more = message.get("more_body", False)
+            self._body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return self._body
 
     async def json(self) -> Any:
         """The body, read by `parse`: a large one in a thread."""

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 
 from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, ReverieError
+from reverie.http.problems import Shape
 
 if TYPE_CHECKING:
     from reverie.http.routes import Operation
@@ -44,17 +45,25 @@ class Door:
     names_methods: bool = True
     """Whether a path refuses a method it does not have with 405; otherwise such an operation is not found."""
 
-    def shape(self, path: str) -> Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]] | None:
+    _below: str = field(init=False, repr=False)
+    _open: tuple[str, ...] = field(init=False, repr=False)
+    """Prefixes of the paths that need no key."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_below", self.prefix + "/")
+        object.__setattr__(self, "_open", tuple(path for path in self.public if path.endswith("/")))
+
+    def shape(self, path: str) -> Shape | None:
         """How errors at a path look, when the protocol has a body of its own."""
         return partial(self.body_of, path) if self.body_of is not None else None
 
     def covers(self, path: str) -> bool:
         """Whether a raw path belongs to this door."""
-        return path == self.prefix or path.startswith(self.prefix + "/")
+        return path.startswith(self._below) or path == self.prefix
 
     def needs_key(self, path: str) -> bool:
         """Whether a raw path of this door is for callers with a key only."""
-        return path not in self.public and not any(path.startswith(name) for name in self.public if name[-1] == "/")
+        return path not in self.public and not path.startswith(self._open)
 
     def admit(self, actor: Actor, method: str, path: str) -> None:
         """Raise Forbidden when the key has scopes, and not one that this path needs."""
@@ -68,6 +77,20 @@ class Door:
                 raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope, "scopeRequired": scope})
 
 
-def door_of(doors: Sequence[Door], path: str) -> Door | None:
-    """The door with the longest prefix that covers the path."""
-    return max((door for door in doors if door.covers(path)), key=lambda door: len(door.prefix), default=None)
+class Doors:
+    """The doors of an application, found by path."""
+
+    def __init__(self, doors: Sequence[Door]) -> None:
+        self._longest_first = sorted(doors, key=lambda door: len(door.prefix), reverse=True)
+
+    def at(self, path: str) -> Door | None:
+        """The door with the longest prefix that covers a raw path."""
+        for door in self._longest_first:
+            if door.covers(path):
+                return door
+        return None
+
+    def shape(self, path: str) -> Shape | None:
+        """How errors at a path look, when its protocol has a body of its own."""
+        door = self.at(path)
+        return door.shape(path) if door else None

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
+from reverie.http.admission import Admission
+from reverie.http.body import BodyLimit
+from reverie.http.origin import READABLE, Header, OriginCheck
+from reverie.http.paths import use_raw_path
 from reverie.http.problems import problem
+from reverie.http.refusal import Refusal
 from reverie.http.tail import Tail
 from reverie.ops.logs import Action, log, where
 from reverie.ops.metrics import Metrics
@@ -19,13 +27,31 @@ from reverie.ops.traces import Traces
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _CLIENT_GONE = 499
+_NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+_NOT_STORED = (b"cache-control", b"no-store")
 
 
 class Edge:
-    """Nothing gets past it: a fault becomes a 500 with a correlation id, and its message stays inside."""
+    """The way of a request: origin, path, key, size, route. A fault becomes a 500 with a correlation id; its message
+    stays inside."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, traces: Traces, tail: Tail) -> None:
-        self.app = app
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        origins: OriginCheck,
+        admission: Admission,
+        size: BodyLimit,
+        refuse: Refusal,
+        metrics: Metrics,
+        traces: Traces,
+        tail: Tail,
+    ) -> None:
+        self._app = app
+        self._origins = origins
+        self._admission = admission
+        self._size = size
+        self._refuse = refuse
         self._metrics = metrics
         self._traces = traces
         self._tail = tail
@@ -33,30 +59,26 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self.app(scope, receive, send)
+            if scope["type"] != "websocket" or await self._origins.upgrades(scope, receive, send):
+                await self._app(scope, receive, send)
+            return
         # A caller's own id takes its place once the caller is known (`Admission`): it could be anything.
-        scope = {**scope, "state": {**scope.get("state", {}), "request_id": self._ids.new()}}
+        state = {**scope.get("state", {}), "request_id": self._ids.new()}
+        scope = {**scope, "state": state}
         status, started = 0, time.perf_counter()
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [
-                    *message.get("headers", ()),
-                    (b"x-request-id", _id(scope).encode()),
-                    (b"x-content-type-options", b"nosniff"),
-                ]
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append((b"cache-control", b"no-store"))
-                message["headers"] = headers
+                message["headers"] = _headers(message.get("headers", ()), state)
             await send(message)
 
         self._metrics.in_flight.inc()
         try:
             with self._traces.span("request", {}) as span:
                 try:
-                    await self.app(scope, receive, sending)
+                    await self._serve(scope, receive, sending)
                 except ClientDisconnect:
                     status = status or _CLIENT_GONE
                 except Exception as fault:
@@ -75,6 +97,20 @@ class Edge:
             seconds = time.perf_counter() - started
             self._done(scope, status or _CLIENT_GONE, seconds)
 
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._origins.answer(scope) or use_raw_path(scope)
+        try:
+            if answer is None:
+                await self._admission.admit(scope)
+                answer = self._size.refused(scope)
+            if answer is None:
+                return await self._app(scope, self._size.counted(scope, receive), send)
+        except ReverieError as error:
+            answer = await self._refuse.error(scope, error)
+        except HTTPException as fault:
+            answer = self._refuse.http(scope, fault)
+        return await answer(scope, receive, send)
+
     def _done(self, scope: Scope, status: int, seconds: float) -> None:
         route, method = route_of(scope), scope["method"]
         self._metrics.request(route, method, status, seconds)
@@ -91,6 +127,14 @@ class Edge:
             ms=round(seconds * 1000, 2),
             key=actor.key_id if actor else None,
         )
+
+
+def _headers(sent: Iterable[Header], state: Mapping[str, Any]) -> list[Header]:
+    """The headers of an answer, with those that every answer has."""
+    headers = [*sent, *state.get(READABLE, ()), (b"x-request-id", state["request_id"].encode()), _NO_SNIFFING]
+    if not any(name == b"cache-control" for name, _ in headers):
+        headers.append(_NOT_STORED)
+    return headers
 
 
 def _id(scope: Scope) -> str:

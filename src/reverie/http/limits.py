@@ -6,61 +6,16 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from reverie.core.actor import Actor
-from reverie.core.errors import RateLimited, TooLarge
-from reverie.http.door import Door, door_of
-from reverie.http.problems import problem
+from reverie.core.errors import RateLimited
 from reverie.settings import Settings
 
 _MOST_BUCKETS = 100_000
 _BURST_SECONDS = 10
-
-
-class BodyLimit:
-    """Refuses a body over the limit before reading it, or (without a length) as soon as it passes the limit."""
-
-    def __init__(self, app: ASGIApp, *, most: int, limits: Limits, doors: Sequence[Door] = ()) -> None:
-        self.app = app
-        self.most = most
-        self._limits = limits
-        self._doors = doors
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        length = next((value for name, value in scope["headers"] if name == b"content-length"), None)
-        if length is not None and not (length.isdigit() and len(length) < 19):
-            return await problem(400, "validation_error", "Content-Length is not a number.")(scope, receive, send)
-        if length is not None and int(length) > self.most:
-            door = door_of(self._doors, scope["path"])
-            shape = door.shape(scope["path"]) if door else None
-            refusal = problem(413, "too_large", self.message, details={"max_bytes": self.most}, shape=shape)
-            return await refusal(scope, receive, send)
-        seen, actor = 0, scope["state"].get("actor")
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            if message["type"] == "http.request":
-                size = len(message.get("body", b""))
-                seen += size
-                if seen > self.most:
-                    raise TooLarge(self.message, details={"max_bytes": self.most})
-                if length is None and actor is not None:  # with a length, the bytes were counted at admission
-                    self._limits.bytes.take(key_of(actor), size)
-            return message
-
-        return await self.app(scope, counted, send)
-
-    @property
-    def message(self) -> str:
-        return f"A request body is at most {self.most} bytes. Send less at a time."
 
 
 class RateLimit:

@@ -17,14 +17,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from reverie.core.errors import Invalid
-from reverie.http.door import Door, door_of
+from reverie.http.door import Doors
 from reverie.http.problems import problem
 from reverie.ops.metrics import Metrics
 
 Header = tuple[bytes, bytes]
+READABLE = "readable_by"
+"""Where the headers wait, in the state of a request, that let its page read the answer."""
 
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
@@ -128,41 +130,42 @@ class OriginPolicy:
 class OriginCheck:
     """Applies the policy to every request and upgrade, health and metrics included, before anything else looks."""
 
-    def __init__(self, app: ASGIApp, *, policy: OriginPolicy, doors: Sequence[Door], metrics: Metrics) -> None:
-        self.app = app
+    def __init__(self, policy: OriginPolicy, *, doors: Doors, metrics: Metrics) -> None:
         self._policy = policy
         self._doors = doors
         self._metrics = metrics
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            return await self.app(scope, receive, send)
+    def answer(self, scope: Scope) -> Response | None:
+        """The refusal of a request, or the answer to a browser that asks first; None for a request that goes on."""
         refused = self._policy.refused(scope)
         if refused is not None:
-            self._metrics.refused.labels(refused.code).inc()
-            return await self._refuse(refused, scope, receive, send)
+            return self._refusal(refused, scope)
         page = self._policy.shared_with(scope)
-        if page is None or scope["type"] == "websocket":
-            return await self.app(scope, receive, send)
+        if page is None:
+            return None
         granted = preflight(scope, page)
-        if granted is not None:
-            answer = Response(status_code=204)
-            answer.raw_headers.extend(granted)
-            return await answer(scope, receive, send)
+        if granted is None:
+            scope["state"][READABLE] = readable_by(page)
+            return None
+        answer = Response(status_code=204)
+        answer.raw_headers.extend(granted)
+        return answer
 
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *readable_by(page)]
-            await send(message)
+    async def upgrades(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Whether a WebSocket upgrade goes on. One that does not is answered."""
+        refused = self._policy.refused(scope)
+        if refused is None:
+            return True
+        refusal = self._refusal(refused, scope)
+        if "websocket.http.response" in scope.get("extensions", {}):
+            await refusal(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": refused.code})
+        return False
 
-        return await self.app(scope, receive, sending)
-
-    async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
-            return await send({"type": "websocket.close", "code": 1008, "reason": refused.code})
-        door = door_of(self._doors, scope["path"])
-        shape = door.shape(scope["path"]) if door else None
-        return await problem(refused.status, refused.code, refused.message, shape=shape)(scope, receive, send)
+    def _refusal(self, refused: Refused, scope: Scope) -> Response:
+        self._metrics.refused.labels(refused.code).inc()
+        return problem(refused.status, refused.code, refused.message, shape=self._doors.shape(scope["path"]))
 
 
 def preflight(scope: Mapping[str, Any], page: bytes) -> list[Header] | None:

@@ -39,7 +39,7 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
     if text.startswith("\ufeff"):
         raise Invalid("The body begins with a byte order mark. Send plain UTF-8.", pointer="")
     try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
+        document = _DECODER.decode(text)
     except json.JSONDecodeError as fault:
         raise Invalid(f"The body is not JSON (line {fault.lineno}, column {fault.colno}).", pointer="") from None
     except RecursionError:
@@ -100,6 +100,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise Invalid("The body has a number out of range.", pointer="")
     return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _check_depth(document: Any) -> None:

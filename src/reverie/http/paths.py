@@ -1,13 +1,14 @@
 """Routing on the raw path: `%2F` inside a ref is not a slash, and nothing is decoded twice.
 
-The server hands over a decoded path, in which `a%2Fb` and `a/b` look the same. `RawPaths` puts the path as it was sent
-in its place; routes match on that, and each parameter is decoded once, by `decoded`.
+The server hands over a decoded path, in which `a%2Fb` and `a/b` look the same. `use_raw_path` puts the path as it was
+sent in its place; routes match on that, and each parameter is decoded once, by `decoded`.
 """
 
 from __future__ import annotations
 
 from urllib.parse import quote, unquote_to_bytes
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reverie.http.problems import problem
@@ -23,31 +24,24 @@ def decoded(segment: str) -> str:
         raise ValueError("the path is not valid UTF-8") from None
 
 
-class RawPaths:
-    """Makes routes match the path as sent. A path or query that is not UTF-8 is refused."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            raw = scope.get("raw_path")
-            path = quote(scope["path"], safe="/:@!$&'()*+,;=-._~").encode() if raw is None else raw.partition(b"?")[0]
-            try:
-                if len(path) > MAX_PATH:
-                    raise ValueError
-                sent = path.decode("ascii")
-                decoded(sent)
-                unquote_to_bytes(scope.get("query_string", b"")).decode()
-            except ValueError:
-                refusal = problem(
-                    400,
-                    "validation_error",
-                    f"Send a path of at most {MAX_PATH} characters and a query, percent-encoded as UTF-8.",
-                )
-                return await refusal(scope, receive, send)
-            scope = {**scope, "path": sent, "root_path": ""}
-        return await self.app(scope, receive, send)
+def use_raw_path(scope: Scope) -> Response | None:
+    """Make routes match the path as sent. The refusal of a path or query that is not UTF-8."""
+    raw = scope.get("raw_path")
+    path = quote(scope["path"], safe="/:@!$&'()*+,;=-._~").encode() if raw is None else raw.partition(b"?")[0]
+    query = scope.get("query_string", b"")
+    try:
+        if len(path) > MAX_PATH:
+            raise ValueError
+        sent = path.decode("ascii")
+        if "%" in sent:
+            decoded(sent)
+        if query:
+            unquote_to_bytes(query).decode()
+    except ValueError:
+        said = f"Send a path of at most {MAX_PATH} characters and a query, percent-encoded as UTF-8."
+        return problem(400, "validation_error", said)
+    scope["path"], scope["root_path"] = sent, ""
+    return None
 
 
 class OwnPort:

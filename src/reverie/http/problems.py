@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
 from starlette.responses import Response
 
 from reverie.core.errors import (
@@ -24,6 +23,7 @@ from reverie.core.errors import (
     Unprocessable,
 )
 from reverie.http.parsing import UnsupportedMedia
+from reverie.http.reply import Reply
 from reverie.redact import KnownSecrets, Redactor
 
 _LONGEST_MESSAGE = 600
@@ -84,12 +84,12 @@ def problem(
     """An error answer. `details` is left out when there is nothing to say in it. `shape` is a door's own error body."""
     if shape is not None:
         shaped = shape(code, message[:_LONGEST_MESSAGE], details or {})
-        return Response(orjson.dumps(shaped, default=str), status, headers, "application/json")
+        return Reply(shaped, status, headers, default=str)
     body: dict[str, Any] = {"error": code, "message": message[:_LONGEST_MESSAGE]}
     shown = {"next": NEXT[code], **(details or {})} if code in NEXT else dict(details or {})
     if shown:
         body["details"] = shown
-    return Response(orjson.dumps(body, default=str), status, headers, "application/json")
+    return Reply(body, status, headers, default=str)
 
 
 def answer(

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from inspect import Parameter, iscoroutinefunction, signature
 from typing import Annotated, Any, NewType, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct, inspect
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from starlette.routing import Route as PlainRoute
+from starlette.routing import Router as StarletteRouter
 from starlette.types import Receive, Scope, Send
 
 from reverie.core.errors import Invalid
@@ -38,6 +40,8 @@ Form = type[Struct] | tuple[type[Struct], ...] | Mapping[str, Any]
 """The shape of a body: a struct, several of which one is chosen, or a JSON schema."""
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
+_REMEMBERED = 64
+"""Media types that were looked at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +102,12 @@ class Values:
     lists: frozenset[str]
     readers: Mapping[str, Callable[[str], Any]]
     descriptions: Mapping[str, str]
+    raw_names: Mapping[bytes, str]
+    """Names of headers as a server hands them over."""
+    absent: Mapping[str, Any] | None
+    """The arguments when a request has none of them; None: it must have some."""
 
-    def read(self, call: Call) -> dict[str, Any]:
+    def read(self, call: Call) -> Mapping[str, Any]:
         """The arguments from a request. Raises Invalid."""
         found: dict[str, Any] = {}
         if self.place == "query":
@@ -111,11 +119,11 @@ class Values:
                 else:
                     found[name] = value
         else:
-            headers = call.headers
-            for name in self.readers:
-                value = headers.get(name)
-                if value is not None:
-                    found[name] = value
+            for raw, sent in call.scope["headers"]:
+                if raw in self.raw_names:
+                    found.setdefault(self.raw_names[raw], sent.decode("latin-1"))
+        if not found and self.absent is not None:
+            return self.absent
         read = validated(found, self.kind, text=True)
         return {self.whole: read} if self.whole else msgspec.structs.asdict(read)
 
@@ -143,13 +151,13 @@ class Route(PlainRoute):
         self.values = [one for one in (_values("query", hints, taken), _values("header", hints, taken)) if one]
         self.body_name, self.body = _body(hints)
         # A parameter never holds a slash, but for one that says it is a path.
-        self._slashes = None if ":path}" in self.path else self.path.count("/")
+        self.slashes = None if ":path}" in self.path else self.path.count("/")
         self._ending = self.path.rpartition("}")[2]
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Most routes are told from a path by their length and their end, at a tenth of the cost of their pattern."""
+        """Most paths differ in their end or length, which costs a tenth of looking for the pattern."""
         path: str = scope["path"]
-        if self._slashes is not None and (path.count("/") != self._slashes or not path.endswith(self._ending)):
+        if self.slashes is not None and not (path.endswith(self._ending) and path.count("/") == self.slashes):
             return Match.NONE, {}
         return super().matches(scope)
 
@@ -169,7 +177,7 @@ class Route(PlainRoute):
         for name in self._path:
             values[name] = decoded(call.path_params[name])
         for one in self.values:
-            values |= one.read(call)
+            values.update(one.read(call))
         if self.body:
             return await self._with_body(call, values)
         if self._waits:
@@ -178,8 +186,7 @@ class Route(PlainRoute):
         return await call.run(self.needs.lane, partial(self.handler, **values))
 
     async def _with_body(self, call: Call, values: dict[str, Any]) -> Response:
-        media = call.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+        if not _is_json(call.header(b"content-type")):
             raise UnsupportedMedia()
         body, name, lane = await call.body(), self.body_name, self.needs.lane
         if not body:
@@ -196,6 +203,34 @@ class Route(PlainRoute):
     def _read(self, call: Call, body: bytes) -> Any:
         document = call._json = call.parsed(body)
         return validated(document, chosen(self.body, document))
+
+
+class Dispatch:
+    """Finds the route of a request among those whose paths have as many segments."""
+
+    def __init__(self, router: StarletteRouter) -> None:
+        self._router = router
+        most = max((route.slashes or 0 for route in router.routes if isinstance(route, Route)), default=0)
+        self._by_slashes = [
+            [one for one in router.routes if getattr(one, "slashes", None) in (None, number)]
+            for number in range(most + 2)
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._router(scope, receive, send)
+        path: str = scope["path"]
+        refusing: BaseRoute | None = None
+        for route in self._by_slashes[min(path.count("/"), len(self._by_slashes) - 1)]:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                return await route.handle(scope, receive, send)
+            if match is Match.PARTIAL:
+                refusing = refusing or route
+        if refusing is not None:
+            return await refusing.handle(scope, receive, send)  # raises: the path does not have the method
+        raise HTTPException(404)
 
 
 class Router:
@@ -250,6 +285,12 @@ def chosen(kinds: Sequence[type[Struct]], document: Any) -> type[Struct]:
     return kinds[0]
 
 
+@lru_cache(_REMEMBERED)
+def _is_json(media: bytes) -> bool:
+    plain = media.decode("latin-1").partition(";")[0].strip().lower()
+    return plain == "application/json" or (plain.startswith("application/") and plain.endswith("+json"))
+
+
 @cache
 def _required(kind: type[Struct]) -> tuple[str, ...]:
     return tuple(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
@@ -296,7 +337,9 @@ def _struct_values(kind: type[Struct], place: str, whole: str | None, descriptio
             lists.add(one.encode_name)
             plain = _plain(plain.item_type)
         readers[one.encode_name] = {inspect.IntType: _integer, inspect.BoolType: _boolean}.get(type(plain), str)
-    return Values(kind, place, whole, frozenset(lists), readers, descriptions)
+    raw_names = {name.lower().encode(): name for name in readers}
+    absent = None if whole or _required(kind) else msgspec.structs.asdict(kind())
+    return Values(kind, place, whole, frozenset(lists), readers, descriptions, raw_names, absent)
 
 
 def _plain(kind: inspect.Type) -> inspect.Type:

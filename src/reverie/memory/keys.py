@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -146,7 +146,7 @@ class Keys:
         return Actor(
             tenant=key.tenant,
             id=f"key:{key.id}",
-            rights=frozenset(Right(right) for right in key.rights),
+            rights=_rights(key.rights),
             authority=key.authority,
             scopes=frozenset(key.scopes),
             door=door,
@@ -176,6 +176,11 @@ def _usable(key: Key, now: int) -> bool:
     return not revoked and (key.expires_at is None or key.expires_at > now)
 
 
+@lru_cache(64)
+def _rights(names: tuple[str, ...]) -> frozenset[Right]:
+    return frozenset(map(Right, names))
+
+
 def _digest(secret: str) -> bytes:
     # The secret has 256 random bits: one keyed hash is enough, and a slow one would be a way to stall the host.
-    return hmac.new(_LABEL, secret.encode(), hashlib.sha256).digest()
+    return hmac.digest(_LABEL, secret.encode(), "sha256")

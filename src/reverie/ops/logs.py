@@ -149,6 +149,8 @@ class Lines(logging.StreamHandler[TextIO]):
 
 def configure(settings: Settings, redactor: Redactor) -> None:
     """Send the logs of this process, and the server's warnings, to stderr in the configured form."""
+    # Nothing of this is in a line of ours, and finding it out takes as long as all the rest of a record.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = Lines(sys.stderr)
     handler.addFilter(Guard(redactor))
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from reverie.host import Host
@@ -15,6 +14,9 @@ from reverie.ops.traces import Traces
 
 UNWATCHED = frozenset({"keys", "cursors", "faults"})
 """Not use cases of a tenant's memory, or called so often and so short that watching would cost more than they do."""
+
+WRITE = "entries.put"
+"""The call whose callers wait for a commit."""
 
 
 def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
@@ -48,36 +50,41 @@ class _Watched:
 
     def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*arguments: Any, **named: Any) -> Any:
-            with self._counted(call) as done:
-                return done(inner(*arguments, **named))
+            with self._traces.span(call), _Timed(self._metrics, call) as timed:
+                return timed.result(inner(*arguments, **named))
 
         return watched
 
     def _watch_awaited(self, call: str, inner: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
         async def watched(*arguments: Any, **named: Any) -> Any:
-            with self._counted(call) as done:
-                return done(await inner(*arguments, **named))
+            with self._traces.span(call), _Timed(self._metrics, call) as timed:
+                return timed.result(await inner(*arguments, **named))
 
         return watched
 
-    @contextmanager
-    def _counted(self, call: str) -> Iterator[Callable[[Any], Any]]:
-        """Counts and times what the block does. It passes its result through the function it is given."""
-        started = time.perf_counter()
-        waits = call == "writing.put"
 
-        def done(result: Any) -> Any:
-            self._metrics.call(call, time.perf_counter() - started, result)
-            return result
+class _Timed:
+    """Counts and times a call. Its result passes through `result`."""
 
-        if waits:
+    __slots__ = ("_call", "_metrics", "_started", "_waits")
+
+    def __init__(self, metrics: Metrics, call: str) -> None:
+        self._metrics = metrics
+        self._call = call
+        self._waits = call == WRITE
+        self._started = time.perf_counter()
+
+    def __enter__(self) -> _Timed:
+        if self._waits:
             self._metrics.waiting.inc()
-        try:
-            with self._traces.span(call):
-                yield done
-        except Exception as fault:
-            self._metrics.failed(call, fault)
-            raise
-        finally:
-            if waits:
-                self._metrics.waiting.dec()
+        return self
+
+    def result(self, result: Any) -> Any:
+        self._metrics.call(self._call, time.perf_counter() - self._started, result)
+        return result
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: object) -> None:
+        if self._waits:
+            self._metrics.waiting.dec()
+        if isinstance(fault, Exception):
+            self._metrics.failed(self._call, fault)

@@ -257,7 +257,7 @@ class TestWhatIsSeenFromOutside:
             in page
         )
         assert "reverie_entries_stored_total 1.0" in page
-        assert 'reverie_call_seconds_count{call="recall.search"} 1.0' in page
+        assert 'reverie_call_seconds_count{call="search.search"} 1.0' in page
 
     def test_the_access_log_holds_no_content(self, acme: Any, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level("DEBUG", logger="reverie"):

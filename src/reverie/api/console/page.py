@@ -39,6 +39,7 @@ from reverie.http.call import SMALL_BODY
 from reverie.http.limits import key_of
 from reverie.http.paths import decoded
 from reverie.http.problems import status_of
+from reverie.http.reply import Reply
 from reverie.http.threads import Lane, Threads
 from reverie.settings import Settings
 
@@ -204,7 +205,7 @@ class Page:
         if isinstance(done, See):
             return to(done, session)
         if as_json:
-            return Response(orjson.dumps(done, default=str), media_type="application/json", headers=access.HEADERS)
+            return Reply(done, headers=access.HEADERS, default=str)
         return rendered(self.template, request, done, page=self.name, look=look, session=session)
 
 

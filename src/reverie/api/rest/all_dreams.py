@@ -8,11 +8,12 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.views import report_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Query, Segment
 from reverie.http.threads import Lane
 
@@ -28,7 +29,7 @@ router = api()
 )
 def page(call: Call, asked: Annotated[dream_wire.AllDreamsAsked, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=asked.ref, limit=asked.limit)
-    return reply({"dreams": [report_document(report) for report in found]})
+    return Reply({"dreams": [report_document(report) for report in found]})
 
 
 @router.get(
@@ -39,7 +40,7 @@ def page(call: Call, asked: Annotated[dream_wire.AllDreamsAsked, Query()]) -> Re
     answers={200: Answer(body=dream_wire.DreamOut), **documented()},
 )
 def get(call: Call, id: Segment) -> Response:  # noqa: A002
-    return reply(report_document(call.host.lineage.report(call.actor, id)))
+    return Reply(report_document(call.host.lineage.report(call.actor, id)))
 
 
 @router.post(
@@ -51,7 +52,7 @@ def get(call: Call, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, id: Segment) -> Response:  # noqa: A002
-    return reply(report_document(call.host.lineage.undo(call.actor, id)))
+    return Reply(report_document(call.host.lineage.undo(call.actor, id)))
 
 
 @router.get(
@@ -62,7 +63,7 @@ def undo(call: Call, id: Segment) -> Response:  # noqa: A002
     answers={200: Answer(body=dream_wire.DiffOut), **documented()},
 )
 def diff(call: Call, id: Segment) -> Response:  # noqa: A002
-    return reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id)))
+    return Reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id)))
 
 
 @router.get(
@@ -74,7 +75,7 @@ def diff(call: Call, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, id: Segment) -> Response:  # noqa: A002
-    return reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id)))
+    return Reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id)))
 
 
 @router.get(
@@ -85,4 +86,4 @@ def verify(call: Call, id: Segment) -> Response:  # noqa: A002
     answers={200: Answer(body=dream_wire.IndexOut), **documented()},
 )
 def index(call: Call, asked: Annotated[dream_wire.IndexAsked, Query()]) -> Response:
-    return reply(call.host.archives.index(call.actor, ref=asked.ref))
+    return Reply(call.host.archives.index(call.actor, ref=asked.ref))

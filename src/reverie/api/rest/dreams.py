@@ -12,7 +12,7 @@ import orjson
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented, status_of
 from reverie.api.views import estimate_document, report_document, why_document
 from reverie.core.actor import Right
@@ -22,6 +22,7 @@ from reverie.core.errors import ReverieError
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.problems import answer, problem
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Query, Segment
 from reverie.http.sse import MEDIA_TYPE, event_stream, message, wanted
 from reverie.http.threads import Lane
@@ -53,11 +54,11 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
 def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
     plan = _plan(ref, body)
     if body.plan:
-        return reply(estimate_document(call.host.dreams.plan(call.actor, plan)))
+        return Reply(estimate_document(call.host.dreams.plan(call.actor, plan)))
     if wanted(call):
         return event_stream(call, key_of(call.actor), _stream(call, plan))
     report = call.host.dreams.run(call.actor, plan)
-    return Response(None, 204) if report is None else reply(report_document(report), 201)
+    return Response(None, 204) if report is None else Reply(report_document(report), 201)
 
 
 @router.get(
@@ -69,7 +70,7 @@ def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
 )
 def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsAsked, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=ref, limit=asked.limit)
-    return reply({"dreams": [report_document(report) for report in found]})
+    return Reply({"dreams": [report_document(report) for report in found]})
 
 
 @router.get(
@@ -80,7 +81,7 @@ def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsAsked, Quer
     answers={200: Answer(body=dream_wire.DreamOut), **documented()},
 )
 def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
-    return reply(report_document(call.host.lineage.report(call.actor, id, ref=ref)))
+    return Reply(report_document(call.host.lineage.report(call.actor, id, ref=ref)))
 
 
 @router.post(
@@ -92,7 +93,7 @@ def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
-    return reply(report_document(call.host.lineage.undo(call.actor, id, ref=ref)))
+    return Reply(report_document(call.host.lineage.undo(call.actor, id, ref=ref)))
 
 
 @router.get(
@@ -103,7 +104,7 @@ def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     answers={200: Answer(body=dream_wire.DiffOut), **documented()},
 )
 def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
-    return reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id, ref=ref)))
+    return Reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id, ref=ref)))
 
 
 @router.get(
@@ -115,7 +116,7 @@ def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
-    return reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id, ref=ref)))
+    return Reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id, ref=ref)))
 
 
 @router.get(
@@ -131,7 +132,7 @@ def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 def index(call: Call, ref: Segment) -> Response:
     if MARKDOWN in call.headers.get("accept", ""):
         return Response(call.host.archives.index_page(call.actor, ref=ref), media_type=f"{MARKDOWN}; charset=utf-8")
-    return reply(call.host.archives.index(call.actor, ref=ref))
+    return Reply(call.host.archives.index(call.actor, ref=ref))
 
 
 @router.get(
@@ -153,7 +154,7 @@ def archive(call: Call, checksum: Segment) -> Response:
     answers={200: Answer(body=dream_wire.WhyOut), **documented()},
 )
 def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
-    return reply(why_document(call.host.lineage.why(call.actor, ref, id)))
+    return Reply(why_document(call.host.lineage.why(call.actor, ref, id)))
 
 
 @router.get(
@@ -164,7 +165,7 @@ def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     answers={200: Answer(body=dream_wire.DerivedOut), **documented()},
 )
 def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
-    return reply({"derived": call.host.lineage.derived(call.actor, ref, id)})
+    return Reply({"derived": call.host.lineage.derived(call.actor, ref, id)})
 
 
 @router.post(
@@ -176,7 +177,7 @@ def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def consolidate(call: Call, ref: Segment) -> Response:
-    return reply(msgspec.to_builtins(call.host.consolidator.run(call.actor, ref)))
+    return Reply(msgspec.to_builtins(call.host.consolidator.run(call.actor, ref)))
 
 
 def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from reverie.api.rest import wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import (
     etag,
@@ -25,6 +25,7 @@ from reverie.api.rest.mapping import (
 from reverie.core.actor import Right
 from reverie.core.entry import Receipt
 from reverie.http.call import Call, needs
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.memory.export import entry_document
@@ -62,14 +63,14 @@ async def put(
     )
     where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
     headers = _replayed(receipt) | {"ETag": etag(receipt.version), "Location": where}
-    return reply(receipt_document(receipt), 201, headers)
+    return Reply(receipt_document(receipt), 201, headers)
 
 
 def _put_many(call: Call, ref: str, body: wire.EntriesIn, idempotency_key: str | None) -> Response:
     drafts = to_drafts(body)
     call.charge(len(drafts))
     receipts = call.host.entries.put(call.actor, ref, drafts, idempotency_key=idempotency_key)
-    return reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, _replayed(receipts[0]))
+    return Reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, _replayed(receipts[0]))
 
 
 def _replayed(receipt: Receipt) -> dict[str, str]:
@@ -98,7 +99,7 @@ def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) ->
         zone=asked.zone,
     )
     cursor = None if found.cursor is None else call.host.cursors.seal(call.actor, belongs, found.cursor)
-    return reply({"entries": [entry_document(entry) for entry in found.items], "cursor": cursor})
+    return Reply({"entries": [entry_document(entry) for entry in found.items], "cursor": cursor})
 
 
 @router.get(
@@ -118,7 +119,7 @@ def get(
     entry = call.host.reader.get(call.actor, ref, id, as_of=asked.as_of, cold=asked.cold)
     headers = {"ETag": etag(entry.version)}
     return (
-        Response(None, 304, headers) if unchanged(if_none_match, entry) else reply(entry_document(entry), 200, headers)
+        Response(None, 304, headers) if unchanged(if_none_match, entry) else Reply(entry_document(entry), 200, headers)
     )
 
 
@@ -142,7 +143,7 @@ def change(
     expected = expected_version(if_match)
     if name == "expires_at":
         entry = lifecycle.renew(call.actor, ref, id, int(value), expected=expected)
-        return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+        return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
     verb = {
         ("pinned", True): lifecycle.pin,
         ("pinned", False): lifecycle.unpin,
@@ -154,7 +155,7 @@ def change(
         ("state", "active"): lifecycle.restore,
     }[name, value]
     entry = verb(call.actor, ref, id, expected=expected)
-    return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+    return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
 
 
 @router.delete(
@@ -174,9 +175,9 @@ def delete(
 ) -> Response:
     expected = expected_version(if_match)
     if asked.erase:
-        return reply({"id": id, "erased_bytes": call.host.lifecycle.erase(call.actor, ref, id, expected=expected)})
+        return Reply({"id": id, "erased_bytes": call.host.lifecycle.erase(call.actor, ref, id, expected=expected)})
     entry = call.host.lifecycle.delete(call.actor, ref, id, expected=expected)
-    return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+    return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
 
 
 @router.post(
@@ -194,7 +195,7 @@ def restore(
     if_match: IfMatch = None,
 ) -> Response:
     entry = call.host.lifecycle.restore(call.actor, ref, id, expected=expected_version(if_match))
-    return reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+    return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
 
 
 @router.post(
@@ -222,7 +223,7 @@ def supersede(
         expected=expected_version(if_match),
         idempotency_key=idempotency_key,
     )
-    return reply(receipt_document(receipt), 201, {"ETag": etag(receipt.version)})
+    return Reply(receipt_document(receipt), 201, {"ETag": etag(receipt.version)})
 
 
 @router.get(
@@ -233,7 +234,7 @@ def supersede(
     answers={200: Answer(body=wire.IdsOut), **documented()},
 )
 def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsAsked, Query()]) -> Response:
-    return reply({"ids": call.host.reader.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
+    return Reply({"ids": call.host.reader.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
 
 
 @router.get(
@@ -251,4 +252,4 @@ def links(
 ) -> Response:
     found = call.host.reader.links(call.actor, ref, id, incoming=asked.incoming)
     rows = [{"from_id": row.from_id, "to_id": row.to_id, "type": row.type, "note": row.note} for row in found]
-    return reply({"links": rows})
+    return Reply({"links": rows})

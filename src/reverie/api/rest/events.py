@@ -8,13 +8,14 @@ from typing import Annotated
 from starlette.responses import Response
 
 from reverie.api.rest import wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import sse
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
 from reverie.http.call import Call
 from reverie.http.limits import key_of
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Header, Query
 from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, event_stream, wanted
 from reverie.search.dates import when
@@ -48,7 +49,7 @@ def events(
         call.actor.require(Right.READ)
         return event_stream(call, key_of(call.actor), _stream(call, after, types))
     found = call.host.reader.events(call.actor, after=after, limit=asked.limit, types=types)
-    return reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
+    return Reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
 
 
 def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> int:

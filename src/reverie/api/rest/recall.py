@@ -6,11 +6,12 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import search_document, to_filter
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
 from reverie.http.threads import Lane
 
@@ -40,7 +41,7 @@ def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
         since=body.filter.since,
         until=body.filter.until,
     )
-    return reply(search_document(result))
+    return Reply(search_document(result))
 
 
 @router.post(
@@ -63,4 +64,4 @@ def context(call: Call, ref: Segment, body: wire.ContextIn) -> Response:
         since=body.filter.since,
         until=body.filter.until,
     )
-    return reply(msgspec.to_builtins(packed))
+    return Reply(msgspec.to_builtins(packed))

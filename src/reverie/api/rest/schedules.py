@@ -6,11 +6,12 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.views import due_document, outcome_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
 from reverie.http.threads import Lane
 
@@ -25,7 +26,7 @@ router = api()
     answers={200: Answer(body=dream_wire.SchedulesOut), **documented()},
 )
 def page(call: Call) -> Response:
-    return reply({"schedules": [due_document(due) for due in call.host.schedules.all(call.actor)]})
+    return Reply({"schedules": [due_document(due) for due in call.host.schedules.all(call.actor)]})
 
 
 @router.post(
@@ -38,7 +39,7 @@ def page(call: Call) -> Response:
 @needs(Right.DREAM)
 def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
     saved = call.host.schedules.save(call.actor, msgspec.to_builtins(body))
-    return reply(due_document(call.host.schedules.due(saved)), 201)
+    return Reply(due_document(call.host.schedules.due(saved)), 201)
 
 
 @router.patch(
@@ -51,7 +52,7 @@ def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
 @needs(Right.DREAM)
 def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
     fields = {**msgspec.to_builtins(body), "id": id}
-    return reply(due_document(call.host.schedules.due(call.host.schedules.save(call.actor, fields, existing=True))))
+    return Reply(due_document(call.host.schedules.due(call.host.schedules.save(call.actor, fields, existing=True))))
 
 
 @router.delete(
@@ -64,7 +65,7 @@ def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Respon
 @needs(Right.DREAM)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     call.host.schedules.drop(call.actor, id)
-    return reply({"id": id})
+    return Reply({"id": id})
 
 
 @router.post(
@@ -76,4 +77,4 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def run(call: Call, id: Segment) -> Response:  # noqa: A002
-    return reply(outcome_document(call.host.schedules.run_now(call.actor, id)))
+    return Reply(outcome_document(call.host.schedules.run_now(call.actor, id)))

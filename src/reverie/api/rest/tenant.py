@@ -8,12 +8,13 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import wire
-from reverie.api.rest.call import api, reply
+from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
 from reverie.http.call import Call, needs
 from reverie.http.parsing import UnsupportedMedia
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Query, Segment
 from reverie.http.sse import LINES, line_stream
 from reverie.http.threads import Lane
@@ -32,7 +33,7 @@ BUNDLE = LINES
 )
 def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
     found = call.host.reader.refs(call.actor, asked.prefix)
-    return reply({"refs": [{"ref": ref, "entries": count} for ref, count in found]})
+    return Reply({"refs": [{"ref": ref, "entries": count} for ref, count in found]})
 
 
 @router.post(
@@ -48,7 +49,7 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
         raise Invalid("ref and memoryRef name two memories. Give one of them.", pointer="/ref")
     ref = body.ref if body.ref is not None else body.memoryRef
     done = call.host.forget.forget(call.actor, body.subject, ref=ref, mentions=body.mentions, preview=body.preview)
-    return reply(msgspec.to_builtins(done))
+    return Reply(msgspec.to_builtins(done))
 
 
 @router.get(
@@ -61,7 +62,7 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
 def me(call: Call) -> Response:
     actor = call.actor
     document = {"tenant": actor.tenant, "id": actor.id, "authority": actor.authority, "version": call.app.version}
-    return reply({**document, "rights": sorted(actor.rights), "scopes": sorted(actor.scopes)})
+    return Reply({**document, "rights": sorted(actor.rights), "scopes": sorted(actor.scopes)})
 
 
 @router.post(
@@ -73,7 +74,7 @@ def me(call: Call) -> Response:
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
 def sweep(call: Call) -> Response:
-    return reply({"destroyed": call.host.lifecycle.sweep(call.actor)})
+    return Reply({"destroyed": call.host.lifecycle.sweep(call.actor)})
 
 
 @router.get(
@@ -84,7 +85,7 @@ def sweep(call: Call) -> Response:
     answers={200: Answer(body=wire.StatsOut), **documented()},
 )
 def stats(call: Call) -> Response:
-    return reply(dict(call.host.reader.stats(call.actor)))
+    return Reply(dict(call.host.reader.stats(call.actor)))
 
 
 @router.get(
@@ -95,7 +96,7 @@ def stats(call: Call) -> Response:
     answers={200: Answer(body=wire.PolicyOut), **documented()},
 )
 def policy(call: Call) -> Response:
-    return reply(call.host.rules.policy(call.actor).document())
+    return Reply(call.host.rules.policy(call.actor).document())
 
 
 @router.patch(
@@ -107,7 +108,7 @@ def policy(call: Call) -> Response:
 )
 @needs(Right.ADMIN)
 def change_policy(call: Call, body: wire.PolicyIn) -> Response:
-    return reply(call.host.rules.set_policy(call.actor, msgspec.to_builtins(body)).document())
+    return Reply(call.host.rules.set_policy(call.actor, msgspec.to_builtins(body)).document())
 
 
 @router.get(
@@ -118,7 +119,7 @@ def change_policy(call: Call, body: wire.PolicyIn) -> Response:
     answers={200: Answer(body=wire.SecretsOut), **documented()},
 )
 def secrets(call: Call) -> Response:
-    return reply({"secrets": call.host.rules.secret_ids(call.actor)})
+    return Reply({"secrets": call.host.rules.secret_ids(call.actor)})
 
 
 @router.post(
@@ -130,7 +131,7 @@ def secrets(call: Call) -> Response:
 )
 @needs(Right.ADMIN)
 def register(call: Call, body: wire.SecretIn) -> Response:
-    return reply({"id": body.id, "seq": call.host.rules.register(call.actor, body.id, body.value)}, 201)
+    return Reply({"id": body.id, "seq": call.host.rules.register(call.actor, body.id, body.value)}, 201)
 
 
 @router.delete(
@@ -142,7 +143,7 @@ def register(call: Call, body: wire.SecretIn) -> Response:
 )
 @needs(Right.ADMIN)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
-    return reply({"id": id, "seq": call.host.rules.remove(call.actor, id)})
+    return Reply({"id": id, "seq": call.host.rules.remove(call.actor, id)})
 
 
 @router.get(
@@ -154,7 +155,7 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call) -> Response:
-    return reply(msgspec.to_builtins(call.host.audit.verify(call.actor)))
+    return Reply(msgspec.to_builtins(call.host.audit.verify(call.actor)))
 
 
 @router.get(
@@ -191,7 +192,7 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
         call.charge(len(lines))
         return call.host.bundles.take(call.actor, lines, ref=asked.ref)
 
-    return reply(msgspec.to_builtins(await call.run(Lane.HEAVY, work)))
+    return Reply(msgspec.to_builtins(await call.run(Lane.HEAVY, work)))
 
 
 @router.post(
@@ -203,4 +204,4 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
 )
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:
-    return reply(msgspec.to_builtins(call.host.rescan.scan(call.actor, dry_run=body.dry_run)))
+    return Reply(msgspec.to_builtins(call.host.rescan.scan(call.actor, dry_run=body.dry_run)))

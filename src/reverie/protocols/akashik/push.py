@@ -22,6 +22,7 @@ from reverie.core.errors import RateLimited, ReverieError
 from reverie.host import Host
 from reverie.http.admission import bearer
 from reverie.http.limits import key_of
+from reverie.http.reply import Reply
 from reverie.http.sse import ALIVE, event_stream, message, open_stream
 from reverie.http.threads import Lane, Threads
 from reverie.ops.logs import Action, log, where
@@ -119,7 +120,7 @@ def _refusal(error: ReverieError) -> Response:
     status = status_of(made)
     wait = error.details.get("retry_after_seconds", 1)
     headers = {"Retry-After": str(wait)} if status == 429 else {}
-    return Response(orjson.dumps(made.body()), status, headers, "application/json")
+    return Reply(made.body(), status, headers)
 
 
 async def _socket(socket: WebSocket) -> None:

@@ -195,7 +195,7 @@ def draft(
     subject: str | None = None,
     tags: tuple[str, ...] = (),
 ) -> Draft:
-    """A unit as a draft of an entry, for `writing.prepare`."""
+    """A unit as a draft of an entry, for `Entries.prepare`."""
     attributes: dict[str, Any] = {"mode": mode, "intent": dict(intent), **(more or {})}
     if confidence is not None:
         attributes["confidence"] = dict(confidence)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-import orjson
 from msgspec import Meta, Struct, field
 from starlette.responses import Response
 
@@ -22,6 +21,7 @@ from reverie.core.errors import (
     Unauthenticated,
 )
 from reverie.http.call import Call, needs
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Query, Router, Segment
 from reverie.protocols.mem0 import PREFIX
 from reverie.protocols.mem0.memories import KINDS, Memories
@@ -120,16 +120,11 @@ class BatchIn(Struct):
     memories: Annotated[list[BatchRow], Meta(max_length=_MOST)] = field(default_factory=list)
 
 
-def reply(document: Any, status: int = 200) -> Response:
-    """A JSON answer."""
-    return Response(orjson.dumps(document), status, media_type="application/json")
-
-
 @router.get("/v1/ping/", id="mem0_ping", summary="Whose key it is", answers=_ANSWERS)
 def ping(call: Call) -> Response:
     call.actor.require(Right.READ)
     tenant = call.actor.tenant
-    return reply({"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None})
+    return Reply({"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None})
 
 
 @router.post("/v3/memories/add/", id="mem0_add", summary="Store messages as memories", answers=_ANSWERS)
@@ -146,7 +141,7 @@ def add(call: Call, body: AddIn) -> Response:
         created_at=None if body.timestamp is None else body.timestamp * 1000,
         expires_at=_day(body.expiration_date),
     )
-    return reply({"results": results})
+    return Reply({"results": results})
 
 
 @router.post("/v3/memories/", id="mem0_get_all", summary="List memories by filter, a page at a time", answers=_ANSWERS)
@@ -155,7 +150,7 @@ def get_all(call: Call, body: ListIn, paging: Annotated[Paging, Query()]) -> Res
     start = (paging.page - 1) * paging.page_size
     count, shown = _memories(call).page(_filters(body), start=start, size=paging.page_size)
     here = f"{PREFIX}/v3/memories/?page_size={paging.page_size}&page="
-    return reply(
+    return Reply(
         {
             "count": count,
             "next": f"{here}{paging.page + 1}" if start + len(shown) < count else None,
@@ -170,12 +165,12 @@ def get_all(call: Call, body: ListIn, paging: Annotated[Paging, Query()]) -> Res
 def search(call: Call, body: SearchIn) -> Response:
     limit = body.top_k or body.limit or 10
     found = _memories(call).search(body.query, _filters(body), limit=limit, threshold=body.threshold or 0.0)
-    return reply({"results": found})
+    return Reply({"results": found})
 
 
 @router.get("/v1/memories/{memory_id}/", id="mem0_get", summary="One memory", answers=_ANSWERS)
 def get(call: Call, memory_id: Segment) -> Response:
-    return reply(_memories(call).get(memory_id))
+    return Reply(_memories(call).get(memory_id))
 
 
 @router.put("/v1/memories/{memory_id}/", id="mem0_update", summary="Change a memory", answers=_ANSWERS)
@@ -184,19 +179,19 @@ def update(call: Call, memory_id: Segment, body: UpdateIn) -> Response:
     call.charge(1)
     memories = _memories(call)
     memories.update([(memory_id, body.text, body.metadata)])
-    return reply(memories.get(memory_id))
+    return Reply(memories.get(memory_id))
 
 
 @router.delete("/v1/memories/{memory_id}/", id="mem0_delete", summary="Delete a memory", answers=_ANSWERS)
 @needs(Right.WRITE)
 def delete(call: Call, memory_id: Segment) -> Response:
     _memories(call).delete([memory_id])
-    return reply({"message": "Memory deleted successfully!"})
+    return Reply({"message": "Memory deleted successfully!"})
 
 
 @router.get("/v1/memories/{memory_id}/history/", id="mem0_history", summary="Versions of a memory", answers=_ANSWERS)
 def history(call: Call, memory_id: Segment) -> Response:
-    return reply(_memories(call).history(memory_id))
+    return Reply(_memories(call).history(memory_id))
 
 
 @router.delete(
@@ -207,7 +202,7 @@ def delete_all(call: Call, whose: Annotated[Whose, Query()]) -> Response:
     if not whose.names():
         raise Invalid("Name whose memories: user_id, agent_id, app_id or run_id.", pointer="/user_id")
     _memories(call).delete_all(whose.names())
-    return reply({"message": "Memories deleted successfully!"})
+    return Reply({"message": "Memories deleted successfully!"})
 
 
 @router.get(
@@ -218,7 +213,7 @@ def delete_all(call: Call, whose: Annotated[Whose, Query()]) -> Response:
 )
 def entities(call: Call) -> Response:
     found = _memories(call).entities()
-    return reply({"count": len(found), "next": None, "previous": None, "results": found})
+    return Reply({"count": len(found), "next": None, "previous": None, "results": found})
 
 
 @router.delete(
@@ -232,7 +227,7 @@ def delete_entity(call: Call, kind: Segment, name: Segment) -> Response:
     if kind not in KINDS:
         raise NotFound("There are users, agents, apps and runs.")
     _memories(call).delete_all({f"{kind}_id": name})
-    return reply({"message": "Entity deleted successfully!"})
+    return Reply({"message": "Entity deleted successfully!"})
 
 
 @router.put("/v1/batch/", id="mem0_update_batch", summary="Change several memories", answers=_ANSWERS)
@@ -240,14 +235,14 @@ def delete_entity(call: Call, kind: Segment, name: Segment) -> Response:
 def update_batch(call: Call, body: BatchIn) -> Response:
     call.charge(len(body.memories))
     _memories(call).update([(row.memory_id, row.text, row.metadata) for row in body.memories])
-    return reply({"message": f"Successfully updated {len(body.memories)} memories"})
+    return Reply({"message": f"Successfully updated {len(body.memories)} memories"})
 
 
 @router.delete("/v1/batch/", id="mem0_delete_batch", summary="Delete several memories", answers=_ANSWERS)
 @needs(Right.WRITE)
 def delete_batch(call: Call, body: BatchIn) -> Response:
     _memories(call).delete(row.memory_id for row in body.memories)
-    return reply({"message": f"Successfully deleted {len(body.memories)} memories"})
+    return Reply({"message": f"Successfully deleted {len(body.memories)} memories"})
 
 
 def _memories(call: Call) -> Memories:

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -18,6 +17,7 @@ from reverie.http.call import SMALL_BODY
 from reverie.http.limits import key_of
 from reverie.http.parsing import parse
 from reverie.http.paths import decoded
+from reverie.http.reply import Reply
 from reverie.http.threads import Lane
 from reverie.ops.logs import Action, log, where
 from reverie.protocols.akashik import push
@@ -124,7 +124,7 @@ async def answered(
 
 def _json(document: Any, status: int = 200) -> Response:
     headers = {"Retry-After": "5"} if status == 503 else None
-    return Response(orjson.dumps(document), status, headers, "application/json")
+    return Reply(document, status, headers)
 
 
 def _log(field: Field, actor: Actor, request: Request) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from reverie.protocols.anthropic.http.errors import shaped
 
 HEADERS = "anthropic_headers"
 """Where a handler leaves headers for its answer, whatever becomes of it."""
+_PREFIXES = (PREFIX, *ROOTS)
+_BELOW = tuple(f"{prefix}/" for prefix in _PREFIXES)
 
 
 class AnthropicAnswers:
@@ -75,7 +77,7 @@ class _Answer:
 
 def covers(path: str) -> bool:
     """Whether a path belongs to the protocol."""
-    return any(path == prefix or path.startswith(prefix + "/") for prefix in (PREFIX, *ROOTS))
+    return path.startswith(_BELOW) or path in _PREFIXES
 
 
 def with_bearer(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

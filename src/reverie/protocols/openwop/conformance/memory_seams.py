@@ -19,10 +19,11 @@ from reverie.core.event import Event
 from reverie.core.run import COMMITMENTS, COMPACT, CONSOLIDATE, DISTILL
 from reverie.distil.archive import INDEX_PATH
 from reverie.http.call import Call
+from reverie.http.reply import Reply
 from reverie.http.routes import Router
 from reverie.protocols.openwop.commitments import key_of
 from reverie.protocols.openwop.conformance.seams import Seams
-from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.payloads import flat, payload_of
 from reverie.protocols.openwop.http.wire import Open
 from reverie.protocols.openwop.http.workspace import file_document
@@ -126,7 +127,7 @@ def seed(call: Call, body: SeedIn) -> Response:
         for number, entry in enumerate(body.entries)
     ]
     planted = call.host.seeder.plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
-    return reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
+    return Reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
 
 
 @memory.post("/test/memory/forget")
@@ -134,7 +135,7 @@ def forget(call: Call, body: ForgetIn) -> Response:
     """Everything about a subject in one memory, and all that was made from it."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     done = call.host.forget.forget(call.actor, body.subject, ref=body.memory_ref)
-    return reply({"forgotten": done.readable})
+    return Reply({"forgotten": done.readable})
 
 
 @compaction.post("/test/memory/compact")
@@ -161,7 +162,7 @@ def compact(call: Call, body: CompactIn) -> Response:
     if done is None:
         return Response(None, 204)
     event = _event(call, done.report.seq)
-    return reply(
+    return Reply(
         {
             "type": event.type,
             "payload": payload_of(event),
@@ -216,7 +217,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     }
     if body.index_emitted:
         answer["indexFile"] = file_document(call.host.workspace.get(call.actor, INDEX_PATH))
-    return reply(answer)
+    return Reply(answer)
 
 
 @others.post("/host/sample/memory/consolidate")
@@ -239,7 +240,7 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
     if body.include_secret_canary:
         standing = _standing(call, body.memory_ref)
         answer["secretLeaked"] = any(_CANARY.search(entry.content) for entry in standing)
-    return reply(answer)
+    return Reply(answer)
 
 
 @others.post("/host/sample/commitment/fire")
@@ -266,7 +267,7 @@ def fire(call: Call, body: CommitmentIn) -> Response:
     answer: dict[str, Any] = {"event": flat(events[0]), "fireCount": fired, "runId": run.id}
     if body.include_intention_canary:
         answer["intentionCanary"] = canary
-    return reply(answer)
+    return Reply(answer)
 
 
 def _standing(call: Call, ref: str) -> Sequence[Entry]:

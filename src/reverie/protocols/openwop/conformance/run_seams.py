@@ -13,9 +13,10 @@ from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.run import DISPATCH
 from reverie.http.call import Call
+from reverie.http.reply import Reply
 from reverie.http.routes import Query, Router, Segment
 from reverie.protocols.openwop.conformance.seams import Seams
-from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.run_events import asked
 from reverie.protocols.openwop.http.runs import read
 from reverie.protocols.openwop.http.wire import Open, memory_entry
@@ -56,7 +57,7 @@ def entries(
     if token_budget is not None:
         found = call.host.injection.within(found, _limit(token_budget, "tokenBudget"))
     shown: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
-    return reply(shown | ({"asOf": as_of} if as_of is not None else {}))
+    return Reply(shown | ({"asOf": as_of} if as_of is not None else {}))
 
 
 # workspace files of an owner that the body names
@@ -80,7 +81,7 @@ def file_op(call: Call, body: FileOp) -> Response:
     files, owner = call.host.workspace, _owner(call.actor.tenant, body)
     if body.op == "list":
         found = files.files(call.actor, prefix=body.prefix, owner=owner)
-        return reply({"files": [file_document(file) for file in found]})
+        return Reply({"files": [file_document(file) for file in found]})
     if body.op == "get":
         return answer(files.get(call.actor, body.path, version=body.version, owner=owner))
     if body.op == "delete":
@@ -130,7 +131,7 @@ def tick(call: Call, body: TickIn) -> Response:
             fired = [run for run in runs if run.metadata.get("schedule") == schedule.id]
             # a worker of this host may have taken the tick: its run is on its way
             if not missed or (fired and all(run.ended for run in fired)) or time.monotonic() > until:
-                return reply({"runsFired": len(fired), "runIds": [run.id for run in fired]})
+                return Reply({"runsFired": len(fired), "runIds": [run.id for run in fired]})
             time.sleep(0.02)
     finally:
         host.schedules.drop(actor, schedule.id)
@@ -155,7 +156,7 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
         raise ReverieError(run.fault.message, code=run.fault.code)
     events = [event for event in read(call.host, call.actor, run, -1) if event["type"].startswith("agent.")]
     shown = [{"type": event["type"], **event["payload"]} for event in events]
-    return reply({"agentId": agent_id, "status": run.variables["outcome"], "events": shown, "runId": run.id})
+    return Reply({"agentId": agent_id, "status": run.variables["outcome"], "events": shown, "runId": run.id})
 
 
 # the durable log
@@ -165,7 +166,7 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
     run = call.host.runs.get(call.actor, run_id)
-    return reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
+    return Reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
 
 
 def _limit(text: str | None, name: str = "limit") -> int:

@@ -7,10 +7,11 @@ from typing import Any
 from starlette.responses import Response
 
 from reverie.http.call import Call
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
 from reverie.protocols.openwop.agents import Agent, inventory_entry
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.discovery import discovery
 
 router = api()
@@ -26,7 +27,7 @@ def inventory(call: Call) -> Response:
     """The caller's agents and the host's, by id."""
     has, spelling = _document(call), call.settings.openwop_durability
     entries = [inventory_entry(agent, has, durability=spelling) for agent in call.host.agents.all(call.actor)]
-    return reply({"agents": entries, "total": len(entries)})
+    return Reply({"agents": entries, "total": len(entries)})
 
 
 @router.get(
@@ -38,7 +39,7 @@ def inventory(call: Call) -> Response:
 def one(call: Call, agent_id: Segment) -> Response:
     """One of them; another tenant's is as absent as one that never was."""
     has, spelling = _document(call), call.settings.openwop_durability
-    return reply(inventory_entry(chosen(call, agent_id), has, durability=spelling))
+    return Reply(inventory_entry(chosen(call, agent_id), has, durability=spelling))
 
 
 def chosen(call: Call, agent_id: str) -> Agent:

@@ -10,10 +10,11 @@ from starlette.responses import Response
 from reverie.core.run import ENGINE_VERSION
 from reverie.host import Host
 from reverie.http.call import Call
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer
 from reverie.protocols.openwop.capabilities import families, wired
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, WELL_KNOWN, api, reply
+from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, WELL_KNOWN, api
 from reverie.settings import Settings
 
 router = api("")
@@ -33,7 +34,7 @@ def discover(request: Call) -> Response:
     """The document. Anyone may read it, and it tells one tenant from another in nothing."""
     state = request.app.state
     document = discovery(state.host, state.settings, version=request.app.version)
-    answer = reply(document, 200, {"Cache-Control": "public, max-age=300"})
+    answer = Reply(document, 200, {"Cache-Control": "public, max-age=300"})
     etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
     answer.headers["ETag"] = etag
     held = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}

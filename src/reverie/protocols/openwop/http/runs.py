@@ -19,13 +19,14 @@ from reverie.core.run import END_EVENTS, Run, RunStatus
 from reverie.host import Host
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
 from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
 from reverie.protocols.openwop.dispatch import agent_of
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api, reply
+from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api
 from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.run_events import Asked, asked, batch, ends, fault_document, run_event, sse
 from reverie.protocols.openwop.http.wire import Open, memory_entry
@@ -85,7 +86,7 @@ async def start(call: Call, body: RunIn) -> Response:
             fixtures=call.settings.openwop_seams,
             run_id=run_id,
         )
-        return reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
+        return Reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
 
     return await once(call, "runs.create", Lane.HEAVY, work)
 
@@ -98,7 +99,7 @@ async def start(call: Call, body: RunIn) -> Response:
 )
 def get(call: Call, run_id: Segment) -> Response:
     run = call.host.runs.get(call.actor, run_id)
-    return reply(document(run, call.host.runs.variables(call.actor, run), call.actor.tenant))
+    return Reply(document(run, call.host.runs.variables(call.actor, run), call.actor.tenant))
 
 
 @router.get(
@@ -112,7 +113,7 @@ def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
     run = call.host.runs.get(call.actor, run_id)
     if not wanted(call):
-        return reply(page(call.host, call.actor, run, want))
+        return Reply(page(call.host, call.actor, run, want))
     call.actor.require(Right.READ)
     return event_stream(call, key_of(call.actor), _stream(call, run.id, want))
 
@@ -137,7 +138,7 @@ async def poll(call: Call, run_id: Segment) -> Response:
 
     found = await call.run(Lane.READ, look)
     if want.wait_seconds <= 0:
-        return reply(found)
+        return Reply(found)
     with open_stream(call, key_of(call.actor)):
         async with call.app.state.tail.watch(call.actor.tenant, key) as watch:
             while not (found["events"] or found["isTerminal"] or watch.over(key)):
@@ -146,7 +147,7 @@ async def poll(call: Call, run_id: Segment) -> Response:
                     break
                 await watch.wait(min(left, _POLL_SECONDS))
                 found = await call.run(Lane.READ, look)
-    return reply(found)
+    return Reply(found)
 
 
 @router.post(
@@ -162,7 +163,7 @@ async def cancel(call: Call, run_id: Segment) -> Response:
         before = call.host.runs.get(call.actor, run_id)
         run = before if before.ended else call.host.runs.cancel(call.actor, run_id)
         answer = {"runId": run.id, "status": run.status.value}
-        return reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
+        return Reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
 
     return await once(call, "runs.cancel", Lane.WRITE, work)
 
@@ -182,7 +183,7 @@ async def bulk_cancel(call: Call, body: BulkIn) -> Response:
         raise Invalid(said, pointer="/runIds", details={"maxRunIds": MAX_RUN_IDS})
 
     def work(_: str | None) -> Response:
-        return reply({"results": [_cancelled(call, run_id) for run_id in body.run_ids]})
+        return Reply({"results": [_cancelled(call, run_id) for run_id in body.run_ids]})
 
     return await once(call, "runs.bulk-cancel", Lane.WRITE, work)
 
@@ -224,7 +225,7 @@ async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
             "mode": body.mode,
             "status": run.status.value,
         }
-        return reply({**forked, **_urls(run)}, 201)
+        return Reply({**forked, **_urls(run)}, 201)
 
     return await once(call, "runs.fork", Lane.HEAVY, work)
 

@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from reverie.core.errors import Invalid, NotFound
 from reverie.http.call import Call
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.workflow import Workflow
 
 router = api()
@@ -28,7 +29,7 @@ def get(call: Call, workflow_id: Segment) -> Response:
         workflow = call.host.runs.workflow(workflow_id, fixtures=call.settings.openwop_seams)
     except Invalid:
         raise NotFound("There is no workflow of that id.") from None
-    return reply(definition(workflow_id, workflow))
+    return Reply(definition(workflow_id, workflow))
 
 
 def definition(workflow_id: str, workflow: Workflow) -> dict[str, Any]:

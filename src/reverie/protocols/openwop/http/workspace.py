@@ -11,10 +11,11 @@ from reverie.core.actor import Right
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.http.call import Call, needs
+from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import api, reply
+from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.wire import Closed
 from reverie.protocols.openwop.workspace import File
@@ -45,7 +46,7 @@ class FileIn(Closed):
     answers={200: Answer(body=described.WorkspaceFiles), **described.refusals(501)},
 )
 def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
-    return reply({"files": [file_document(file) for file in call.host.workspace.files(call.actor, prefix=prefix)]})
+    return Reply({"files": [file_document(file) for file in call.host.workspace.files(call.actor, prefix=prefix)]})
 
 
 @router.get(
@@ -105,7 +106,7 @@ def file_document(file: File) -> dict[str, Any]:
 
 def answer(file: File) -> Response:
     """One file."""
-    return reply(file_document(file), 200, {"ETag": file.etag})
+    return Reply(file_document(file), 200, {"ETag": file.etag})
 
 
 def version_number(text: str | None) -> int | None:

@@ -1,0 +1,60 @@
+"""The size of a request body: refused before it is read, or, without a length, as soon as it passes the limit."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope
+
+from reverie.core.errors import TooLarge
+from reverie.http.door import Doors
+from reverie.http.limits import Limits, key_of
+from reverie.http.problems import problem
+
+
+class BodyLimit:
+    """At most `most` bytes; bytes without a length also count against the key, as they arrive."""
+
+    def __init__(self, most: int, *, limits: Limits, doors: Doors) -> None:
+        self._most = most
+        self._limits = limits
+        self._doors = doors
+        self._message = f"A request body is at most {most} bytes. Send less at a time."
+
+    def refused(self, scope: Scope) -> Response | None:
+        """The refusal of a request whose headers announce too much, or no number."""
+        length = length_of(scope)
+        if length is None:
+            return None
+        if length < 0:
+            return problem(400, "validation_error", "Content-Length is not a number.")
+        if length > self._most:
+            shape = self._doors.shape(scope["path"])
+            return problem(413, "too_large", self._message, details={"max_bytes": self._most}, shape=shape)
+        return None
+
+    def counted(self, scope: Scope, receive: Receive) -> Receive:
+        """`receive`, which raises TooLarge or RateLimited when the body passes a limit."""
+        announced = length_of(scope) is not None  # then the bytes were counted at admission
+        seen, actor = 0, scope["state"].get("actor")
+
+        async def counting() -> Message:
+            nonlocal seen
+            message = await receive()
+            if message["type"] == "http.request":
+                size = len(message.get("body", b""))
+                seen += size
+                if seen > self._most:
+                    raise TooLarge(self._message, details={"max_bytes": self._most})
+                if not announced and actor is not None:
+                    self._limits.bytes.take(key_of(actor), size)
+            return message
+
+        return counting
+
+
+def length_of(scope: Scope) -> int | None:
+    """The length of the body as the caller says, -1 when that is not a number; None when the caller does not say."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() and len(value) < 19 else -1
+    return None
