@@ -15,11 +15,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from reverie.core.lazy import np
 from reverie.core.query import Brief, Filter, Head, Match
 from reverie.index import vectors, words
 from reverie.index.files import SMALLEST, Files, Saved
@@ -27,6 +25,9 @@ from reverie.index.parts import LARGEST, Parts
 from reverie.index.postings import Question
 from reverie.index.segment import Damaged, build
 from reverie.index.topk import Found as Passage
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _UNIT = 127.0 * 127.0
 """The product of a vector with itself: vectors rest with this length."""
@@ -44,7 +45,7 @@ Memory = tuple[int, str]
 """A tenant's number and a ref."""
 Found = Iterable[tuple[int, bytes | None, bytes | None]]
 """(position, words, vector)."""
-Find = Callable[[int, npt.NDArray[np.int64] | None], list[Passage]]
+Find: TypeAlias = "Callable[[int, npt.NDArray[np.int64] | None], list[Passage]]"
 """So many of the best, among these positions or all."""
 
 
@@ -94,7 +95,7 @@ class IndexCache:
         self._max_bytes = max_bytes
         self._files = files
         self._held: OrderedDict[Memory, _Index] = OrderedDict()
-        self._passed: tuple[object, npt.NDArray[np.int64]] = (None, np.zeros(0, dtype=np.int64))
+        self._passed: tuple[object, npt.NDArray[np.int64]] | None = None
         """What was asked for last, in which snapshot, and the positions that matched."""
 
     def match(self, tx: IndexedTx, memory: Memory, question: Question, where: Filter, limit: int) -> list[Match]:
@@ -174,11 +175,10 @@ class IndexCache:
     def _passing(self, tx: IndexedTx, memory: Memory, where: Filter) -> npt.NDArray[np.int64]:
         """A search asks for words and for meaning in one snapshot: the store is asked once."""
         asked = (memory, where, tx.head().seq, tx.now)
-        known, positions = self._passed
-        if known != asked:
-            positions = np.array(sorted(tx.passing(where)), dtype=np.int64)
-            self._passed = asked, positions
-        return positions
+        passed = self._passed
+        if passed is None or passed[0] != asked:
+            passed = self._passed = asked, np.array(sorted(tx.passing(where)), dtype=np.int64)
+        return passed[1]
 
     def _ask(self, tx: IndexedTx, memory: Memory, question: Callable[[Parts], T]) -> T:
         with self._lock:

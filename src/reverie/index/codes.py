@@ -7,15 +7,19 @@ vectors of the nearest codes are then compared exactly.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeAlias
+
+from reverie.core.lazy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 FEWEST = 4096
 """Smaller segments have no codes: they are compared exactly."""
 BLOCK = 16_384
 
-Codes = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float32]
+Codes: TypeAlias = "npt.NDArray[np.uint64]"
+Floats: TypeAlias = "npt.NDArray[np.float32]"
 
 
 def coded(data: npt.NDArray[np.int8], centre: Floats | None = None) -> tuple[Floats, Codes]:

@@ -26,15 +26,17 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from reverie.core.files import make_folder, open_new
+from reverie.core.lazy import np
 from reverie.index.parts import LARGEST, Part, Parts
 from reverie.index.segment import Damaged, Seen, Segment, Vectors, merged
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 try:
     import fcntl

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from reverie.core.lazy import np
 from reverie.index.segment import Ints, Segment, build, merged
 
-NOTHING: Ints = np.zeros(0, dtype=np.int32)
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 _RATIO = 4
 """Two segments in memory become one when the older has at most so many times the rows of the newer."""
 LARGEST = 1 << 17
@@ -28,7 +29,7 @@ class Part:
     """A segment, and which of its rows are out of use."""
 
     segment: Segment
-    dead: Ints = field(default_factory=lambda: NOTHING)
+    dead: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
 
     @property
     def live(self) -> int:

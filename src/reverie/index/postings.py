@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
-
 from reverie.core.query import Asked
 from reverie.search.passages import MARK
 
-RECORD = np.dtype([("word", ">i8"), ("times", ">i2")])
-RECORD_BYTES = RECORD.itemsize
+RECORD = [("word", ">i8"), ("times", ">i2")]
+"""The type of a record, as numpy takes it."""
 _HASH_BYTES = 8
+RECORD_BYTES = _HASH_BYTES + 2
 _ONCE = (1).to_bytes(2, "big")
 _MOST_TIMES = 2**15 - 1
 _REMEMBERED = 1 << 15

@@ -11,17 +11,18 @@ import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from reverie.core.lazy import np
 from reverie.index.codes import coded
 from reverie.index.postings import K1, RECORD, RECORD_BYTES, B
 from reverie.index.topk import Found, best_of
 
-Array = npt.NDArray[Any]
-Ints = npt.NDArray[np.int32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
+Ints: TypeAlias = "npt.NDArray[np.int32]"
 Rows = Sequence[tuple[int, bytes | None, bytes | None]]
 """(position, words as packed, vectors of its passages)."""
 Guard = Callable[[str, int, int], None]

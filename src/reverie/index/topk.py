@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+from reverie.core.lazy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Found(NamedTuple):

@@ -11,18 +11,19 @@ before their other half is read. Beyond that, codes (see codes.py) say which vec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from reverie.core.lazy import np
 from reverie.index.codes import Asked, nearest
 from reverie.index.parts import Part
 from reverie.index.segment import Damaged, Segment, Vectors, picked, sums_of
 from reverie.index.topk import Found
 
-_Floats = npt.NDArray[np.float32]
-_Rows = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_Floats: TypeAlias = "npt.NDArray[np.float32]"
+_Rows: TypeAlias = "npt.NDArray[Any]"
 
 CODED = 200_000
 """From so many vectors on, codes are looked at first."""
@@ -42,7 +43,7 @@ _TRIED = 4
 """So many times the vectors asked for, the best by their first half, tell how good one has to be."""
 _ROUGH = 8
 """One in so many codes is looked at in full."""
-_NEVER = np.float32(-3e38)
+_NEVER = -3e38
 
 
 def best(parts: Sequence[Part], vector: bytes, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[Found]:

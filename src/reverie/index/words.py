@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from reverie.core.lazy import np
 from reverie.index.parts import Part
 from reverie.index.postings import K1, B, Question
 from reverie.index.segment import Ints, Segment, picked
 from reverie.index.topk import Found
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _SURE = 1 - 1e-9
 """Sums of the same numbers in another order differ by less."""
@@ -29,7 +30,7 @@ _ROUNDED = 1e-4
 _LOOKUP = 8
 """To look a word up for one row takes as long as to add up so many postings."""
 
-_Floats = npt.NDArray[np.float64]
+_Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
 class _Term(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 import threading
 from importlib import resources
 
@@ -42,6 +44,19 @@ def test_a_text_has_the_same_vector_alone_and_in_any_batch(embedder):
     texts = [f"note number {n} about topic {n % 7}" for n in range(1200)]
     together = embedder.embed(texts)
     assert together[::97] == [embedder.embed([text])[0] for text in texts[::97]]
+
+
+def test_a_process_without_numpy_makes_the_same_bytes():
+    code = (
+        "import hashlib, json, sys; from reverie.providers.static import StaticEmbedder\n"
+        "made = [StaticEmbedder().embed([text])[0] for text in json.load(sys.stdin)]\n"
+        "print(json.dumps([[hashlib.sha256(one).hexdigest() for one in made], 'numpy' in sys.modules]))"
+    )
+    short = {text: golden for text, golden in GOLDEN.items() if len(text) < 1000}
+    said = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(list(short)), text=True, capture_output=True, check=True
+    )
+    assert json.loads(said.stdout) == [list(short.values()), False]
 
 
 def test_name_carries_the_hash_of_the_table(embedder):

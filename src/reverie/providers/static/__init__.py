@@ -15,17 +15,21 @@ these vectors is exact in any order of summation, and may be given to the fastes
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
+import struct
+import sys
+import threading
 from collections.abc import Sequence
+from functools import cached_property
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from reverie.core.lazy import np
 from reverie.providers.static.wordpiece import WordPiece
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DIMENSIONS = 256
 LENGTH = 127
@@ -33,6 +37,9 @@ LENGTH = 127
 
 _SEGMENT = 256
 """Rows added before widening: 256 * 127 still fits an int16."""
+
+_FEW = 512
+"""A text of up to so many pieces is added up in a few milliseconds without numpy, whose import takes a hundred."""
 
 _BATCH = 512
 """Texts handled at once, so that the gathered rows stay near the processor."""
@@ -59,14 +66,27 @@ class StaticEmbedder:
             if hashlib.sha256(data[name]).hexdigest() != facts["sha256"]:
                 raise DamagedTableError(f"{name} does not match MANIFEST.json; reinstall reverie")
         self.name: str = f"{manifest['name']}/{manifest['files']['table.npy']['sha256'][:12]}"
-        table = np.load(io.BytesIO(data["table.npy"]), allow_pickle=False)
-        self._table: NDArray[np.int16] = table.astype(np.int16)
+        self._file = data["table.npy"]
+        self._rows: int = manifest["rows"]
+        self._wide: NDArray[np.int16]
+        self._lock = threading.Lock()
         self._wordpiece = WordPiece(data["vocabulary.txt"].decode("utf-8").splitlines())
+
+    @cached_property
+    def _table(self) -> NDArray[np.int16]:
+        """The rows, wide enough to be added."""
+        with self._lock:
+            if file := self._file:
+                table = np.frombuffer(file, dtype=np.int8, offset=len(file) - self._rows * DIMENSIONS)
+                self._wide = table.reshape(self._rows, DIMENSIONS).astype(np.int16)
+                self._file = b""
+            return self._wide
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """One vector per text, in order; a text without any known word gets the zero vector."""
         if len(texts) == 1:
-            return [self._embed_one(self._wordpiece.rows(texts[0]))]
+            own = self._wordpiece.rows(texts[0])
+            return [self._embed_one(own) if "numpy" in sys.modules or len(own) > _FEW else self._embed_few(own)]
         vectors: list[bytes] = []
         for start in range(0, len(texts), _BATCH):
             sums = self._sums([self._wordpiece.rows(text) for text in texts[start : start + _BATCH]])
@@ -82,6 +102,19 @@ class StaticEmbedder:
         square = float(np.dot(wide, wide))  # exact: integers far below 2^53
         scaled: NDArray[Any] = np.rint(wide * (LENGTH / (math.sqrt(square) if square else 1.0)))
         return scaled.astype(np.int8).tobytes()
+
+    def _embed_few(self, own: list[int]) -> bytes:
+        """The same bytes without numpy, for a process that has not imported it: a command that stores one memory."""
+        file = self._file
+        if not file:  # another thread made the array meanwhile
+            return self._embed_one(own)
+        start = len(file) - self._rows * DIMENSIONS  # the rows follow a header
+        begins = [start + row * DIMENSIONS for row in own]
+        rows = [memoryview(file[at : at + DIMENSIONS]).cast("b") for at in begins]
+        sums = [sum(column) for column in zip(*rows, strict=True)] or [0] * DIMENSIONS
+        square = sum(number * number for number in sums)
+        scale = LENGTH / (math.sqrt(square) if square else 1.0)
+        return struct.pack(f"{DIMENSIONS}b", *(round(number * scale) for number in sums))
 
     def _sums(self, rows: list[list[int]]) -> NDArray[np.int32]:
         """The sum of each text's rows, exact."""

@@ -33,13 +33,12 @@ class WordPiece:
     """
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        self._rows: dict[str, int] = {}
-        self._tails: dict[str, int] = {}
-        for row, token in enumerate(vocabulary):
-            if token.startswith("##") and len(token) > 2:
-                self._tails[token[2:]] = row
-            elif not (len(token) > 2 and token[0] == "[" and token[-1] == "]"):
-                self._rows[token] = row
+        rows = {token: row for row, token in enumerate(vocabulary)}
+        tails = [token for token in rows if token[:2] == "##" and token != "##"]
+        self._tails = {token[2:]: rows.pop(token) for token in tails}
+        for token in [token for token in rows if token[:1] == "[" and token[-1:] == "]" and len(token) > 2]:
+            del rows[token]
+        self._rows = rows
         self._longest = max(map(len, chain(self._rows, self._tails)), default=0)
         self._cache = _Cache(self)
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from typing import TYPE_CHECKING
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
+
+from reverie.core.lazy import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 VFS = "cksmvfs"
 SIZE = 8
