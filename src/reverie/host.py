@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reverie.jobs.queue import Jobs
     from reverie.jobs.schedule import Scheduler
     from reverie.memory.audit import Audit
+    from reverie.memory.bulk import Bulk
     from reverie.memory.cursors import Cursors
     from reverie.memory.entries import Entries
     from reverie.memory.export import Bundles
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 USE_CASES = {
     "audit": "reverie.memory.audit:Audit parts",
+    "bulk": "reverie.memory.bulk:Bulk reader lifecycle",
     "cursors": "reverie.memory.cursors:Cursors parts",
     "entries": "reverie.memory.entries:Entries parts rules",
     "bundles": "reverie.memory.export:Bundles parts rules entries",
@@ -130,6 +132,7 @@ class Host:
         bundles: Bundles
         file_retention: FileRetention
         audit: Audit
+        bulk: Bulk
         keys: Keys
         sessions: Sessions
         rescan: Rescan

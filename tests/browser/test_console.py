@@ -122,6 +122,27 @@ def test_many_entries_through_a_preview(site: Site, tab: Open) -> None:
     expect(page.locator("[role=status]")).to_contain_text("3 of 3")
 
 
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_everything_that_matches_through_a_preview(site: Site, tab: Open, script: bool) -> None:
+    tenant = f"sweep-{script}".lower()
+    for n in range(70):
+        site.put(f"Old note {n}.", tenant=tenant, tags=("old",))
+    site.put("A new note.", tenant=tenant)
+    page = tab(site.key(tenant=tenant), java_script_enabled=script).go("/memories?tag=old")
+    page.select_option("select[name=reach]", "all")
+    page.click("button:has-text('Retract')")
+    expect(page.locator("h1")).to_contain_text("Retract 70 entries?")
+    page.click("text=More of them")
+    expect(page.locator("h1")).to_contain_text("Retract 70 entries?")
+    expect(page.locator("main li[data-item]")).to_have_count(20)
+    site.put("One more old note.", tenant=tenant, tags=("old",))
+    page.click("button:has-text('Retract 70')")
+    expect(page.locator("[role=alert]")).to_contain_text("Nothing was done")
+    page.click("button:has-text('Retract 71')")
+    expect(page.locator("[role=status]")).to_contain_text("71 of 71")
+    expect(page.locator("main li[data-item]")).to_have_count(1)
+
+
 def test_forget_with_a_preview_and_a_certificate(site: Site, tab: Open) -> None:
     site.put("Zoe has the blue locker.", tenant="privacy", subject="zoe")
     page = tab(site.key(tenant="privacy")).go("/forget")
@@ -198,9 +219,11 @@ def elsewhere(page: str) -> Iterator[str]:
 def test_forms_of_another_site_change_nothing(site: Site, tab: Open) -> None:
     entry = site.put("Keep me.", tenant="target")
     opened = tab(site.key(tenant="target"))
-    fields = {"do": "apply", "change": "retract", "ref": "notes", "id": entry, "token": "0" * 64}
+    fields = {"do": "apply", "change": "retract", "ref": "notes", "entry": f"1:{entry}", "token": "0" * 64}
     inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
-    with elsewhere(f'<form method="post" action="{site.url}/memories">{inputs}<button>Win</button></form>') as url:
+    with elsewhere(
+        f'<form method="post" action="{site.url}/memories/change">{inputs}<button>Win</button></form>'
+    ) as url:
         opened.page.goto(url)
         with opened.page.expect_navigation():
             opened.page.click("button")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 SWEEP_BATCH = 500
+Check = Callable[[Actor, Entry], None]
 
 
 class Lifecycle:
@@ -57,12 +59,8 @@ class Lifecycle:
     def retract(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Withdraw it: by its author, or with authority 10."""
 
-        def own(entry: Entry) -> None:
-            if entry.source.actor != actor.id and actor.authority < 10:
-                raise Forbidden("Only its author, or authority 10, may retract an entry.")
-
         gone = EntryState.RETRACTED
-        return self._change(actor, ref, entry_id, "RETRACT", "memory.retracted", expected, check=own, state=gone)
+        return self._change(actor, ref, entry_id, "RETRACT", "memory.retracted", expected, check=_own, state=gone)
 
     def delete(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Take it out of every read at once. Its text stays in cold storage for the undo window, then is destroyed."""
@@ -83,7 +81,7 @@ class Lifecycle:
             for ref, entry_id in places:
                 tx.scope = Scope(actor.tenant, ref)
                 entry = _find(tx, actor, entry_id, cold=False)
-                _not_held(entry)
+                _not_held(actor, entry)
                 mark = session_mark(tx, entry)
                 event = NewEvent(
                     "memory.deleted", "DELETE", actor.id, entry_id=entry.id, session=mark, data={"ref": ref}
@@ -106,11 +104,7 @@ class Lifecycle:
         self._writable(ref)
 
         def body(tx: WriteTx) -> int:
-            entry = _find(tx, actor, entry_id, cold=True)
-            _not_held(entry)
-            if expected is not None and expected != entry.version:
-                raise Conflict(details={"expected": expected, "current": entry.version})
-            return purge(tx, actor, entry, operation="ERASE")
+            return _erase(tx, actor, _seen(_find(tx, actor, entry_id, cold=True), expected))
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
@@ -214,7 +208,7 @@ class Lifecycle:
         expected: int | None,
         *,
         cold: bool = False,
-        check: Callable[[Entry], None] | None = None,
+        check: Check | None = None,
         **changes: Any,
     ) -> Entry:
         actor.require(Right.WRITE)
@@ -223,16 +217,32 @@ class Lifecycle:
         def body(tx: WriteTx) -> Entry:
             entry = _find(tx, actor, entry_id, cold=cold)
             if check:
-                check(entry)
-            if expected is not None and expected != entry.version:
-                raise Conflict(details={"expected": expected, "current": entry.version})
-            if all(getattr(entry, name) == value for name, value in changes.items()):
-                return entry
-            event = NewEvent(
-                type_, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data={"ref": ref}
-            )
-            seq = tx.append(event)
-            return tx.change(entry.id, seq=seq, expected=expected, **changes)
+                check(actor, entry)
+            return _changed(tx, actor, _seen(entry, expected), operation, type_, changes)
+
+        return self._parts.store.write(Scope(actor.tenant, ref), body)
+
+    def change_many(self, actor: Actor, ref: str, change: str, seen: Sequence[tuple[str, int]]) -> Mapping[str, int]:
+        """Pin, archive, retract or erase entries of a memory, each at the version the caller saw, in one transaction.
+
+        An entry that changed since, is on hold or belongs to someone else is left alone. How many were changed
+        (`done`), and how many were left, by the reason of the error.
+        """
+        actor.require(Right.WRITE)
+        self._writable(ref)
+        act = _MANY.get(change)
+        if act is None:
+            raise Invalid(f"A change of many entries is one of {', '.join(_MANY)}.", pointer="/change")
+
+        def body(tx: WriteTx) -> Mapping[str, int]:
+            outcome: Counter[str] = Counter()
+            for entry_id, version in seen:
+                try:  # what is refused is refused before anything of it is written
+                    act(tx, actor, _seen(_find(tx, actor, entry_id, cold=change == "erase"), version))
+                    outcome["done"] += 1
+                except (NotFound, Conflict, Forbidden, Held) as refused:
+                    outcome[refused.reason] += 1
+            return outcome
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
@@ -275,9 +285,56 @@ def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
     return entry
 
 
-def _not_held(entry: Entry) -> None:
+def _seen(entry: Entry, expected: int | None) -> Entry:
+    """The entry, when it is at the version that the caller saw."""
+    if expected is not None and expected != entry.version:
+        raise Conflict(details={"expected": expected, "current": entry.version})
+    return entry
+
+
+def _not_held(_: Actor, entry: Entry) -> None:
     if entry.held:
         raise Held()
+
+
+def _own(actor: Actor, entry: Entry) -> None:
+    if entry.source.actor != actor.id and actor.authority < 10:
+        raise Forbidden("Only its author, or authority 10, may retract an entry.")
+
+
+def _changed(tx: WriteTx, actor: Actor, entry: Entry, operation: str, type_: str, changes: Mapping[str, Any]) -> Entry:
+    """The entry after a change, with its event; as it was when it is so already."""
+    if all(getattr(entry, name) == value for name, value in changes.items()):
+        return entry
+    mark = session_mark(tx, entry)
+    event = NewEvent(type_, operation, actor.id, entry_id=entry.id, session=mark, data={"ref": entry.ref})
+    return tx.change(entry.id, seq=tx.append(event), expected=entry.version, **changes)
+
+
+def _pin(tx: WriteTx, actor: Actor, entry: Entry) -> None:
+    _changed(tx, actor, entry, "PIN", "memory.pinned", {"pinned": True})
+
+
+def _archive(tx: WriteTx, actor: Actor, entry: Entry) -> None:
+    _changed(tx, actor, entry, "ARCHIVE", "memory.archived", {"archived": True})
+
+
+def _retract(tx: WriteTx, actor: Actor, entry: Entry) -> None:
+    _own(actor, entry)
+    _changed(tx, actor, entry, "RETRACT", "memory.retracted", {"state": EntryState.RETRACTED})
+
+
+def _erase(tx: WriteTx, actor: Actor, entry: Entry) -> int:
+    _not_held(actor, entry)
+    return purge(tx, actor, entry, operation="ERASE")
+
+
+_MANY: Mapping[str, Callable[[WriteTx, Actor, Entry], object]] = {
+    "pin": _pin,
+    "archive": _archive,
+    "retract": _retract,
+    "erase": _erase,
+}
 
 
 class Retention(msgspec.Struct, frozen=True):

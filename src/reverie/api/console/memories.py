@@ -1,31 +1,31 @@
-"""Memories: every named memory, search with its explanation, facets, and changes of many entries through a preview."""
+"""Memories: every named memory, search with its explanation, and facets."""
 
 from __future__ import annotations
 
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import msgspec
 
 from reverie.api.console.facets import Facets
-from reverie.api.console.page import Document, Look, Page, See
-from reverie.api.console.text import segment
+from reverie.api.console.page import Document, Look, Page
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import EntryState
-from reverie.core.errors import Invalid, NotFound, ReverieError
+from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.memory.export import entry_document
 from reverie.memory.read import ANYTHING
 from reverie.memory.search import Mode
 
 LIMIT = 25
-MOST_CHOSEN = 200
-AGES = (("1", "Last day"), ("7", "Last week"), ("30", "Last month"), ("365", "Last year"))
 CHANGES = {
-    "pin": ("Pin", "They are never dreamt away."),
-    "archive": ("Archive", "They leave recall and are kept. Restore brings them back."),
-    "retract": ("Retract", "They are withdrawn: no search finds them. Restore brings them back."),
-    "forget": ("Forget", "Their text is destroyed now. This cannot be undone."),
+    "pin": ("Pin", "A pinned entry is never dreamt away."),
+    "archive": ("Archive", "Archived entries leave search and prompts and are kept. Restore brings them back."),
+    "retract": ("Retract", "Retracted entries are withdrawn: no search finds them. Restore brings them back."),
+    "forget": ("Forget", "The text is destroyed now. This cannot be undone."),
 }
+"""Changes of many entries: title and effect."""
+AGES = (("1", "Last day"), ("7", "Last week"), ("30", "Last month"), ("365", "Last year"))
 
 
 def show(look: Look) -> Document:
@@ -45,9 +45,10 @@ def show(look: Look) -> Document:
         "cursor": None,
         "explanation": None,
         "degraded": [],
-        "preview": None,
+        "everything": None,
+        "filtered": _change_address(look),
     }
-    where = _filter(look)
+    where = filter_of(look)
     if query:
         found = look.host.search.search(
             look.actor, ref, query, where=where, limit=LIMIT, mode=mode, explain=True, include=None
@@ -58,14 +59,21 @@ def show(look: Look) -> Document:
         page = look.host.reader.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
         document["cursor"] = look.sealed(page.cursor, *question)
         document["items"] = [entry_document(entry) for entry in page.items]
+        document["everything"] = look.host.reader.count(look.actor, ref, where) if page.cursor else None
     document["facets"] = _facets(look, ref)
     return document
 
 
-FACETS = ("kind", "tag", "subject", "source", "state", "where", "age")
+FACETS: tuple[str, ...] = ("kind", "tag", "subject", "source", "state", "where", "age")
 
 
-def _filter(look: Look) -> Filter:
+def _change_address(look: Look) -> str:
+    """The page that previews a change, with the filter of this one."""
+    chosen = [(name, value) for name in FACETS for value in look.query.getlist(name) if value]
+    return "/memories/change" + (f"?{urlencode(chosen)}" if chosen else "")
+
+
+def filter_of(look: Look) -> Filter:
     """The filter that the address asks for."""
     cold = look.text("where") == "cold"
     states, state = ANYTHING.states - {EntryState.ERASED, EntryState.DRAFT}, look.text("state")
@@ -75,7 +83,9 @@ def _filter(look: Look) -> Filter:
         except ValueError:
             raise Invalid("There is no such state.", pointer="/state") from None
     age = look.number("age", 0, least=0, most=36_500)
-    since = look.host.parts.clock.now() - age * MS_PER_DAY if age else None
+    since = (
+        look.host.parts.clock.now() - age * MS_PER_DAY if age else look.number("from", 0, least=0, most=2**53) or None
+    )
     common = Filter(
         tags=tuple(look.query.getlist("tag")),
         kinds=(look.text("kind"),) if look.text("kind") else None,
@@ -131,57 +141,4 @@ def _facets(look: Look, ref: str) -> list[dict[str, Any]]:
     return found
 
 
-def preview(look: Look) -> See | Document:
-    """Everything that a change of the chosen entries would reach, before it happens."""
-    change, ref, ids = look.sent("change"), look.sent("ref"), _chosen(look)
-    if change not in CHANGES:
-        raise Invalid("Choose what to do with the entries.", pointer="/change")
-    entries = [look.host.reader.get(look.actor, ref, entry_id, cold=True) for entry_id in ids]
-    derived = sorted({made for entry in entries for made in look.host.lineage.derived(look.actor, ref, entry.id)})
-    title, effect = CHANGES[change]
-    return {
-        "preview": {
-            "change": change,
-            "title": title,
-            "effect": effect,
-            "entries": [entry_document(entry) for entry in entries],
-            "derived": derived if change == "forget" else [],
-        },
-        "ref": ref,
-        "q": "",
-    }
-
-
-def apply(look: Look) -> See:
-    """Carry the change out, entry by entry; one that cannot be changed is counted and left."""
-    change, ref, ids = look.sent("change"), look.sent("ref"), _chosen(look)
-    act = {
-        "pin": look.host.lifecycle.pin,
-        "archive": look.host.lifecycle.archive,
-        "retract": look.host.lifecycle.retract,
-        "forget": look.host.lifecycle.erase,
-    }.get(change)
-    if act is None:
-        raise Invalid("Choose what to do with the entries.", pointer="/change")
-    done, refused = 0, ""
-    for entry_id in ids:
-        try:
-            act(look.actor, ref, entry_id)
-            done += 1
-        except NotFound:
-            continue
-        except ReverieError as error:
-            refused = error.message
-    title = CHANGES[change][0]
-    said = f"{title}: {done} of {len(ids)} done." + (f" {refused}" if refused else "")
-    return See(f"/memories?ref={segment(ref)}", said)
-
-
-def _chosen(look: Look) -> list[str]:
-    ids = list(dict.fromkeys(look.all_sent("id")))
-    if not 1 <= len(ids) <= MOST_CHOSEN:
-        raise Invalid(f"Choose 1 to {MOST_CHOSEN} entries.", pointer="/id")
-    return ids
-
-
-PAGE = Page("memories", "/memories", "memories.html", show, {"preview": preview, "apply": apply})
+PAGE = Page("memories", "/memories", "memories.html", show)

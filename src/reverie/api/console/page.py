@@ -252,7 +252,7 @@ def whole(sent: str, name: str, default: int, *, least: int = 1, most: int = 1_0
     """A whole number as typed. Raises Invalid."""
     if not sent:
         return default
-    if not sent.isdecimal() or len(sent) > 12 or not least <= int(sent) <= most:
+    if not sent.isdecimal() or len(sent) > 16 or not least <= int(sent) <= most:
         raise Invalid(f"{name} is a whole number from {least} to {most}.", pointer=f"/{name}")
     return int(sent)
 

@@ -18,6 +18,7 @@ from reverie.api.console import (
     agents,
     archive,
     audit,
+    change,
     context,
     dream,
     dreams,
@@ -41,6 +42,7 @@ from reverie.http.threads import Lane, Threads
 PAGES: tuple[Page, ...] = (
     home.PAGE,
     memories.PAGE,
+    change.PAGE,
     memory.PAGE,
     context.PAGE,
     dreams.PAGE,

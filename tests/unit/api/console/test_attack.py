@@ -51,8 +51,13 @@ def test_nothing_of_another_tenant_is_seen_or_changed(site: Site, dream: str) ->
         (f"/dreams/{dream}", {"do": "undo"}),
         (f"/dreams/{dream}", {"do": "verify"}),
         (f"/memories/notes/{entry}", {"do": "change", "change": "retract"}),
-        ("/memories", {"do": "preview", "change": "forget", "ref": "notes", "id": entry}),
-        ("/memories", {"do": "apply", "change": "forget", "ref": "notes", "id": entry}),
+        ("/memories/change", {"do": "ask", "change": "forget", "ref": "notes", "id": entry}),
+        ("/memories/change", {"do": "ask", "change": "forget", "ref": "notes", "reach": "all"}),
+        ("/memories/change", {"do": "apply", "change": "forget", "ref": "notes", "entry": f"1:{entry}", "sure": "1"}),
+        (
+            "/memories/change",
+            {"do": "apply", "change": "forget", "ref": "notes", "at": "99", "count": "8", "sure": "1"},
+        ),
         ("/forget", {"do": "forget", "subject": "mara", "sure": "1"}),
         ("/field", {"do": "decide", "conflict": "x", "winner": entry}),
         ("/windows", {"do": "drop", "scope": "notes"}),
@@ -81,7 +86,7 @@ def test_a_lesser_key_sees_and_does_less(site: Site, dream: str, rights: tuple[s
     own = browser.get("/").text.partition('name="token" value="')[2][:64] or sent
     allowed = {
         "read": {"verify", "rebuild", "preview", "plan"},
-        "write": {"apply", "change", "take", "preview", "drop", "rebuild", "forget"},
+        "write": {"apply", "ask", "change", "take", "preview", "drop", "rebuild", "forget"},
         "dream": {"plan", "run", "schedule", "change", "tick", "undo"},
     }
     before = state(site)

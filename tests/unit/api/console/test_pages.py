@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from reverie.api.console import change
 from reverie.api.console import page as forms
 from reverie.api.console.access import HEADERS, LINK_KEY
 from reverie.api.console.operate import POLICY, explained
@@ -91,6 +92,7 @@ def test_every_page_wants_a_session_and_has_the_headers(site: Site) -> None:
     signed_in, signed_out = site.browser(site.key()), site.browser()
     for page in PAGES:
         path = page.path.replace("{ref}", "notes").replace("{id}", "none")
+        path += "?change=pin&ref=notes" if page is change.PAGE else ""
         refused = signed_out.get(path)
         assert refused.status_code == 303
         assert refused.headers["location"].startswith("/sign-in")
@@ -168,17 +170,21 @@ def test_a_revoked_key_signs_out(site: Site) -> None:
 def test_forms_of_other_pages_are_refused(site: Site) -> None:
     entry = site.put("acme", "The boat is at pier 4.")
     browser = site.browser(site.key())
-    form = {"do": "apply", "change": "archive", "ref": "notes", "id": entry}
+    form = {"do": "apply", "change": "archive", "ref": "notes", "entry": f"1:{entry}"}
     refused = [
-        browser.post("/memories", data=form),
-        browser.post("/memories", data={**form, "token": "0" * 64}),
-        browser.post("/memories", data={**form, "token": token(browser)}, headers={"sec-fetch-site": "cross-site"}),
-        browser.post("/memories", data={**form, "token": token(browser)}, headers={"origin": "http://evil.test"}),
-        browser.post("/memories", data={**form, "token": token(site.browser(site.key()))}),
+        browser.post("/memories/change", data=form),
+        browser.post("/memories/change", data={**form, "token": "0" * 64}),
+        browser.post(
+            "/memories/change", data={**form, "token": token(browser)}, headers={"sec-fetch-site": "cross-site"}
+        ),
+        browser.post(
+            "/memories/change", data={**form, "token": token(browser)}, headers={"origin": "http://evil.test"}
+        ),
+        browser.post("/memories/change", data={**form, "token": token(site.browser(site.key()))}),
     ]
     assert [answer.status_code for answer in refused] == [403] * 5
     bearer = {"authorization": f"Bearer {site.key()}"}
-    assert site.browser().post("/memories", data=form, headers=bearer).status_code == 403
+    assert site.browser().post("/memories/change", data=form, headers=bearer).status_code == 403
     assert site.host.reader.get(site.host.system_actor("acme"), "notes", entry).archived is False
 
 
@@ -213,20 +219,6 @@ def test_what_is_hidden_is_spelled_out_and_what_belongs_stays() -> None:
     assert visible("pass\u200dword") == "pass[U+200D]word"
 
 
-def test_many_entries_are_changed_through_a_preview(site: Site) -> None:
-    ids = [site.put("bulk", f"Note number {n} about kettles.") for n in range(3)]
-    browser = site.browser(site.key("bulk"))
-    form = {"do": "preview", "change": "archive", "ref": "notes", "id": ids[:2], "token": token(browser)}
-    preview = browser.post("/memories", data=form)
-    assert preview.status_code == 200
-    assert "Note number 0" in preview.text
-    assert "Note number 2" not in preview.text
-    done = browser.post("/memories", data={**form, "do": "apply"})
-    assert "2+of+2" in done.headers["location"]
-    listed = browser.get("/memories.json?ref=notes").json()["items"]
-    assert [entry["id"] for entry in listed] == [ids[2]]
-
-
 def test_rights_decide_what_is_offered_and_done(site: Site) -> None:
     entry = site.put("acme", "The mooring costs 12 euros.")
     reader = site.browser(site.key("acme", "read"))
@@ -235,10 +227,11 @@ def test_rights_decide_what_is_offered_and_done(site: Site) -> None:
         "do": "apply",
         "change": "archive",
         "ref": "notes",
-        "id": entry,
+        "entry": f"1:{entry}",
         "token": token(reader, f"/memories/notes/{entry}"),
     }
-    assert "0+of+1" in reader.post("/memories", data=form).headers["location"]
+    assert reader.post("/memories/change", data=form).status_code == 403
+    assert reader.get("/memories/change?change=archive&ref=notes").status_code == 403
     writer = site.browser(site.key("acme", "write"))
     assert writer.get("/memories").status_code == 403
 

@@ -1,0 +1,147 @@
+"""One change of many entries: everything affected, page by page, then the change of exactly that.
+
+Affected are the entries chosen in a list, or everything that its filter matches. What changed between looking and
+confirming is noticed: a filter is looked at again, a chosen entry is left alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from reverie.api.console.memories import CHANGES, FACETS, filter_of
+from reverie.api.console.page import Document, Look, Page, See, whole
+from reverie.api.console.text import number, segment
+from reverie.core.actor import Right
+from reverie.core.clock import MS_PER_DAY
+from reverie.core.entry import Entry
+from reverie.core.errors import Conflict, Invalid
+from reverie.memory.export import entry_document
+
+LIMIT = 50
+MOST_CHOSEN = 200
+ACTS = {"pin": "pin", "archive": "archive", "retract": "retract", "forget": "erase"}
+LEFT = {
+    "version_conflict": "changed since you looked",
+    "not_found": "gone since you looked",
+    "held": "on hold",
+    "forbidden": "written by someone else",
+}
+_FILTERS = (*(name for name in FACETS if name != "age"), "from")
+
+
+def show(look: Look) -> Document:
+    """A page of everything that the filter of the address matches, as of the time it was first looked at."""
+    return _reached(look, look.text("ref"), _known(look.text("change")))
+
+
+def _reached(look: Look, ref: str, change: str, *, anew: bool = False) -> Document:
+    look.actor.require(Right.WRITE)
+    kept = {} if anew else {name: look.number(name, 0, least=0, most=2**53) for name in ("at", "count")}
+    question = (ref, change, *(look.text(name) for name in _FILTERS))
+    cursor = None if anew else look.cursor(*question)
+    found = look.host.bulk.reach(
+        look.actor, ref, filter_of(look), position=kept.get("at") or None, limit=LIMIT, cursor=cursor
+    )
+    document = _affected(look, ref, change, found.page.items)
+    return document | {
+        "count": kept.get("count") or found.count,
+        "at": found.position,
+        "cursor": look.sealed(found.page.cursor, *question),
+        "filters": [
+            {"name": name, "value": look.text(name)} for name in _FILTERS if name != "from" and look.text(name)
+        ],
+        "moved": anew,
+        "address": f"/memories/change?{urlencode(_address(look, ref, change))}",
+    }
+
+
+def _affected(look: Look, ref: str, change: str, entries: Sequence[Entry]) -> Document:
+    derived: set[str] = set()
+    if change == "forget":
+        derived = {made for entry in entries for made in look.host.lineage.derived(look.actor, ref, entry.id)}
+    title, effect = CHANGES[change]
+    return {
+        "ref": ref,
+        "change": change,
+        "title": title,
+        "effect": effect,
+        "entries": [entry_document(entry) for entry in entries],
+        "derived": len(derived),
+        "chosen": False,
+        "count": len(entries),
+        "at": None,
+        "cursor": None,
+        "filters": [],
+        "moved": False,
+        "address": "/memories/change",
+    }
+
+
+def _address(look: Look, ref: str, change: str) -> list[tuple[str, str]]:
+    """The question as an address: an age becomes the instant it means now, so that it stays the same."""
+    named = {name: look.text(name) for name in _FILTERS}
+    if age := look.number("age", 0, least=0, most=36_500):
+        named["from"] = str(look.host.parts.clock.now() - age * MS_PER_DAY)
+    return [("ref", ref), ("change", change), *((name, value) for name, value in named.items() if value)]
+
+
+def ask(look: Look) -> See | Document:
+    """What would be affected: the chosen entries, or everything that the list shows page by page."""
+    look.actor.require(Right.WRITE)
+    change, ref = _known(look.sent("change")), look.sent("ref")
+    if look.sent("reach") == "all":
+        return See(f"/memories/change?{urlencode(_address(look, ref, change))}")
+    ids = list(dict.fromkeys(look.all_sent("id")))
+    if not 1 <= len(ids) <= MOST_CHOSEN:
+        raise Invalid(f"Choose 1 to {MOST_CHOSEN} entries, or everything that matches.", pointer="/id")
+    entries = [look.host.reader.get(look.actor, ref, entry_id, cold=True) for entry_id in ids]
+    return _affected(look, ref, change, entries) | {"chosen": True}
+
+
+def apply(look: Look) -> See | Document:
+    """Carry it out; what cannot be changed is left and counted."""
+    change, ref = _known(look.sent("change")), look.sent("ref")
+    if change == "forget" and look.sent("sure") != "1":
+        raise Invalid("Tick the box to confirm that this cannot be undone.", pointer="/sure")
+    act = ACTS[change]
+    chosen = look.all_sent("entry")
+    if chosen:
+        outcome = look.host.lifecycle.change_many(look.actor, ref, act, _versions(chosen))
+    else:
+        position = whole(look.sent("at"), "at", 0, least=0, most=2**53)
+        count = whole(look.sent("count"), "count", 0, least=0)
+        try:
+            outcome = look.host.bulk.change(look.actor, ref, filter_of(look), act, position=position, count=count)
+        except Conflict:
+            return _reached(look, ref, change, anew=True)
+    return See(f"/memories?ref={segment(ref)}", _told(change, outcome))
+
+
+def _versions(chosen: Sequence[str]) -> list[tuple[str, int]]:
+    """`version:id` of each chosen entry, as the preview wrote them."""
+    if len(chosen) > MOST_CHOSEN:
+        raise Invalid(f"Choose 1 to {MOST_CHOSEN} entries.", pointer="/entry")
+    parted = [one.partition(":") for one in chosen]
+    return [(entry_id, whole(version, "entry", 0, least=0)) for version, _, entry_id in parted]
+
+
+def _told(change: str, outcome: Mapping[str, int]) -> str:
+    left = Counter(outcome)
+    done = left.pop("done", 0)
+    said = f"{CHANGES[change][0]}: {number(done)} of {number(sum(outcome.values()))} done."
+    if left:
+        said += f" Left alone: {', '.join(f'{number(count)} {LEFT.get(why, why)}' for why, count in left.items())}."
+    return said
+
+
+def _known(change: str) -> str:
+    if change not in CHANGES:
+        raise Invalid("Choose what to do with the entries.", pointer="/change")
+    return change
+
+
+_DO: dict[str, Any] = {"ask": ask, "apply": apply}
+PAGE = Page("memories", "/memories/change", "change.html", show, _DO, heavy=frozenset({"apply"}))
