@@ -80,7 +80,7 @@ class Scheduler:
         def body(tx: WriteTx) -> Schedule:
             stored = load_schedule(tx, named)
             if stored is None and existing:
-                raise NotFound("There is no schedule of that id.")
+                raise NotFound("There is no schedule of that id. `reverie schedules list` shows them.")
             made = {"id": self._parts.ids.new(), "created_at": tx.now, "zone": zone}
             values = msgspec.to_builtins(stored) if stored else made
             schedule = checked({**values, **fields}, now=tx.now)
@@ -101,7 +101,7 @@ class Scheduler:
         def body(tx: WriteTx) -> None:
             found = load_schedule(tx, schedule_id)
             if found is None:
-                raise NotFound("There is no schedule of that id.")
+                raise NotFound("There is no schedule of that id. `reverie schedules list` shows them.")
             seq = tx.append(NewEvent("schedule.dropped", "SCHEDULE", actor.id, data={"schedule": schedule_id}))
             if found.id == NIGHTLY:  # it may not have been stored yet; what was removed stays removed
                 tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(found), seq=seq)
@@ -152,7 +152,7 @@ class Scheduler:
             raise ReadOnly()
         found = self._parts.store.read(Scope(actor.tenant), lambda tx: load_schedule(tx, schedule_id))
         if found is None:
-            raise NotFound("There is no schedule of that id.")
+            raise NotFound("There is no schedule of that id. `reverie schedules list` shows them.")
         return self._run(actor, found, self._parts.clock.now(), progress)
 
     def _take(self, actor: Actor, schedule_id: str, tick: int, holder: str = "host") -> Schedule | None:

@@ -10,7 +10,7 @@ import msgspec
 
 from reverie.core.actor import Actor, Right
 from reverie.core.draft import When
-from reverie.core.entry import Entry, EntryState, Link, Scope, check_namespace, valid_ref
+from reverie.core.entry import READABLE, Entry, EntryState, Link, Scope, check_namespace, valid_ref
 from reverie.core.errors import Invalid, NotFound, StoreError
 from reverie.core.event import Event
 from reverie.core.query import Filter, Page
@@ -34,7 +34,11 @@ class Reader:
         self._parts = parts
 
     def get(self, actor: Actor, ref: str, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
-        """The entry, if it is readable (with `cold`: also archived or retired, as long as its text exists)."""
+        """The entry, if it is readable (with `cold`: also archived or retired, as long as its text exists).
+
+        With `as_of`: the entry that was readable at that log position, in the state it had there. Its pin, hold and
+        version are those of now.
+        """
         actor.require(Right.READ)
         check_namespace(entry_id)
         entry = None
@@ -47,7 +51,7 @@ class Reader:
             entry = self._store.read(Scope(actor.tenant, ref), body)
         if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
             raise NotFound("There is no entry of that id in this memory.")
-        return entry
+        return entry if as_of is None else _then(entry, as_of)
 
     def page(
         self,
@@ -78,7 +82,8 @@ class Reader:
         def body(tx: ReadTx) -> Page[Entry]:
             at = _position(tx, as_of)
             chosen = between(tx, where, since, until, zone)
-            return tx.scan(chosen, limit=limit, cursor=cursor, as_of=at, oldest_first=oldest_first)
+            found = tx.scan(chosen, limit=limit, cursor=cursor, as_of=at, oldest_first=oldest_first)
+            return found if at is None else Page([_then(entry, at) for entry in found.items], found.cursor)
 
         return self._store.read(Scope(actor.tenant, ref), body)
 
@@ -186,6 +191,14 @@ class Reader:
 def may_see(actor: Actor, entry: Entry) -> bool:
     """Drafts are seen by their author only."""
     return entry.state is not EntryState.DRAFT or entry.source.actor == actor.id
+
+
+def _then(entry: Entry, as_of: int) -> Entry:
+    """An entry that was readable at a log position as it was there: what left since had not left yet."""
+    if entry.gone_seq is None or entry.gone_seq <= as_of:
+        return entry
+    state = entry.state if entry.state in READABLE else EntryState.ACTIVE
+    return msgspec.structs.replace(entry, state=state, archived=False, gone_seq=None)
 
 
 def _position(tx: ReadTx, as_of: int | None) -> int | None:

@@ -31,6 +31,7 @@ FORMAT = "reverie.backup/1"
 DATABASE = "reverie.db"
 KEY = "reverie.key"
 LEDGER = "forgotten.jsonl"
+_SQLITE = b"SQLite format 3\x00"
 _BLOCK = 1 << 20
 _LAST = "backup/last"
 
@@ -155,6 +156,8 @@ def _copy_and_prove(file: Path, copy: Path, open_store: OpenStore, progress: Pro
     if not file.is_file():
         raise StoreUnavailable(f"There is no backup at {file}.")
     size, digest, dumped = file.stat().st_size, hashlib.sha256(), is_dump(file)
+    if not dumped and manifest is None and not _is_database(file):
+        raise Invalid(f"{file} is not a backup: neither a SQLite database nor a dump of PostgreSQL.")
     with os.fdopen(open_new(copy), "wb") as sink:
         done = 0
         for block in _blocks(file):
@@ -177,6 +180,11 @@ def _copy_and_prove(file: Path, copy: Path, open_store: OpenStore, progress: Pro
         **facts,
         "key_file": (manifest or {}).get("key_file"),
     }
+
+
+def _is_database(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(_SQLITE)) == _SQLITE
 
 
 def _prove_made(file: Path, open_store: OpenStore) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class WindowAdmin:
         key = self.key(actor, scope)
         document, attempts, passes = self._parts.store.read(Scope(actor.tenant), lambda tx: self._read(tx, actor, key))
         if document is None:
-            raise NotFound("There is no window of that scope.")
+            raise NotFound("There is no window of that scope. `reverie window list` shows them.")
         shown: dict[str, Any] = {"scope": key, "ref": document.meta.get("ref"), "version": document.version}
         state = self._state(actor, document)
         if state is None:

@@ -21,7 +21,7 @@ class Shell(StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell, Argument(metavar="bash|zsh|fish", help="Whose script.")], json: Json = False
+    shell: Annotated[Shell, Argument(metavar="SHELL", help="bash, zsh or fish.")], json: Json = False
 ) -> None:
     """Print the completion script of a shell. It holds every command and option: a key press starts no process.
 

@@ -118,7 +118,7 @@ def run(
 @app.command("list")
 def list_dreams(
     ref: AnyRef = None,
-    limit: Annotated[int, Option(metavar="N", least=1, most=10_000, help="At most this many.")] = 20,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", least=1, most=10_000, help="At most this many.")] = 20,
     at: At = HERE,
 ) -> None:
     """List dreams, newest first.
@@ -210,10 +210,11 @@ def diff(
         "chatter": ".",
         "retired": "-",
     }
+    short = shorten_ids([entry_id for fate in marks for entry_id in getattr(found, fate)])
     for fate, mark in marks.items():
         for entry_id in getattr(found, fate):
             text = found.texts.get(entry_id)
-            say(f"{mark} {entry_id}  {'(its text was destroyed)' if text is None else one_line(text)}")
+            say(f"{mark} {short[entry_id]}  {'(its text was destroyed)' if text is None else one_line(text)}")
             for part in found.statements.get(entry_id, ()) if fate == "shortened" else ():
                 cut = f"   cut: {', '.join(part.cut)}" if part.cut else ""
                 say(f"    {marks.get(part.fate, ' ')} {one_line(part.text)}{cut}")

@@ -34,11 +34,15 @@ Until = Annotated[
     str | None, Option("--until", metavar="TIME", help="RFC 3339, an age such as 1h, or words: yesterday.")
 ]
 
+AsOf = Annotated[
+    str | None, Option("--as-of", metavar="WHEN", help="As it was then: a log position, a day, a time, or words.")
+]
+
 
 def get(
     entry_id: Annotated[str, Argument(metavar="ID", help="The id of a memory, or a unique beginning of it.")],
     ref: Ref = DEFAULT_REF,
-    as_of: Annotated[int | None, Option(metavar="SEQ", help="As it was at a log position.")] = None,
+    as_of: AsOf = None,
     cold: Annotated[bool, Option("--cold", help="Also when archived or retired.")] = False,
     at: At = HERE,
 ) -> None:
@@ -52,7 +56,8 @@ def get(
 
     with at.session(text=False, ref=ref) as opened:
         entry_id = opened.entry_id(ref, entry_id)
-        document = entry_document(opened.host.reader.get(opened.actor, ref, entry_id, as_of=as_of, cold=cold))
+        then = opened.position(as_of)
+        document = entry_document(opened.host.reader.get(opened.actor, ref, entry_id, as_of=then, cold=cold))
     if at.json:
         print_json(document)
         return
@@ -78,7 +83,7 @@ def list_entries(
     limit: Annotated[int, Option("--limit", "-n", metavar="N", help="At most this many, up to 1000.")] = 20,
     cursor: Annotated[str | None, Option(metavar="CURSOR", help="Where the last page ended.")] = None,
     everything: Annotated[bool, Option("--all", help="Every page, to the end.")] = False,
-    as_of: Annotated[int | None, Option(metavar="SEQ", help="As it was at a log position.")] = None,
+    as_of: AsOf = None,
     at: At = HERE,
 ) -> None:
     """List the entries of one memory, newest first.
@@ -93,9 +98,10 @@ def list_entries(
     where = make_filter(tag, kind, subject, since, until, pinned=pinned, archived=archived)
     found: list[Entry] = []
     with at.session(text=False) as opened:
+        then = opened.position(as_of)
         while True:
             page = opened.host.reader.page(
-                opened.actor, ref, where, limit=1000 if everything else limit, cursor=cursor, as_of=as_of
+                opened.actor, ref, where, limit=1000 if everything else limit, cursor=cursor, as_of=then
             )
             found += page.items
             cursor = page.cursor

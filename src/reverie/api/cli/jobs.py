@@ -39,7 +39,7 @@ def list_(
     columns = ["id", "name", "tenant", "status", "attempts", "error", "due_at"]
     short = shorten_ids([job["id"] for job in found])
     rows = [[short[job["id"]], *(job[column] for column in columns[1:])] for job in found]
-    print_table(columns, rows, keep=("status", "error"), empty="No jobs wait, run or are dead.")
+    print_table(columns, rows, keep=("status", "error"), empty="No pending, running or failed jobs.")
 
 
 @app.command("show")

@@ -79,7 +79,7 @@ def consolidate(
         print_json(done)
         return
     say(
-        f"{done.input_count} memories before, {done.output_count} after: "
+        f"{many(done.input_count, 'memory', 'memories')} before, {done.output_count} after: "
         f"{many(done.duplicates, 'duplicate')}, {done.outdated} outdated"
     )
     if done.seq is not None:

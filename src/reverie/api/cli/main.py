@@ -115,8 +115,9 @@ def _explain(fault: Exception, json: bool) -> int:
         details = {**fault.details, **({"pointer": fault.pointer} if fault.pointer else {})}
         if json:
             return _fail(fault.message, fault.reason, details=details, json=True)
-        field = fault.pointer.strip("/") + ": " if fault.pointer else ""
-        return _fail(f"{field}{fault.message} ({fault.reason})")
+        field = (fault.pointer or "").strip("/")
+        alone = not field or fault.message.lower().startswith(field.lower())
+        return _fail(f"{'' if alone else field + ': '}{fault.message} ({fault.reason})")
     if isinstance(fault, OSError):
         named = f" {fault.filename}" if fault.filename else ""
         message = f"{fault.strerror or type(fault).__name__}:{named}" if named else str(fault.strerror or fault)

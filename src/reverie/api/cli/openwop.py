@@ -40,9 +40,9 @@ def profile(
         print_json({"url": address, "dimensions": _rows(found), "profiles": _rows(derived)})
         return
     say(f"{address}\n")
-    print_table(["dimension", "", "because"], [(v.name, _word(v), v.reason) for v in found], stretch="because")
+    _print("dimension", found)
     say("")
-    print_table(["profile", "", "because"], [(v.name, _word(v), v.reason) for v in derived], stretch="because")
+    _print("profile", derived)
 
 
 def discovery_url(url: str) -> str:
@@ -83,15 +83,17 @@ def fetch(address: str) -> dict[str, Any]:
                 if len(body) > MOST_BYTES or time.monotonic() > until:
                     raise ReverieError("The document is too large or comes too slowly.", code="unreachable")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as fault:
-        raise ReverieError(f"The host cannot be asked ({type(fault).__name__}).", code="unreachable") from None
+        message = f"{address} does not answer ({type(fault).__name__}). Is it running, and is this its address?"
+        raise ReverieError(message, code="unreachable") from None
     document = parse(bytes(body))
     if not isinstance(document, dict):
         raise Invalid("The document is not a JSON object.")
     return document
 
 
-def _word(verdict: Verdict) -> str:
-    return "yes" if verdict.holds else "no"
+def _print(noun: str, verdicts: Iterable[Verdict]) -> None:
+    rows = [(verdict.name, "yes" if verdict.holds else "no", verdict.reason) for verdict in verdicts]
+    print_table([noun, "holds", "because"], rows, stretch="because", keep=("holds",), wrap=True)
 
 
 def _rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:

@@ -16,7 +16,10 @@ from reverie.api.cli.session import (
     load_settings,
     session,
 )
-from reverie.api.cli.terminal import note, print_json, print_table, progress, say
+from reverie.api.cli.terminal import many, note, print_json, print_table, progress, say, table_width
+
+_FOR_MEANINGS = 110
+"""Columns from which on the meanings of settings are shown beside them."""
 
 
 def serve(
@@ -156,7 +159,7 @@ def sweep(
     if at.json:
         print_json({"swept": sum(swept.values()), "tenants": swept})
         return
-    say(f"swept {sum(swept.values())} memories")
+    say(f"swept {many(sum(swept.values()), 'memory', 'memories')}")
 
 
 def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:
@@ -188,12 +191,13 @@ def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = F
     if json:
         print_json({"items": rows})
         return
-    print_table(
-        ["variable", "value", "origin", "meaning"],
-        [(row["variable"], str(row["value"]), row["source"], row["help"]) for row in rows],
-        stretch="meaning",
-        keep=("value", "origin"),
-    )
+    columns = ["variable", "value", "origin", "meaning"]
+    if table_width() < _FOR_MEANINGS:
+        columns.pop()
+    cells = [(row["variable"], str(row["value"]), row["source"], row["help"])[: len(columns)] for row in rows]
+    print_table(columns, cells, stretch="meaning", keep=("value", "origin"), wrap=True)
+    if "meaning" not in columns:
+        note("Their meanings: a wider window, reverie settings --json, or docs/settings.md")
 
 
 def version(json: Json = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from reverie.api.cli.command import Argument, Group
+from reverie.api.cli.command import Argument, Group, near
 from reverie.api.cli.session import HERE, At
 from reverie.api.cli.terminal import print_fields, print_json, say
 
@@ -56,13 +56,21 @@ def _change(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise Invalid("Write changes as NAME=VALUE. `reverie policy show` lists the names.")
+    known = TenantPolicy().document()
+    if name not in known:
+        raise Invalid(f"There is no policy {name[:64]}{near(name, known) or '.'} `reverie policy show` lists them.")
     if value == "none":
         return name, None
     if isinstance(getattr(TenantPolicy(), name, None), str):
         return name, value
     if value.isascii() and value.isdigit() and len(value) < 19:
         return name, int(value)
-    return name, parse_duration(value) if name.endswith("_ms") else value
+    if not name.endswith("_ms"):
+        return name, value
+    try:
+        return name, parse_duration(value)
+    except Invalid as fault:
+        raise Invalid(f"{name}: {fault.message}" + (" `none` is without end." if known[name] is None else "")) from None
 
 
 def _print(found: dict[str, Any], json: bool) -> None:

@@ -32,7 +32,7 @@ def put(
     attribute: Annotated[
         list[str], Option("--attribute", "-a", metavar="NAME=TEXT", help="NAME=TEXT, or NAME:=JSON.")
     ] = [],  # noqa: B006  (copied before each call)
-    expires: Annotated[str | None, Option(metavar="WHEN", help="30d, a date, or an RFC 3339 time.")] = None,
+    expires: Annotated[str | None, Option(metavar="WHEN", help="30d, a date, words such as 'next friday'.")] = None,
     pin: Annotated[bool, Option("--pin", help="Never dream it away.")] = False,
     entry_id: Annotated[str | None, Option("--id", metavar="ID", help="Your own id for it.")] = None,
     idempotency_key: Annotated[
@@ -54,6 +54,9 @@ def put(
     """
     from reverie.core.errors import Invalid
 
+    for option, value in (("--kind", kind), ("--subject", subject)):
+        if value is not None and not value.strip():
+            raise Invalid(f"{option} is not empty.")
     common = {
         "kind": kind,
         "tags": tag,
@@ -80,6 +83,8 @@ def put(
     say(f"{'kept already' if receipt.replayed else 'stored'} {receipt.id} in {receipt.ref} at {receipt.seq}")
     if receipt.findings:
         note(f"redacted: {counts(receipt.findings)}")
+    if receipt.seq == 1 and at.tenant is not None:
+        note(f"{at.tenant} is a new tenant")
 
 
 def receipt_document(receipt: Receipt) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from reverie.api.cli.command import Argument, Option
 from reverie.api.cli.entries import KindFilter, Since, Until, make_filter
 from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref, Subject, Tags
-from reverie.api.cli.terminal import neutral, note, print_json, print_table, say, shorten_ids
+from reverie.api.cli.terminal import many, neutral, note, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
     from reverie.memory.search import Hit, SearchResult
@@ -104,7 +104,7 @@ def context(
 ) -> None:
     """Pack the best memory for a purpose into a token budget.
 
-    The text is ready to paste into a prompt: memories stand in it as quoted data, not as instructions.
+    The text is ready to paste into a prompt: memories are quoted as data, not as instructions.
 
     \b
     Example:
@@ -119,10 +119,8 @@ def context(
         print_json(packed)
         return
     say(packed.text)
-    left = len(packed.left_out)
-    note(
-        f"{packed.tokens} of {budget} tokens, {len(packed.included)} memories" + (f", {left} left out" if left else "")
-    )
+    left = f", {len(packed.left_out)} left out" if packed.left_out else ""
+    note(f"{packed.tokens} of {budget} tokens, {many(len(packed.included), 'memory', 'memories')}{left}")
     _note_degraded(packed.degraded)
 
 
@@ -165,26 +163,27 @@ def _print_explanation(why: Explanation) -> None:
     say(f"words looked for: {', '.join(why.terms) or 'none'}; candidates considered: {why.cut.considered}")
     for reading in why.read:
         say(reading)
-    for hit in why.hits:
-        say(f"{hit.rank}. {hit.id}: {'; '.join(hit.why) or 'nothing speaks for it'}")
-    say("")
     shown = (*why.hits, *why.near_misses)
+    short = shorten_ids([hit.id for hit in shown])
+    for hit in why.hits:
+        say(f"{hit.rank}. {short[hit.id]}: {'; '.join(hit.why) or 'nothing speaks for it'}")
+    say("")
     signals = sorted({name for hit in shown for name, value in hit.signals.items() if value})
-    rows = [_explained(hit, signals) for hit in why.hits]
-    rows += [("-", *_explained(hit, signals)[1:]) for hit in why.near_misses]
+    rows = [_explained(hit, short[hit.id], signals) for hit in why.hits]
+    rows += [("-", *_explained(hit, short[hit.id], signals)[1:]) for hit in why.near_misses]
     columns = ["#", "id", "score", *signals, "found by", "words matched"]
-    print_table(columns, rows, stretch="words matched", empty="No candidates.")
+    print_table(columns, rows, stretch="words matched", keep=("id", "score"), empty="No candidates.")
     if why.near_misses:
         note("Rows marked - came after the limit.")
     for dropped in why.filtered:
         note(f"left out {dropped.id}: {dropped.reason}")
 
 
-def _explained(hit: ScoredHit, signals: list[str]) -> tuple[Any, ...]:
+def _explained(hit: ScoredHit, shown_id: str, signals: list[str]) -> tuple[Any, ...]:
     values = [f"{hit.signals[name]:.3f}" if name in hit.signals else "" for name in signals]
-    return hit.rank, hit.id, f"{hit.score:.3f}", *values, ", ".join(hit.found_by), ", ".join(hit.matched_terms)
+    return hit.rank, shown_id, f"{hit.score:.3f}", *values, ", ".join(hit.found_by), ", ".join(hit.matched_terms)
 
 
 def _note_degraded(reasons: Any) -> None:
     if reasons:
-        note(f"This answer may be worse than usual: {', '.join(reasons)}. `reverie doctor` tells more.")
+        note(f"This answer may be worse than usual: {', '.join(reasons)}. See: reverie doctor")

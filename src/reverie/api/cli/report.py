@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reverie.api.cli.terminal import one_line, print_fields, say, steps_bar
+from reverie.api.cli.terminal import one_line, print_fields, say, shorten_ids, steps_bar
 
 if TYPE_CHECKING:
     from reverie.core.dream import DreamReport, Estimate
@@ -140,22 +140,31 @@ def _share(report: DreamReport) -> str:
 
 def tree_lines(tree: Why, *, most: int | None = None, width: int = _EXCERPT) -> Iterator[str]:
     """An entry and, indented below it, what it was made from, down to the original words."""
-    yield _node(tree, width)
-    yield from _below(tree.sources, "", most, width)
+    short = shorten_ids(list(_ids(tree)))
+    yield _node(tree, width, short)
+    yield from _below(tree.sources, "", most, width, short)
 
 
-def _below(sources: Sequence[Why], indent: str, most: int | None, width: int) -> Iterator[str]:
+def _ids(tree: Why) -> Iterator[str]:
+    yield tree.id
+    for source in tree.sources:
+        yield from _ids(source)
+
+
+def _below(
+    sources: Sequence[Why], indent: str, most: int | None, width: int, short: Mapping[str, str]
+) -> Iterator[str]:
     shown = sources if most is None else sources[:most]
     hidden = len(sources) - len(shown)
     for at, source in enumerate(shown):
         last = at == len(shown) - 1 and not hidden
-        yield f"{indent}{'└─ ' if last else '├─ '}{_node(source, width)}"
-        yield from _below(source.sources, indent + ("   " if last else "│  "), most, width)
+        yield f"{indent}{'└─ ' if last else '├─ '}{_node(source, width, short)}"
+        yield from _below(source.sources, indent + ("   " if last else "│  "), most, width, short)
     if hidden:
         yield f"{indent}└─ and {hidden} more (--all shows them)"
 
 
-def _node(tree: Why, width: int) -> str:
+def _node(tree: Why, width: int, short: Mapping[str, str]) -> str:
     from reverie.core.clock import to_iso
 
     text = "(its text was destroyed)" if tree.content is None else one_line(tree.content)
@@ -163,4 +172,4 @@ def _node(tree: Why, width: int) -> str:
         text = text[: width - 1] + "…"
     said = f"{tree.actor}: " if tree.actor and tree.kind != "dream" else ""
     mark = f"[{tree.kind}] " if tree.kind == "dream" else ""
-    return f"{to_iso(tree.created_at)[:10]}  {tree.id}  {mark}{said}{text}"
+    return f"{to_iso(tree.created_at)[:10]}  {short[tree.id]}  {mark}{said}{text}"

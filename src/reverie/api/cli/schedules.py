@@ -12,10 +12,15 @@ app = Group("Dream by the clock. A running server does what is due.")
 
 Id = Annotated[str, Argument(metavar="SCHEDULE", help="The id of a schedule, or a unique beginning of it.")]
 
+_NONE = (
+    "No schedules yet: a large memory is dreamt at 03:00 by itself (policy nightly). "
+    "Add your own: reverie schedules add '0 3 * * *'"
+)
+
 
 @app.command("list")
 def list_schedules(at: At = HERE) -> None:
-    """List schedules: last ran, next due, why not.
+    """List schedules: last run, next run, status.
 
     \b
     Example:
@@ -41,8 +46,8 @@ def list_schedules(at: At = HERE) -> None:
         )
         for item in found
     ]
-    columns = ["id", "cron", "zone", "ref", "last ran", "next due", "why not"]
-    print_table(columns, rows, stretch="why not", empty="No schedules. Add one: reverie schedules add '0 3 * * *'")
+    columns = ["id", "cron", "zone", "ref", "last run", "next run", "status"]
+    print_table(columns, rows, stretch="status", empty=_NONE)
 
 
 @app.command("add")

@@ -52,6 +52,7 @@ LAST = "last"
 """Instead of the id of a dream: the newest."""
 ID_LENGTH = 26
 LEAST_PREFIX = 4
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,18 @@ class Session:
         if not LEAST_PREFIX <= len(given) < ID_LENGTH:
             return given
         return _only(given, self.host.lineage.ids(self.actor, given, ref=ref))
+
+    def position(self, given: str | None) -> int | None:
+        """The log position of `--as-of`: the number itself, or the last position at a time. Raises Invalid."""
+        if given is None or (given.isascii() and given.isdigit() and len(given) < 16):
+            return None if given is None else int(given)
+        at = instant(given, "--as-of")
+        low, high = 0, self.host.reader.snapshot(self.actor)
+        while at is not None and low < high:  # the log is in the order of time
+            middle = (low + high + 1) // 2
+            event = self.host.reader.events(self.actor, after=middle - 1, limit=1)
+            low, high = (middle, high) if event and event[0].at < at else (low, middle - 1)
+        return low
 
     def check_tenant(self) -> None:
         """Refuse a tenant that this host does not have, naming those with a similar name. Raises NotFound."""
@@ -129,10 +142,12 @@ class At:
                 opened.check_tenant()
             try:
                 yield opened
-            except NotFound:
-                if ref is not None:
-                    opened.check_ref(ref)
-                raise
+            except NotFound as fault:
+                if ref is None:
+                    raise
+                opened.check_ref(ref)
+                where = f"in the memory {ref}. `reverie list` shows what it has, `reverie refs` the other memories."
+                raise NotFound(fault.message.replace("in this memory.", where), code=fault.reason) from None
 
     def _open(self, *, create: bool, text: bool) -> AbstractContextManager[Session]:
         url = self.host_url
@@ -256,7 +271,7 @@ def session(
 def instant(text: str | None, option: str) -> int | None:
     """Milliseconds of an RFC 3339 time, of an age (`7d` is a week ago), or of words such as `yesterday`.
 
-    Days are those of this machine's time zone. A day or longer period given as `--until` is included.
+    Days are those of this machine's time zone. A day or longer period given as `--until` or `--as-of` is included.
     """
     if text is None:
         return None
@@ -265,7 +280,7 @@ def instant(text: str | None, option: str) -> int | None:
     from reverie.search.dates import when
 
     try:
-        return when(text, SystemClock().now(), zone=local_zone(), end=option == "--until")
+        return when(text, SystemClock().now(), zone=local_zone(), end=option in ("--until", "--as-of"))
     except Invalid as fault:
         raise Invalid(f"{option}: {fault.message}") from None
 
@@ -277,13 +292,30 @@ def deadline(text: str | None, option: str) -> int | None:
     from reverie.core.clock import LATEST, SystemClock, parse_duration
     from reverie.core.errors import Invalid
 
+    now = SystemClock().now()
     try:
-        at: int | None = SystemClock().now() + parse_duration(text)
+        at: int | None = now + parse_duration(text)
     except Invalid:
-        at = instant(text, option)
+        at = _next_weekday(text, now) or instant(text, option)
     if at is None or not 0 <= at <= LATEST:
         raise Invalid(f"{option}: the time is out of range.")
     return at
+
+
+def _next_weekday(text: str, now: int) -> int | None:
+    """The beginning of the next such day for `friday`, `on friday` or `next friday`; None for anything else."""
+    from datetime import datetime, timedelta
+    from zoneinfo import ZoneInfo
+
+    from reverie.core.clock import local_zone
+
+    word = text.strip().lower().removeprefix("on ").removeprefix("next ")
+    if word not in _WEEKDAYS:
+        return None
+    here = datetime.fromtimestamp(now / 1000, ZoneInfo(local_zone()))
+    today = here.replace(hour=0, minute=0, second=0, microsecond=0)
+    ahead = (_WEEKDAYS.index(word) - today.weekday() - 1) % 7 + 1
+    return int((today + timedelta(days=ahead)).timestamp() * 1000)
 
 
 def age(text: str | None, option: str) -> int:

@@ -15,7 +15,7 @@ ScopeId = Annotated[str, Argument(metavar="SCOPE", help="One conversation of one
 
 @app.command("list")
 def list_windows(
-    limit: Annotated[int, Option(metavar="N", least=1, most=1000, help="At most so many.")] = 100,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", least=1, most=1000, help="At most this many.")] = 100,
     at: At = HERE,
 ) -> None:
     """List the windows: generation, items, compaction items.

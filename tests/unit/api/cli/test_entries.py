@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -152,3 +153,47 @@ def test_export_import(cli: Cli, tmp_path: Any) -> None:
     cli("import", "-", "--tenant", "third", stdin=b"".join(damaged.splitlines(True)[:-1])).failed("cut short")
     cli("list", "--tenant", "third", "--json").failed("no tenant named third")
     assert not list(tmp_path.glob(".*partial"))
+
+
+@pytest.mark.parametrize("change", ["delete", "retract", "archive"])
+def test_an_entry_as_of_then_has_the_state_it_had_then(cli: Cli, change: str) -> None:
+    entry_id = cli("put", "The first plan.", "--json").json["id"]
+    cli("entry", change, entry_id)
+    then = cli("get", entry_id, "--as-of", "1", "--json").json
+    assert (then["state"], then["archived"], then["content"]) == ("active", False, "The first plan.")
+    [listed] = cli("list", "--as-of", "1", "--json").json["items"]
+    assert listed == then
+    cli("get", entry_id, "--as-of", "2").failed("not_found")
+
+
+def test_as_of_takes_times(cli: Cli) -> None:
+    entry_id = cli("put", "Here today.", "--json").json["id"]
+    assert cli("get", entry_id, "--as-of", "today", "--json").json["id"] == entry_id
+    assert cli("list", "--as-of", "yesterday", "--json").json["items"] == []
+    cli("get", entry_id, "--as-of", "2d").failed("not_found")
+    assert "no time that can be read" in cli("list", "--as-of", "soon").failed("validation_error").err
+
+
+@pytest.mark.parametrize("words", ["next monday", "on monday", "Monday"])
+def test_an_expiry_may_be_a_day_of_the_week(cli: Cli, words: str) -> None:
+    entry_id = cli("put", "Until then.", "--expires", words, "--json").json["id"]
+    expires = datetime.fromisoformat(cli("get", entry_id, "--json").json["expires_at"])
+    assert expires.astimezone().weekday() == 0
+    assert timedelta(0) < expires - datetime.now(UTC) <= timedelta(days=7)
+
+
+@pytest.mark.parametrize("option", ["--kind", "--subject", "--tag"])
+def test_an_empty_option_is_refused(cli: Cli, option: str) -> None:
+    assert "not empty" in cli("put", "x", option, " ").failed("validation_error").err
+
+
+def test_a_new_tenant_is_announced(cli: Cli) -> None:
+    assert "acme is a new tenant" in cli("put", "x", "--tenant", "acme").err
+    assert "new tenant" not in cli("put", "y", "--tenant", "acme").err
+
+
+def test_a_missing_entry_names_its_memory_and_the_next_step(cli: Cli) -> None:
+    cli("put", "x", "--ref", "notes")
+    message = cli("get", "01K9ZJ4V7B3M8Q2X5N6R1T0WAC", "--ref", "notes").failed("not_found").err
+    assert "in the memory notes" in message
+    assert "reverie list" in message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import reverie
@@ -156,3 +157,14 @@ def test_jobs_show_attempts_last_error_and_the_dead(cli: Cli, data: Any) -> None
     assert "token_budget_exceeded" in cli("jobs", "list").out
     cli("jobs", "discard", waiting["id"])
     assert cli("jobs", "list", "--json").json == {"items": []}
+
+
+def test_a_file_that_is_no_backup_is_not_called_damaged(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    assert "is not a backup" in cli("backup", "verify", str(tmp_path / "notes.txt")).failed("validation_error").err
+    assert "is not a backup" in cli("restore", str(tmp_path / "notes.txt"), "--into", str(tmp_path / "new")).err
+
+
+def test_an_unknown_policy_names_those_like_it(cli: Cli) -> None:
+    assert "Did you mean hot_target?" in cli("policy", "set", "hot_targt=3").failed("validation_error").err
+    assert "`none` is without end" in cli("policy", "set", "cold_retention_ms=banana").failed("validation_error").err
