@@ -5,13 +5,15 @@ They are pinned: a dream never takes a line out of a conversation that a program
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from reverie.core.errors import ReverieError
+from reverie.core.canonical import canonical
+from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Filter
+from reverie.redact import Redactor
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
@@ -25,14 +27,16 @@ _PAGE = 500
 
 def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
     """The drafts of one document; `fields` are of the first, and a part has the id of the first with its number."""
-    data = orjson.dumps(document)
-    shown = text.replace("\0", " ").strip()[:_MOST_TEXT] or "(no text)"
+    shown = text.encode(errors="replace").decode().replace("\0", " ").strip()[:_MOST_TEXT] or "(no text)"
     first = {"content": shown, "pinned": True, **fields}
     own = dict(fields.get("attributes") or {})
-    if len(data) <= WHOLE:
+    try:
+        whole = len(canonical(document)) <= WHOLE
+    except Invalid:  # NaN, an integer beyond 2^53, broken text: kept as text
+        whole = False
+    if whole:
         return [{**first, "attributes": {**own, "document": document}}]
-    whole = data.decode()
-    parts = [whole[at : at + WHOLE // 4] for at in range(0, len(whole), WHOLE // 4)]
+    parts = list(_parts(json.dumps(_redactor().value(document)[0])))
     made = [{**first, "attributes": {**own, "part": parts[0], "parts": len(parts)}}]
     for number, part in enumerate(parts[1:], start=1):
         draft = {"content": f"(part {number + 1} of {len(parts)})", "pinned": True, "kind": fields.get("kind", "note")}
@@ -41,6 +45,22 @@ def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
             draft["id"] = part_id(fields["id"], number)
         made.append(draft)
     return made
+
+
+@cache
+def _redactor() -> Redactor:
+    """Redacts a document before it is cut: the store, which sees the parts, would miss a secret that lies in two."""
+    return Redactor()
+
+
+def _parts(whole: str) -> Iterator[str]:
+    """Pieces of a text, cut behind a quote or a space where there is one, so that no word lies in two."""
+    size = WHOLE // 4
+    while len(whole) > size:
+        end = max(whole.rfind('"', size // 2, size), whole.rfind(" ", size // 2, size)) + 1 or size
+        yield whole[:end]
+        whole = whole[end:]
+    yield whole
 
 
 def part_id(entry_id: str, number: int) -> str:
@@ -68,8 +88,8 @@ def documents(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Any]]:
 def joined(parts: Iterable[str]) -> Any:
     """A document from its parts."""
     try:
-        return orjson.loads("".join(parts))
-    except orjson.JSONDecodeError:
+        return json.loads("".join(parts))
+    except ValueError:
         raise ReverieError(
             "A stored document cannot be read: a secret was taken out of it.", code="unreadable"
         ) from None

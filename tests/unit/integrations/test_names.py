@@ -41,6 +41,27 @@ def test_documents_come_back_whole_and_in_order(tmp_path: Path) -> None:
         assert [document for _, document in documents(oldest_first(ref))] == given
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), 2**70, "broken \ud800 text"])
+def test_documents_that_are_not_plain_json_come_back_too(tmp_path: Path, value: object) -> None:
+    with reverie.open(tmp_path) as memory:
+        ref = memory.ref("lines")
+        ref.put_many(drafts({"value": value}, "a \ud800 line", kind="line"))
+        ref.put_many(drafts({"value": 1}, "another", kind="line"))
+        assert [document["value"] for _, document in documents(oldest_first(ref))] == [value, 1]
+
+
+@pytest.mark.parametrize("before", range(9_960, 10_001, 8))
+def test_a_secret_that_lies_on_the_cut_of_a_large_document_is_not_stored(tmp_path: Path, before: int) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    with reverie.open(tmp_path) as memory:
+        ref = memory.ref("lines")
+        ref.put_many(drafts({"log": "x" * before + "=" + secret + "=" + "y" * 40_000}, "a line", kind="line"))
+        ((_, document),) = documents(oldest_first(ref))
+    assert "[REDACTED:" in document["log"]
+    assert secret[:20] not in document["log"]
+    assert secret[-20:] not in document["log"]
+
+
 def test_a_framework_that_is_missing_or_too_old_is_named_with_the_version_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
