@@ -105,12 +105,14 @@ class ReverieMemoryService(BaseMemoryService):
             await asyncio.to_thread(_put_new, self._ref(app_name, user_id), made, None)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """The memories that answer a query, best first; none when nothing does."""
+        """The memories that answer a query or share its words, best first; none when nothing does."""
         if not query.strip():
             return SearchMemoryResponse()
         ref = self._ref(app_name, user_id)
         found = await asyncio.to_thread(lambda: ref.search(query[:4096], limit=self._limit))
-        return SearchMemoryResponse(memories=[_entry(hit) for hit in found.hits if not hit.weak])
+        return SearchMemoryResponse(
+            memories=[_entry(hit) for hit in found.hits if not hit.weak or hit.signals.get("words", 0) > 0]
+        )
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete one memory by the id that a search gave."""

@@ -105,7 +105,7 @@ _FUNCTION_WORDS = {
         acest aceasta acum foarte""",
     "hungarian": """
         a az egy es vagy de hogy mert ha nem is csak mar meg en te o mi ti ok engem neked nekem az ez ezt azt ki
-        kit kinek mi mit mikor hol hova honnan miert hogyan mennyi hany melyik van vannak volt voltak lesz lenni""",
+        kinek mi mit mikor hol hova honnan miert hogyan mennyi hany melyik van vannak volt voltak lesz lenni""",
     "turkish": """
         bir ve veya ama fakat ile icin gibi kadar ben beni benim bana sen seni senin sana o onu onun ona biz
         bizim bize siz sizin onlar bu su ne neyi neye nerede nereye nereden nicin neden niye nasil kim kimi
