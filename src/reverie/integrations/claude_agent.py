@@ -10,9 +10,10 @@ everything that is stored: a secret that a tool printed is not in the transcript
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
 
 from reverie.core.errors import NotFound
 from reverie.core.extras import require_release
@@ -29,7 +30,7 @@ _KIND = "transcript"
 
 
 class ReverieSessionStore:
-    """The SDK's `SessionStore`: append, load, list, summaries, delete. Calls run in threads."""
+    """The SDK's `SessionStore`: append, load, list, summaries, delete. Calls run in threads, under asyncio and trio."""
 
     def __init__(self, memory: Memory, *, root: str = "claude") -> None:
         require_release("claude-agent-sdk", "0.2.100", extra="claude-agent", purpose="The session store")
@@ -38,27 +39,27 @@ class ReverieSessionStore:
 
     async def append(self, key: Key, entries: Sequence[Mapping[str, Any]]) -> None:
         """Add lines in order; a line whose uuid is stored already is left out."""
-        await asyncio.to_thread(self._append, key, entries)
+        await anyio.to_thread.run_sync(self._append, key, entries)
 
     async def load(self, key: Key) -> list[dict[str, Any]] | None:
         """Every line of a transcript; None when it was never written."""
-        return await asyncio.to_thread(self._load, key)
+        return await anyio.to_thread.run_sync(self._load, key)
 
     async def list_sessions(self, project_key: str) -> list[dict[str, Any]]:
         """The sessions of a project, with the time each was last written to."""
-        return await asyncio.to_thread(self._list_sessions, project_key)
+        return await anyio.to_thread.run_sync(self._list_sessions, project_key)
 
     async def list_session_summaries(self, project_key: str) -> list[dict[str, Any]]:
         """The summaries of a project's sessions, as the SDK made them."""
-        return await asyncio.to_thread(self._list_summaries, project_key)
+        return await anyio.to_thread.run_sync(self._list_summaries, project_key)
 
     async def list_subkeys(self, key: Key) -> list[str]:
         """The transcripts of subagents of a session."""
-        return await asyncio.to_thread(self._list_subkeys, key)
+        return await anyio.to_thread.run_sync(self._list_subkeys, key)
 
     async def delete(self, key: Key) -> None:
         """Delete a transcript; without a subpath also those of its subagents. Undone with `restore` for some days."""
-        await asyncio.to_thread(self._delete, key)
+        await anyio.to_thread.run_sync(self._delete, key)
 
     def _append(self, key: Key, entries: Sequence[Mapping[str, Any]]) -> None:
         if not entries:
