@@ -23,6 +23,8 @@ def test_history_comes_back_in_order_and_by_session() -> None:
         assert [message.to_dict() for message in back] == [message.to_dict() for message in messages]
         assert await provider.get_messages("s3") == []
         assert await provider.get_messages(None) == []
+        await provider.save_messages(None, [Message("user", ["No session"])])
+        assert [message.text for message in await provider.get_messages(None)] == ["No session"]
 
     asyncio.run(go())
 

@@ -70,13 +70,23 @@ class ReverieContextProvider(ContextProvider):
 
 
 class ReverieHistoryProvider(HistoryProvider):
-    """The messages of a session, `agent-framework/SESSION`, whole and in order."""
+    """The messages of a session, `agent-framework/SESSION`, whole and in order. Without a session: `default`.
+
+    `skip_excluded`: leave out what a compaction has marked as excluded. Other options are the framework's.
+    """
 
     def __init__(
-        self, memory: Memory, *, root: str = "agent-framework", source_id: str = "reverie_history", **options: Any
+        self,
+        memory: Memory,
+        *,
+        root: str = "agent-framework",
+        source_id: str = "reverie_history",
+        skip_excluded: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(source_id, **options)
         self.memory = memory
+        self.skip_excluded = skip_excluded
         self._root = root
 
     async def get_messages(
@@ -87,10 +97,9 @@ class ReverieHistoryProvider(HistoryProvider):
         **_: Any,
     ) -> list[Message]:
         """Every message of the session."""
-        if not session_id:
-            return []
         found = await asyncio.to_thread(oldest_first, self._ref(session_id), Filter(kinds=(_KIND,)))
-        return [Message.from_dict(document) for _, document in documents(found)]
+        messages = [Message.from_dict(document) for _, document in documents(found)]
+        return [one for one in messages if not (self.skip_excluded and one.additional_properties.get("_excluded"))]
 
     async def save_messages(
         self,
@@ -111,8 +120,8 @@ class ReverieHistoryProvider(HistoryProvider):
                 source={"role": str(message.role), "session": session_id},
             )
         ]
-        if made and session_id:
+        if made:
             await asyncio.to_thread(self._ref(session_id).put_many, made)
 
-    def _ref(self, session_id: str) -> Ref:
-        return self.memory.ref(f"{self._root}/{segment(session_id)}")
+    def _ref(self, session_id: str | None) -> Ref:
+        return self.memory.ref(f"{self._root}/{segment(session_id or 'default')}")
