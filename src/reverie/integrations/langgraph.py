@@ -65,7 +65,8 @@ class ReverieStore(BaseStore):
     """A store over a Reverie memory, embedded or remote. Safe to share between threads and event loops.
 
     Reads of a batch see the state before it; puts to one namespace are one transaction. Queries are answered by
-    Reverie's own search (words and meaning), so no embedding model is configured here.
+    Reverie's own search (words and meaning), so no embedding model is configured here. An item that does not answer a
+    query follows those that do, with a score of 0; one that is not indexed has none.
 
     `root`: the first part of every ref. `fields`: which paths of a value are searched, unless a put has `index`; all of
     it by default. `ttl`: LangGraph's TTL settings; expired items are never returned. `pin`: whether items are kept out
@@ -94,6 +95,9 @@ class ReverieStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations; the answers are in their order."""
+        ops = list(ops)
+        for op in ops:
+            _check(op)
         answers: list[Result] = []
         puts: dict[tuple[Namespace, str], PutOp] = {}
         for op in ops:
@@ -103,11 +107,9 @@ class ReverieStore(BaseStore):
                 answers.append(self._search(op))
             elif isinstance(op, ListNamespacesOp):
                 answers.append(self._namespaces(op))
-            elif isinstance(op, PutOp):
+            else:
                 puts[(tuple(op.namespace), op.key)] = op
                 answers.append(None)
-            else:
-                raise TypeError(f"A store has no operation {type(op).__name__}.")
         self._put(puts)
         return answers
 
@@ -135,7 +137,8 @@ class ReverieStore(BaseStore):
         if len(found) < end:
             seen = {(namespace, entry.id) for namespace, entry, _ in found}
             rest = (one for one in self._newest(below, op.filter) if (one[0], one[1].id) not in seen)
-            found += [(namespace, entry, None) for namespace, entry in islice(rest, end - len(found))]
+            for namespace, entry in islice(rest, end - len(found)):
+                found.append((namespace, entry, 0.0 if query and _indexed(entry) else None))
         shown = found[op.offset : end]
         if op.refresh_ttl:
             for namespace, entry, _ in shown:
@@ -251,6 +254,24 @@ class ReverieStore(BaseStore):
             if not first and name.startswith(self._root) and namespace[: len(prefix)] == prefix:
                 found.append(namespace)
         return found
+
+
+def _check(op: Op) -> None:
+    """Refuse labels that no namespace can have, before anything of a batch is carried out."""
+    if isinstance(op, GetOp | PutOp):
+        paths: list[Any] = [op.namespace]
+    elif isinstance(op, SearchOp):
+        paths = [op.namespace_prefix]
+    elif isinstance(op, ListNamespacesOp):
+        paths = [one.path for one in op.match_conditions or ()]
+    else:
+        raise TypeError(f"A store has no operation {type(op).__name__}.")
+    for path in paths:
+        for label in path:
+            if not isinstance(label, str) or not label or "." in label or "\0" in label:
+                raise InvalidNamespaceError(
+                    f"A label of a namespace is a string without a period, and not empty. Got {label!r} in {path!r}."
+                )
 
 
 def _held(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:

@@ -378,3 +378,28 @@ def test_a_graph_uses_it(store: ReverieStore) -> None:
     builder.add_edge("remember", END)
     graph = builder.compile(store=store)
     assert graph.invoke({"user": "ann", "text": "Ann drinks tea."})["text"] == "Ann drinks tea."
+
+
+@pytest.mark.parametrize("namespace", [("foo.bar",), ("foo", ""), ("foo", 1), ("foo", "a\0b")])
+def test_a_batch_with_an_impossible_label_does_nothing(store: ReverieStore, namespace: Any) -> None:
+    for op in (
+        GetOp(namespace, "k"),
+        PutOp(namespace, "k", {}),
+        SearchOp(namespace),
+        ListNamespacesOp((MatchCondition("suffix", namespace),)),
+    ):
+        with pytest.raises(InvalidNamespaceError, match="label"):
+            store.batch([PutOp(("valid",), "k", {"text": "Tea."}), op])
+    with pytest.raises(TypeError, match="no operation str"):
+        store.batch(["put"])  # type: ignore[list-item]
+    assert store.get(("valid",), "k") is None
+
+
+def test_a_query_scores_every_indexed_item(store: ReverieStore) -> None:
+    store.put(USERS, "tea", {"text": "Ann drinks Darjeeling tea."})
+    store.put(USERS, "zurich", {"text": "The office is in Zurich."})
+    store.put(USERS, "plain", {"text": "Nothing to search."}, index=False)
+    scores = {item.key: item.score for item in store.search(USERS, query="Which tea does Ann drink?")}
+    assert scores["tea"] > scores["zurich"] >= 0.0  # type: ignore[operator]
+    assert scores["plain"] is None
+    assert {item.score for item in store.search(USERS)} == {None}
