@@ -281,6 +281,9 @@ class ControlTx(Protocol):
     def set_setting(self, name: str, value: bytes) -> None:
         """Keep a host-wide value."""
 
+    def take_setting(self, name: str) -> bytes | None:
+        """Remove a host-wide value and return it: of several callers, one gets it."""
+
 
 class Store(Protocol):
     """Somewhere to keep memory."""

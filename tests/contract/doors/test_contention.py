@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -375,7 +376,9 @@ def test_an_akashik_stream_counts_too_and_its_ticket_does_not_name_the_tenant(
         return str(answer.json()["sse_url"]).removeprefix("http://localhost")
 
     paths = [address(), address()]
-    assert all("customer-of-ours" not in path for path in paths)
+    tickets = [path.partition("ticket=")[2] for path in paths]
+    assert all(re.fullmatch("[A-Za-z0-9_-]{22,}", ticket) for ticket in tickets), "random bits and nothing else"
+    assert all(_id(caller) not in path and "customer-of-ours" not in path for path in paths)
 
     async def go() -> None:
         async with AsyncExitStack() as stack:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from reverie.core.actor import Actor
 from reverie.core.errors import RateLimited, ReverieError
 from reverie.host import Host
 from reverie.http.admission import bearer
@@ -30,7 +31,8 @@ from reverie.protocols.akashik.errors import translated
 from reverie.protocols.akashik.http.errors import status_of
 from reverie.protocols.akashik.http.wire import PREFIX
 from reverie.protocols.akashik.notify import LOGGED, Feed
-from reverie.protocols.akashik.operations.subscriptions import Subscription, find, redeem
+from reverie.protocols.akashik.operations.subscriptions import Subscription, find
+from reverie.protocols.akashik.tickets import issue, redeem
 
 SSE_PATH = f"{PREFIX}/v1/subscriptions/stream"
 SOCKET_PATH = f"{PREFIX}/v1/subscriptions/socket"
@@ -43,11 +45,13 @@ def routes() -> list[BaseRoute]:
     return [Route(SSE_PATH, _stream, methods=["GET"]), WebSocketRoute(SOCKET_PATH, _socket)]
 
 
-def addresses(connection: HTTPConnection, answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer to SUBSCRIBE with the addresses of its notifications in place of the ticket."""
-    ticket = answer.pop("ticket", None)
-    if ticket is None:
+def addresses(connection: HTTPConnection, document: Any, answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer to SUBSCRIBE with the addresses of its notifications."""
+    if document["payload"]["action"] != "subscribe":
         return answer
+    actor: Actor = connection.state.actor
+    services = connection.app.state.host.field.services
+    ticket = issue(services, actor.tenant, actor.key_id, document["agent_id"], answer["subscription"]["id"])
     url, asked = connection.url, urlencode({"ticket": ticket})
     secure = url.scheme in ("https", "wss")
     return answer | {
@@ -66,7 +70,7 @@ async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
     if "ticket" in asked:
         ticket = asked["ticket"]
         work = partial(redeem, services, ticket)
-        tenant, subscription, key = await threads.run(Lane.WRITE, ticket.partition("~")[0][:16], work)
+        tenant, subscription, key = await threads.run(Lane.WRITE, ticket[:16], work)
         return Feed(services, tenant, subscription, key), subscription.seq
     token = bearer(connection.scope)
     check = partial(host.keys.authenticate, token, door="akashik")

@@ -38,6 +38,9 @@ def settings_are_kept_and_replaced(lab: Lab) -> None:
     for value in (b"1", bytes(range(256))):
         lab.store.control(lambda tx, value=value: tx.set_setting("conformance", value), write=True)  # type: ignore[misc]
         assert lab.store.control(lambda tx: tx.setting("conformance")) == value
+    assert lab.store.control(lambda tx: tx.take_setting("conformance"), write=True) == bytes(range(256))
+    assert lab.store.control(lambda tx: tx.take_setting("conformance"), write=True) is None
+    assert lab.store.control(lambda tx: tx.setting("conformance")) is None
 
 
 def a_body_that_fails_leaves_nothing(lab: Lab) -> None:

@@ -46,3 +46,7 @@ class PostgresControlTx:
 
     def set_setting(self, name: str, value: bytes) -> None:
         self._fetch("set_setting", (name, value))
+
+    def take_setting(self, name: str) -> bytes | None:
+        rows = self._fetch("take_setting", (name,))
+        return rows[0][0] if rows else None

@@ -553,6 +553,10 @@ SELECT value FROM reverie.setting WHERE name = %s
 -- Keep a host-wide value.
 INSERT INTO reverie.setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
+-- name: take_setting
+-- Remove a host-wide value.
+DELETE FROM reverie.setting WHERE name = %s RETURNING value
+
 -- name: database_bytes
 -- How large everything of Reverie is: tables, indexes and long values.
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class

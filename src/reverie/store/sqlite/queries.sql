@@ -511,3 +511,7 @@ SELECT value FROM setting WHERE name = ?
 -- name: set_setting
 -- Keep a host-wide value.
 INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: take_setting
+-- Remove a host-wide value.
+DELETE FROM setting WHERE name = ? RETURNING value

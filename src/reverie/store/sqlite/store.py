@@ -417,6 +417,10 @@ class SqliteControlTx:
     def set_setting(self, name: str, value: bytes) -> None:
         self._db.execute(QUERIES["set_setting"], (name, value))
 
+    def take_setting(self, name: str) -> bytes | None:
+        row = self._db.execute(QUERIES["take_setting"], (name,)).fetchone()
+        return row[0] if row else None
+
 
 def _close_to_others(path: Path) -> None:
     """Take other users' rights on the database and the files that belong to it; on the folder when it has no others."""

@@ -68,7 +68,7 @@ def _message(path: str, operation: str) -> Callable[[Request], Awaitable[Respons
             except Invalid as fault:
                 raise _unreadable(fault, operation) from None
             answer = field.perform(actor, document, operation=operation)
-            return push.addresses(request, answer) if operation == "SUBSCRIBE" else answer
+            return push.addresses(request, document, answer) if operation == "SUBSCRIBE" else answer
 
         if operation != "COMPACT":
             return await answered(request, work, operation)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
-from reverie.core.event import NewEvent, keyed_hash
 from reverie.protocols.akashik import documents
 from reverie.protocols.akashik.call import Call, FieldServices, Operation
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.errors import FieldError
 from reverie.protocols.akashik.operations.agents import load_agent
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import ReadTx
 
 SUBSCRIPTIONS = "akashik.subscription"
-TICKETS = "akashik.ticket"
 EVENTS = (
     "memory.recorded",
     "memory.superseded",
@@ -36,7 +33,6 @@ EVENTS = (
 )
 ACTIONS = ("subscribe", "unsubscribe", "list")
 AUTHORITY = 2
-TICKET_MS = 60_000
 MAX_DEBOUNCE_MS = 86_400_000
 MOST = 1000
 """Subscriptions of one agent."""
@@ -141,13 +137,7 @@ def _subscribe(call: Call, wanted: Subscription) -> dict[str, Any]:
     documents.save(
         call.tx, SUBSCRIPTIONS, key_of(agent, key), to_builtins(made), seq=seq, expected=stored[1] if stored else None
     )
-    for old, body, version in documents.each(call.tx, TICKETS):
-        if body["until"] <= call.tx.now:  # its agent did not come back
-            call.tx.drop(TICKETS, old, seq=seq, expected=version)
-    ticket = f"{call.actor.key_id or ''}~{secrets.token_urlsafe(32)}"  # ends up in logs of proxies: no tenant in it
-    body = {"agent": agent, "key": call.actor.key_id, "subscription": key, "until": call.tx.now + TICKET_MS}
-    documents.save(call.tx, TICKETS, keyed_hash(call.tx.log_key(), ticket), body, seq=seq, expected=None)
-    return {"status": "ok", "subscription": made.document(), "ticket": ticket}
+    return {"status": "ok", "subscription": made.document()}
 
 
 def _unsubscribe(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
@@ -158,39 +148,6 @@ def _unsubscribe(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
     seq = call.append("field.unsubscribed", data={"subscription": found.id})
     call.tx.drop(SUBSCRIPTIONS, key_of(agent, found.id), seq=seq)
     return {"status": "ok", "subscription": found.document()}
-
-
-def redeem(services: FieldServices, ticket: str) -> tuple[str, Subscription, str | None]:
-    """Tenant, subscription and key of a ticket that was never used and is not too old. It cannot be used again."""
-    key_id, _, rest = ticket.partition("~")
-    owner = services.parts.store.control(lambda tx: tx.key(key_id)) if rest and len(key_id) <= MAX_NAME else None
-    if owner is None:
-        raise _refused()
-    tenant = owner.tenant
-    scope = Scope(tenant, services.ref)
-
-    def known(tx: ReadTx) -> bool:
-        return documents.load(tx, TICKETS, keyed_hash(tx.log_key(), ticket)) is not None
-
-    def take(tx: WriteTx) -> tuple[Subscription, str | None] | None:
-        key = keyed_hash(tx.log_key(), ticket)
-        found = documents.load(tx, TICKETS, key)
-        if found is None:
-            return None
-        event = NewEvent("document.dropped", "SUBSCRIBE", str(found[0]["agent"]), data={"space": TICKETS})
-        tx.drop(TICKETS, key, seq=tx.append(event, tick=False), expected=found[1])
-        subscription = load_subscription(tx, found[0]["agent"], found[0]["subscription"])
-        return None if subscription is None or found[0]["until"] <= tx.now else (subscription, found[0]["key"])
-
-    # looked at before it is taken: a guess must write nothing, least of all a tenant
-    taken = services.parts.store.write(scope, take) if services.parts.store.read(scope, known) else None
-    if taken is None:
-        raise _refused()
-    return tenant, *taken
-
-
-def _refused() -> FieldError:
-    return FieldError("UNAUTHENTICATED", "This ticket was used, or is too old. SUBSCRIBE again.", operation="SUBSCRIBE")
 
 
 def find(services: FieldServices, actor: Actor, agent_id: str, subscription_id: str) -> Subscription:
