@@ -95,7 +95,7 @@ export class Reverie {
   /** What the next session loads at its start; with `Accept: text/markdown` for people. */
   memoryIndex(ref: string, options?: { signal?: AbortSignal }): Promise<IndexOut>;
   /** The archive of a dream, byte for byte: its SHA-256 is its name. */
-  getArchive(checksum: string, options?: { signal?: AbortSignal }): Promise<Record<string, unknown>>;
+  getArchive(checksum: string, options?: { signal?: AbortSignal }): Promise<ArchiveOut>;
   /** What an entry was made from, down to the original words. */
   why(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<WhyOut>;
   /** Everything that was made from an entry. */
@@ -124,6 +124,19 @@ export class Reverie {
   removeSchedule(id: string, options?: { signal?: AbortSignal }): Promise<RemovedOut>;
   /** Run a schedule now; its next tick stays as it is. */
   runSchedule(id: string, options?: { signal?: AbortSignal }): Promise<OutcomeOut>;
+}
+
+export interface ArchiveOut {
+  schema: string;
+  sources: ArchivedSourceOut[];
+  content: string;
+  tokenBudget?: number;
+  tokenizerName?: string;
+}
+
+export interface ArchivedSourceOut {
+  id: string;
+  sha256: string;
 }
 
 export interface ChangeIn {
@@ -234,8 +247,11 @@ export interface DreamOut {
   byte_size: number;
   statements: StatementTraceOut[];
   collapsed: string[][];
+  /** By source: keyed hashes of whom it is about, for a later forget. */
+  about: Record<string, string[]>;
   superseded: string[];
-  gates: Record<string, unknown>;
+  gates: GatesOut;
+  /** What a model was paid; empty without one. */
   spend: Record<string, unknown>;
   fell_back: string | null;
   reused: boolean;
@@ -341,8 +357,25 @@ export interface EstimateOut {
   hot_after: number;
 }
 
+export interface EventOut {
+  seq: number;
+  epoch: number;
+  /** An RFC 3339 instant with a zone. */
+  ts: string;
+  type: string;
+  operation: string;
+  agent_id: string;
+  session_id: string | null;
+  memory_unit_id: string | null;
+  conflict_id: string | null;
+  task_id: string | null;
+  data: Record<string, unknown>;
+  prev_hash: string;
+  hash: string;
+}
+
 export interface EventsOut {
-  events: (Record<string, unknown>)[];
+  events: EventOut[];
   /** Pass it as `after` to read on. */
   next: number;
 }
@@ -399,6 +432,23 @@ export interface ForgottenOut {
   outside: string[];
 }
 
+export interface GateItemOut {
+  source: string;
+  why: string;
+  required: boolean;
+  state: string;
+}
+
+export interface GatesOut {
+  passed?: boolean;
+  must_keep?: MustKeepOut;
+  items?: GateItemOut[];
+  invented?: number;
+  negations_flipped?: number;
+  smaller?: boolean;
+  within_budget?: boolean;
+}
+
 export interface HitOut {
   entry: EntryOut;
   passage: PassageOut;
@@ -444,7 +494,11 @@ export interface IndexedOut {
   byteSize: number;
   tokenBudget: number;
   tokensUsed: number;
+  /** An RFC 3339 instant with a zone. */
+  createdAt: string;
   tokens: number;
+  from: string | null;
+  to: string | null;
   topics: string[];
 }
 
@@ -457,6 +511,13 @@ export interface LeavingOut {
 export interface LeftOutOut {
   id: string;
   reason: string;
+}
+
+export interface Limits {
+  clarificationRounds: number;
+  schemaRounds: number;
+  envelopesPerTurn: number;
+  maxRequestBodyBytes: number;
 }
 
 export interface LinkOut {
@@ -478,6 +539,12 @@ export interface MeOut {
   scopes: string[];
   /** Of the host. */
   version: string;
+}
+
+export interface MustKeepOut {
+  kept: number;
+  quoted: number;
+  missing: number;
 }
 
 export interface OutcomeOut {
@@ -667,6 +734,8 @@ export interface ScheduleIn {
 export interface ScheduleOut {
   id: string;
   cron: string;
+  /** For a single tick: how long after its creation. */
+  delay_ms: number | null;
   zone: string;
   ref: string | null;
   kind: string;
@@ -682,6 +751,8 @@ export interface ScheduleOut {
   created_at: string;
   last_tick: string | null;
   last: OutcomeOut | null;
+  /** The position in the log up to which nothing was left to do. */
+  quiet_seq: number;
   next_at: string | null;
   why_not: string | null;
 }
@@ -798,6 +869,8 @@ export interface VerdictOut {
   head: string;
   broken_at: number | null;
   reason: string | null;
+  /** Events whose clock was behind that of an earlier one. */
+  backwards: number;
 }
 
 export interface VerifiedOut {

@@ -13,12 +13,14 @@ from urllib.parse import quote
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from tests.described import MOST_BYTES, described
 
 from reverie.app import build_app, build_host
 from reverie.host import Host
 from reverie.settings import Settings
 
 API = "/v1/host/reverie"
+DOCUMENT = "/v1/openapi.json"
 _NUMBERS = count(1)
 
 
@@ -42,7 +44,13 @@ class Caller:
             async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, url, headers=headers, **options)
 
-        return asyncio.run(go())
+        answer = asyncio.run(go())
+        if len(answer.content) <= MOST_BYTES and path != DOCUMENT:
+            media = answer.headers.get("content-type", "").partition(";")[0]
+            body = answer.json() if media == "application/json" and answer.content else answer.content
+            known = described(self.app, lambda: Caller(self.app).get(DOCUMENT).json())
+            known.check(method, answer.request.url.raw_path.decode().partition("?")[0], answer.status_code, media, body)
+        return answer
 
     def get(self, path: str, **options: Any) -> httpx2.Response:
         return self.send("GET", path, **options)

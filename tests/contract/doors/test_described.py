@@ -32,6 +32,25 @@ def test_every_route_of_every_door_is_described(server: Server) -> None:
                 assert method.lower() in paths.get(path, {}), f"{method} {path} is not described"
 
 
+def test_seams_are_described_while_they_are_on(make_server: Any) -> None:
+    server = make_server(
+        openwop_seams=True, openwop_compaction=True, openwop_trigger_compaction=True, akashik_faults=True
+    )
+    test_every_route_of_every_door_is_described(server)
+    test_every_example_fits_its_schema(server)
+    assert "/v1/test/memory/compact" in described(server)["paths"]
+    assert not {path for path in described(make_server())["paths"] if "/test/" in path or "/sample/" in path}
+
+
+def test_no_answer_is_described_as_just_some_object(server: Server) -> None:
+    document = described(server)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            for status, answer in operation["responses"].items():
+                schema = answer.get("content", {}).get("application/json", {}).get("schema")
+                assert schema != {"type": "object"}, f"{method} {path} {status}"
+
+
 def test_every_operation_says_what_it_answers_and_who_may_ask(server: Server) -> None:
     document = described(server)
     for path, methods in document["paths"].items():

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from reverie.api.mcp import require_sdk
+from reverie.api.rest.wire import Problem
 from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, MissingExtra, RateLimited, ReverieError, TooLarge, Unauthenticated
 from reverie.http.call import SMALL_BODY
@@ -66,7 +67,17 @@ def described(path: str) -> Operation:
         },
         "required": ["jsonrpc", "method"],
     }
-    refused = {"type": "object"}
+    fault = {
+        "type": "object",
+        "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {}},
+        "required": ["code", "message"],
+    }
+    name = {"type": ["integer", "string", "null"]}
+    done = {
+        "type": "object",
+        "properties": {"jsonrpc": {"const": "2.0"}, "id": name, "result": {"type": "object"}, "error": fault},
+        "required": ["jsonrpc", "id"],
+    }
     return Operation(
         path.strip("/").replace("/", "_"),
         "MCP over streamable HTTP, one JSON answer to each message",
@@ -77,9 +88,9 @@ def described(path: str) -> Operation:
         body=message,
         examples=[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}],
         answers={
-            200: Answer(body={"type": "object"}),
+            200: Answer(body=done),
             202: Answer("A notification was taken."),
-            **{status: Answer(body=refused) for status in (401, 403, 413, 429, 500, 501, 503)},
+            **{status: Answer(body=Problem) for status in (401, 403, 413, 429, 500, 501, 503)},
             **{status: Answer("The SDK refuses the message.") for status in (400, 406, 415)},
         },
     )

@@ -190,6 +190,46 @@ class StatementTraceOut(Outward):
     count: int
 
 
+class MustKeepOut(Outward):
+    kept: int
+    quoted: int
+    missing: int
+
+
+class GateItemOut(Outward):
+    source: str
+    why: str
+    required: bool
+    state: str
+
+
+class GatesOut(Outward):
+    """What was checked before the dream was stored; empty where there was nothing to check."""
+
+    passed: bool | UnsetType = UNSET
+    must_keep: MustKeepOut | UnsetType = UNSET
+    items: list[GateItemOut] | UnsetType = UNSET
+    invented: int | UnsetType = UNSET
+    negations_flipped: int | UnsetType = UNSET
+    smaller: bool | UnsetType = UNSET
+    within_budget: bool | UnsetType = UNSET
+
+
+class ArchivedSourceOut(Outward):
+    id: str
+    sha256: str
+
+
+class ArchiveOut(Outward):
+    """The document whose RFC 8785 form has the checksum."""
+
+    schema_: str = msgspec.field(name="schema")
+    sources: list[ArchivedSourceOut]
+    content: str
+    tokenBudget: int | UnsetType = UNSET  # noqa: N815
+    tokenizerName: str | UnsetType = UNSET  # noqa: N815
+
+
 class DreamOut(Outward):
     """What a dream did: ids, counts and hashes. Its text is the entry `output_id`."""
 
@@ -214,9 +254,12 @@ class DreamOut(Outward):
     byte_size: int
     statements: list[StatementTraceOut]
     collapsed: list[list[str]]
+    about: Annotated[
+        dict[str, list[str]], Meta(description="By source: keyed hashes of whom it is about, for a later forget.")
+    ]
     superseded: list[str]
-    gates: dict[str, Any]
-    spend: dict[str, Any]
+    gates: GatesOut
+    spend: Annotated[dict[str, Any], Meta(description="What a model was paid; empty without one.")]
     fell_back: str | None
     reused: bool
     changed_meanwhile: int
@@ -303,7 +346,10 @@ class IndexedOut(Outward):
     byteSize: int  # noqa: N815
     tokenBudget: int  # noqa: N815
     tokensUsed: int  # noqa: N815
+    createdAt: When  # noqa: N815
     tokens: int
+    from_: When | None = msgspec.field(name="from")
+    to: When | None
     topics: list[str]
 
 
@@ -326,6 +372,7 @@ class OutcomeOut(Outward):
 class ScheduleOut(Outward):
     id: str
     cron: str
+    delay_ms: Annotated[int | None, Meta(description="For a single tick: how long after its creation.")]
     zone: str
     ref: str | None
     kind: str
@@ -340,6 +387,7 @@ class ScheduleOut(Outward):
     created_at: When
     last_tick: When | None
     last: OutcomeOut | None
+    quiet_seq: Annotated[int, Meta(description="The position in the log up to which nothing was left to do.")]
     next_at: When | None
     why_not: str | None
 

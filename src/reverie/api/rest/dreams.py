@@ -140,7 +140,7 @@ def index(call: Call, ref: Segment) -> Response:
     tags=["dreams"],
     id="get_archive",
     summary="The archive of a dream, byte for byte: its SHA-256 is its name",
-    answers={200: Answer(body={"type": "object"}), **documented()},
+    answers={200: Answer(body=dream_wire.ArchiveOut), **documented()},
 )
 def archive(call: Call, checksum: Segment) -> Response:
     return Response(call.host.archives.get(call.actor, checksum), media_type="application/json")

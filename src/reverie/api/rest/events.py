@@ -7,7 +7,7 @@ from typing import Annotated
 
 from starlette.responses import Response
 
-from reverie.api.rest import wire
+from reverie.api.rest import log_wire, wire
 from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import sse
@@ -32,7 +32,7 @@ _LARGEST = 2**53 - 1
     answers={
         200: Answer(
             "A page; or a stream with the log position as id, which never repeats or skips an event.",
-            wire.EventsOut,
+            log_wire.EventsOut,
             {MEDIA_TYPE: {"type": "string"}},
         ),
         **documented(),

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from starlette.responses import Response
 
-from reverie.api.rest import wire
+from reverie.api.rest import log_wire, wire
 from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.core.actor import Right
@@ -151,7 +151,7 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     id="verify_audit",
     summary="Prove the log, and that every stored text is the one that was written",
     tags=["log"],
-    answers={200: Answer(body=wire.VerdictOut), **documented()},
+    answers={200: Answer(body=log_wire.VerdictOut), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call) -> Response:

@@ -500,11 +500,6 @@ class RefsOut(Outward):
     refs: list[RefOut]
 
 
-class EventsOut(Outward):
-    events: list[dict[str, Any]]
-    next: Annotated[int, Meta(description="Pass it as `after` to read on.")]
-
-
 class StatsOut(Outward):
     entries: int
     cold: int
@@ -523,15 +518,6 @@ class SecretsOut(Outward):
 class SecretOut(Outward):
     id: str
     seq: int
-
-
-class VerdictOut(Outward):
-    ok: bool
-    events: int
-    entries: int
-    head: str
-    broken_at: int | None
-    reason: str | None
 
 
 class ImportedOut(Outward):

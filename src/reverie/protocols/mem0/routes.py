@@ -22,8 +22,8 @@ from reverie.core.errors import (
 )
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Query, Router, Segment
-from reverie.protocols.mem0 import PREFIX
+from reverie.http.routes import Answer, Form, Query, Router, Segment
+from reverie.protocols.mem0 import PREFIX, shapes
 from reverie.protocols.mem0.memories import KINDS, Memories
 
 router = Router(PREFIX, tags=("mem0",))
@@ -37,15 +37,11 @@ _STATUS: tuple[tuple[type[ReverieError], int], ...] = (
     (Invalid, 400),
 )
 _MOST = 1000
-_FAULT: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["detail", "code"],
-    "properties": {"detail": {"type": "string"}, "code": {"type": "string"}, "details": {"type": "object"}},
-}
-_ANSWERS: Mapping[int, Answer] = {
-    200: Answer("The answer in the shape that the mem0 client reads.", {"type": "object"}),
-    **{status: Answer(kind.code, _FAULT) for kind, status in _STATUS},
-}
+
+
+def _answers(form: Form) -> dict[int, Answer]:
+    """What every route may answer. A body has the shape that the mem0 client reads."""
+    return {200: Answer(body=form), **{status: Answer(kind.code, shapes.Fault) for kind, status in _STATUS}}
 
 
 class Whose(Struct, kw_only=True):
@@ -120,14 +116,14 @@ class BatchIn(Struct):
     memories: Annotated[list[BatchRow], Meta(max_length=_MOST)] = field(default_factory=list)
 
 
-@router.get("/v1/ping/", id="mem0_ping", summary="Whose key it is", answers=_ANSWERS)
+@router.get("/v1/ping/", id="mem0_ping", summary="Whose key it is", answers=_answers(shapes.Ping))
 def ping(call: Call) -> Response:
     call.actor.require(Right.READ)
     tenant = call.actor.tenant
     return Reply({"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None})
 
 
-@router.post("/v3/memories/add/", id="mem0_add", summary="Store messages as memories", answers=_ANSWERS)
+@router.post("/v3/memories/add/", id="mem0_add", summary="Store messages as memories", answers=_answers(shapes.Added))
 @needs(Right.WRITE)
 def add(call: Call, body: AddIn) -> Response:
     texts = [(message.role, text) for message in body.messages if (text := _text(message))]
@@ -144,7 +140,12 @@ def add(call: Call, body: AddIn) -> Response:
     return Reply({"results": results})
 
 
-@router.post("/v3/memories/", id="mem0_get_all", summary="List memories by filter, a page at a time", answers=_ANSWERS)
+@router.post(
+    "/v3/memories/",
+    id="mem0_get_all",
+    summary="List memories by filter, a page at a time",
+    answers=_answers(shapes.Page),
+)
 @needs(Right.READ)
 def get_all(call: Call, body: ListIn, paging: Annotated[Paging, Query()]) -> Response:
     start = (paging.page - 1) * paging.page_size
@@ -160,7 +161,7 @@ def get_all(call: Call, body: ListIn, paging: Annotated[Paging, Query()]) -> Res
     )
 
 
-@router.post("/v3/memories/search/", id="mem0_search", summary="Search memories", answers=_ANSWERS)
+@router.post("/v3/memories/search/", id="mem0_search", summary="Search memories", answers=_answers(shapes.Found))
 @needs(Right.READ)
 def search(call: Call, body: SearchIn) -> Response:
     limit = body.top_k or body.limit or 10
@@ -168,12 +169,12 @@ def search(call: Call, body: SearchIn) -> Response:
     return Reply({"results": found})
 
 
-@router.get("/v1/memories/{memory_id}/", id="mem0_get", summary="One memory", answers=_ANSWERS)
+@router.get("/v1/memories/{memory_id}/", id="mem0_get", summary="One memory", answers=_answers(shapes.Memory))
 def get(call: Call, memory_id: Segment) -> Response:
     return Reply(_memories(call).get(memory_id))
 
 
-@router.put("/v1/memories/{memory_id}/", id="mem0_update", summary="Change a memory", answers=_ANSWERS)
+@router.put("/v1/memories/{memory_id}/", id="mem0_update", summary="Change a memory", answers=_answers(shapes.Memory))
 @needs(Right.WRITE)
 def update(call: Call, memory_id: Segment, body: UpdateIn) -> Response:
     call.charge(1)
@@ -182,20 +183,30 @@ def update(call: Call, memory_id: Segment, body: UpdateIn) -> Response:
     return Reply(memories.get(memory_id))
 
 
-@router.delete("/v1/memories/{memory_id}/", id="mem0_delete", summary="Delete a memory", answers=_ANSWERS)
+@router.delete(
+    "/v1/memories/{memory_id}/", id="mem0_delete", summary="Delete a memory", answers=_answers(shapes.Message)
+)
 @needs(Right.WRITE)
 def delete(call: Call, memory_id: Segment) -> Response:
     _memories(call).delete([memory_id])
     return Reply({"message": "Memory deleted successfully!"})
 
 
-@router.get("/v1/memories/{memory_id}/history/", id="mem0_history", summary="Versions of a memory", answers=_ANSWERS)
+@router.get(
+    "/v1/memories/{memory_id}/history/",
+    id="mem0_history",
+    summary="Versions of a memory",
+    answers=_answers(shapes.HISTORY),
+)
 def history(call: Call, memory_id: Segment) -> Response:
     return Reply(_memories(call).history(memory_id))
 
 
 @router.delete(
-    "/v1/memories/", id="mem0_delete_all", summary="Delete all memories of a user, agent, app or run", answers=_ANSWERS
+    "/v1/memories/",
+    id="mem0_delete_all",
+    summary="Delete all memories of a user, agent, app or run",
+    answers=_answers(shapes.Message),
 )
 @needs(Right.WRITE)
 def delete_all(call: Call, whose: Annotated[Whose, Query()]) -> Response:
@@ -209,7 +220,7 @@ def delete_all(call: Call, whose: Annotated[Whose, Query()]) -> Response:
     "/v1/entities/",
     id="mem0_entities",
     summary="List users, agents, apps and runs that have memories",
-    answers=_ANSWERS,
+    answers=_answers(shapes.Entities),
 )
 def entities(call: Call) -> Response:
     found = _memories(call).entities()
@@ -220,7 +231,7 @@ def entities(call: Call) -> Response:
     "/v2/entities/{kind}/{name}/",
     id="mem0_delete_entity",
     summary="Delete a user, agent, app or run with its memories",
-    answers=_ANSWERS,
+    answers=_answers(shapes.Message),
 )
 @needs(Right.WRITE)
 def delete_entity(call: Call, kind: Segment, name: Segment) -> Response:
@@ -230,7 +241,7 @@ def delete_entity(call: Call, kind: Segment, name: Segment) -> Response:
     return Reply({"message": "Entity deleted successfully!"})
 
 
-@router.put("/v1/batch/", id="mem0_update_batch", summary="Change several memories", answers=_ANSWERS)
+@router.put("/v1/batch/", id="mem0_update_batch", summary="Change several memories", answers=_answers(shapes.Message))
 @needs(Right.WRITE)
 def update_batch(call: Call, body: BatchIn) -> Response:
     call.charge(len(body.memories))
@@ -238,7 +249,9 @@ def update_batch(call: Call, body: BatchIn) -> Response:
     return Reply({"message": f"Successfully updated {len(body.memories)} memories"})
 
 
-@router.delete("/v1/batch/", id="mem0_delete_batch", summary="Delete several memories", answers=_ANSWERS)
+@router.delete(
+    "/v1/batch/", id="mem0_delete_batch", summary="Delete several memories", answers=_answers(shapes.Message)
+)
 @needs(Right.WRITE)
 def delete_batch(call: Call, body: BatchIn) -> Response:
     _memories(call).delete(row.memory_id for row in body.memories)

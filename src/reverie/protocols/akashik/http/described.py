@@ -7,6 +7,7 @@ from typing import Any
 
 from reverie.http.routes import Answer, Operation
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
+from reverie.protocols.akashik.http.answers import ANSWERS, QUESTIONS, Faults, Refused
 from reverie.protocols.akashik.http.errors import GONE, STATUS
 from reverie.protocols.akashik.http.wire import ADDRESSES, PREFIX
 from reverie.protocols.akashik.operations.subscriptions import ACTIONS, EVENTS
@@ -16,19 +17,6 @@ from reverie.settings import Settings
 
 Schema = Mapping[str, Any]
 TAGS = ("akashik",)
-REFUSED: Schema = {
-    "type": "object",
-    "description": "The protocol's error object; refusals of REGISTER and RECORD also say `status: rejected`.",
-    "required": ["code", "message", "operation", "recoverable", "suggested_action"],
-    "properties": {
-        "code": {"type": "string", "enum": sorted(STATUS)},
-        "message": {"type": "string"},
-        "operation": {"type": ["string", "null"]},
-        "recoverable": {"type": "boolean"},
-        "suggested_action": {"type": "string"},
-    },
-}
-ANSWER: Schema = {"type": "object"}
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "REGISTER": {"id": "scout", "role": "researcher"},
     "RECORD": {
@@ -90,7 +78,7 @@ def operations(settings: Settings) -> list[Operation]:
     found = [_message(path, operation) for path, operation in ADDRESSES.items()]
     for path, (name, summary, asked) in _QUESTIONS.items():
         parameters = [_parameter(one) for one in asked]
-        answers = {200: Answer(body=ANSWER), **_refusals(GONE)}
+        answers = {200: Answer(body=QUESTIONS[path]), **_refusals(GONE)}
         found.append(Operation(name, summary, path=PREFIX + path, tags=TAGS, parameters=parameters, answers=answers))
     found.append(
         Operation(
@@ -105,10 +93,19 @@ def operations(settings: Settings) -> list[Operation]:
     )
     if settings.akashik_faults:
         body = {"type": "object", "properties": {"kind": {"type": "string"}, "on": {"type": "boolean"}}}
-        answers = {200: Answer(body=ANSWER), **_refusals()}
+        answers = {200: Answer(body=Faults), **_refusals()}
         path = f"{PREFIX}/v1/test/faults"
         found.append(
-            Operation("akashik_fault", "Switch a fault, for tests", "POST", path, tags=TAGS, body=body, answers=answers)
+            Operation(
+                "akashik_fault",
+                "Switch a fault, for tests",
+                "POST",
+                path,
+                tags=TAGS,
+                body=body,
+                examples=[{"kind": "enrichment", "on": True}],
+                answers=answers,
+            )
         )
     return found
 
@@ -138,7 +135,7 @@ def _message(path: str, operation: str) -> Operation:
         tags=TAGS,
         body=envelope(operation),
         examples=examples,
-        answers={200: Answer(body=ANSWER), **_refusals(GONE)},
+        answers={200: Answer(body=ANSWERS[operation]), **_refusals(GONE)},
     )
 
 
@@ -164,6 +161,6 @@ def _refusals(*more: int) -> dict[int, Answer]:
     statuses: Iterable[int] = {*STATUS.values(), *more}
     codes = {status: [code for code, its in STATUS.items() if its == status] for status in statuses}
     return {
-        status: Answer(", ".join(f"`{code}`" for code in codes[status]) or "The unit was purged.", REFUSED)
+        status: Answer(", ".join(f"`{code}`" for code in codes[status]) or "The unit was purged.", Refused)
         for status in sorted(statuses)
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from starlette.routing import Route
 
 from reverie.http.routes import Answer, Operation
+from reverie.protocols.anthropic.http.dreams import DreamIn
 from reverie.protocols.anthropic.http.errors import STATUS, TYPES
+from reverie.protocols.anthropic.http.shapes import ANSWERS, Refused
 from reverie.protocols.anthropic.http.wire import MemoryIn, MemoryPatch, SearchIn, StoreIn, StorePatch, ToolIn
 
 BODIES: Mapping[str, type[Struct]] = {
@@ -19,6 +21,7 @@ BODIES: Mapping[str, type[Struct]] = {
     "update_memory": MemoryPatch,
     "search": SearchIn,
     "tool": ToolIn,
+    "create_dream": DreamIn,
 }
 """The body that a handler reads, by the handler's name."""
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
@@ -28,20 +31,45 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "update_memory": {"content": "Prefers phone calls in the morning."},
     "search": {"query": "how to reach the customer", "limit": 5},
     "tool": {"command": "view", "path": "/memories"},
-}
-ERROR: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["type", "error"],
-    "properties": {
-        "type": {"const": "error"},
-        "error": {
-            "type": "object",
-            "required": ["type", "message"],
-            "properties": {"type": {"type": "string"}, "message": {"type": "string"}},
-        },
-        "request_id": {"type": ["string", "null"]},
+    "create_dream": {
+        "inputs": [{"type": "memory_store", "memory_store_id": "memstore_01M7GQ6TT3E74AKMPTCKFYVMPY"}],
+        "model": "reverie-extractive",
     },
 }
+
+
+def _asked(name: str, **schema: Any) -> Mapping[str, Any]:
+    return {"in": "query", "name": name, "required": False, "schema": schema or {"type": "string"}}
+
+
+_PAGE = (_asked("page"), _asked("limit", type="integer", minimum=1))
+_VIEW = _asked("view", type="string", enum=["basic", "full"])
+_SINCE, _UNTIL = _asked("created_at[gte]"), _asked("created_at[lte]")
+_ARCHIVED = _asked("include_archived", type="boolean")
+PARAMETERS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "list_stores": (*_PAGE, _SINCE, _UNTIL, _ARCHIVED),
+    "create_memory": (_VIEW,),
+    "list_memories": (*_PAGE, _VIEW, _asked("path_prefix"), _asked("depth", type="integer", minimum=0, maximum=1)),
+    "get_memory": (_VIEW,),
+    "update_memory": (_VIEW,),
+    "delete_memory": (_asked("expected_content_sha256"),),
+    "list_versions": (
+        *_PAGE,
+        _VIEW,
+        _SINCE,
+        _UNTIL,
+        *map(_asked, ("memory_id", "operation", "api_key_id", "session_id", "service_account_id")),
+    ),
+    "get_version": (_VIEW,),
+    "list_dreams": (
+        *_PAGE,
+        _ARCHIVED,
+        _asked("statuses", type="array", items={"type": "string"}),
+        _asked("created_at[gt]"),
+        _asked("created_at[lt]"),
+    ),
+}
+"""The query that a handler reads, by the handler's name."""
 
 
 def operations(routes: Iterable[Route], *, prefix: str) -> list[Operation]:
@@ -52,7 +80,7 @@ def operations(routes: Iterable[Route], *, prefix: str) -> list[Operation]:
 
 def _operation(route: Route, method: str, prefix: str) -> Operation:
     name = route.name
-    refused = {status: Answer(TYPES.get(status, "api_error"), ERROR) for status in sorted({*STATUS.values()})}
+    refused = {status: Answer(TYPES.get(status, "api_error"), Refused) for status in sorted({*STATUS.values()})}
     example = EXAMPLES.get(name)
     return Operation(
         prefix + name,
@@ -60,7 +88,8 @@ def _operation(route: Route, method: str, prefix: str) -> Operation:
         method,
         route.path,
         tags=("anthropic",),
+        parameters=PARAMETERS.get(name, ()),
         body=BODIES.get(name) if method != "GET" else None,
         examples=[example] if example is not None else [],
-        answers={200: Answer(body={"type": "object"}), **refused},
+        answers={200: Answer(body=ANSWERS[name]), **refused},
     )

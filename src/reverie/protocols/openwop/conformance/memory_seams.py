@@ -22,6 +22,8 @@ from reverie.http.call import Call
 from reverie.http.reply import Reply
 from reverie.http.routes import Router
 from reverie.protocols.openwop.commitments import key_of
+from reverie.protocols.openwop.conformance import described
+from reverie.protocols.openwop.conformance.described import seam
 from reverie.protocols.openwop.conformance.seams import Seams
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.payloads import flat, payload_of
@@ -113,7 +115,16 @@ def routers(seams: Seams) -> list[Router]:
     return [router for on, router in chosen if on]
 
 
-@memory.post("/test/memory/seed")
+@memory.post(
+    "/test/memory/seed",
+    **seam(
+        "seed",
+        "Store entries as they are given",
+        described.SeamPlanted,
+        example={"memoryRef": "notes", "entries": [{"id": "m1", "content": "The ferry is late."}]},
+        status=201,
+    ),
+)
 def seed(call: Call, body: SeedIn) -> Response:
     """Entries as given, but for the secrets registered for this write."""
     drafts = [
@@ -130,7 +141,15 @@ def seed(call: Call, body: SeedIn) -> Response:
     return Reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
 
 
-@memory.post("/test/memory/forget")
+@memory.post(
+    "/test/memory/forget",
+    **seam(
+        "forget",
+        "Forget a subject in one memory",
+        described.SeamForgotten,
+        example={"memoryRef": "notes", "subject": "ana"},
+    ),
+)
 def forget(call: Call, body: ForgetIn) -> Response:
     """Everything about a subject in one memory, and all that was made from it."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
@@ -138,7 +157,16 @@ def forget(call: Call, body: ForgetIn) -> Response:
     return Reply({"forgotten": done.readable})
 
 
-@compaction.post("/test/memory/compact")
+@compaction.post(
+    "/test/memory/compact",
+    **seam(
+        "compact",
+        "One compaction, now",
+        described.SeamCompacted,
+        example={"memoryRef": "notes"},
+        nothing="Fewer than two live entries.",
+    ),
+)
 def compact(call: Call, body: CompactIn) -> Response:
     """One compaction, now; 204 when there is nothing to collapse."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
@@ -173,7 +201,16 @@ def compact(call: Call, body: CompactIn) -> Response:
     )
 
 
-@others.post("/host/sample/memory/distill")
+@others.post(
+    "/host/sample/memory/distill",
+    **seam(
+        "distill",
+        "One distillation, now",
+        described.SeamDistilled,
+        example={"memoryRef": "notes", "tokenBudget": 8000},
+        nothing="There is nothing to distil.",
+    ),
+)
 def distill(call: Call, body: DistillIn) -> Response:
     """One distillation, now: of the given sources, else of the memory, else of a fixed corpus."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
@@ -220,7 +257,10 @@ def distill(call: Call, body: DistillIn) -> Response:
     return Reply(answer)
 
 
-@others.post("/host/sample/memory/consolidate")
+@others.post(
+    "/host/sample/memory/consolidate",
+    **seam("consolidate", "One consolidation, now", described.SeamConsolidated, example={"memoryRef": "notes"}),
+)
 def consolidate(call: Call, body: ConsolidateIn) -> Response:
     """One pass, now; over a small corpus with duplicates when the memory has nothing in it."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
@@ -243,7 +283,15 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
     return Reply(answer)
 
 
-@others.post("/host/sample/commitment/fire")
+@others.post(
+    "/host/sample/commitment/fire",
+    **seam(
+        "fire",
+        "A commitment whose condition holds",
+        described.SeamFired,
+        example={"memoryRef": "notes", "condition": "time"},
+    ),
+)
 def fire(call: Call, body: CommitmentIn) -> Response:
     """Make a commitment whose condition holds, and look at it twice: it fires once."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)

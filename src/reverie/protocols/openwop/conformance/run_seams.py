@@ -15,8 +15,11 @@ from reverie.core.run import DISPATCH
 from reverie.http.call import Call
 from reverie.http.reply import Reply
 from reverie.http.routes import Query, Router, Segment
+from reverie.protocols.openwop.conformance import described
+from reverie.protocols.openwop.conformance.described import seam
 from reverie.protocols.openwop.conformance.seams import Seams
 from reverie.protocols.openwop.http.call import api
+from reverie.protocols.openwop.http.described import WorkspaceFile, WorkspaceFiles
 from reverie.protocols.openwop.http.run_events import asked
 from reverie.protocols.openwop.http.runs import read
 from reverie.protocols.openwop.http.wire import Open, memory_entry
@@ -35,7 +38,7 @@ def routers(seams: Seams) -> list[Router]:
 # memory
 
 
-@memory.get("/memory/{memory_ref}")
+@memory.get("/memory/{memory_ref}", **seam("entries", "The entries of a memory, newest first", described.SeamEntries))
 def entries(
     call: Call,
     memory_ref: Segment,
@@ -75,7 +78,16 @@ class FileOp(Open, kw_only=True):
     version: Annotated[int, Meta(ge=1)] | None = None
 
 
-@others.post("/workspace/op")
+@others.post(
+    "/workspace/op",
+    **seam(
+        "workspace",
+        "A workspace file of an owner that the body names",
+        (WorkspaceFile, WorkspaceFiles),
+        example={"tenant": "acme", "workspace": "default", "op": "list"},
+        nothing="Deleted.",
+    ),
+)
 def file_op(call: Call, body: FileOp) -> Response:
     """The named owner's files live inside the caller's own tenant: no key reaches another tenant, not even here."""
     files, owner = call.host.workspace, _owner(call.actor.tenant, body)
@@ -113,7 +125,15 @@ class TickIn(Open):
     missed_ticks: Annotated[int, Meta(ge=0, le=100_000)] = 1
 
 
-@others.post("/scheduling/tick")
+@others.post(
+    "/scheduling/tick",
+    **seam(
+        "tick",
+        "A schedule whose ticks have passed",
+        described.SeamTicked,
+        example={"scenario": "single-tick"},
+    ),
+)
 def tick(call: Call, body: TickIn) -> Response:
     """A schedule whose ticks have passed, on the real scheduler: how many runs it fires."""
     host, actor = call.host, call.actor
@@ -146,7 +166,10 @@ class DispatchIn(Open):
     available_tools: list[str] | None = None
 
 
-@others.post("/agents/{agent_id}/dispatch")
+@others.post(
+    "/agents/{agent_id}/dispatch",
+    **seam("dispatch", "A run of an agent", described.SeamDispatched, example={"task": "what is known?"}),
+)
 def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
     """A run of the agent, through the same workflow as any other dispatch."""
     task = body.task if isinstance(body.task, str) else orjson.dumps(body.task or "anything").decode()
@@ -162,7 +185,7 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
 # the durable log
 
 
-@others.get("/test/runs/{run_id}/events")
+@others.get("/test/runs/{run_id}/events", **seam("events", "The durable events of a run", described.SeamEvents))
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
     run = call.host.runs.get(call.actor, run_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -11,6 +11,8 @@ from reverie.http.routes import Answer
 from reverie.protocols.openwop.http.errors import STATUS
 
 Object = dict[str, Any]
+Time = Annotated[str, Meta(description="An instant, RFC 3339 in UTC.")]
+Status = Literal["pending", "running", "paused", "completed", "failed", "cancelling", "cancelled"]
 EVENT_STREAM = {"text/event-stream": {"type": "string"}}
 
 
@@ -33,44 +35,99 @@ class RunStarted(Shown):
     status_url: str
 
 
+class Owner(Shown):
+    tenant: str
+    principal: str | UnsetType = UNSET
+    workspace: str | UnsetType = UNSET
+
+
+class RunFault(Shown):
+    code: str
+    message: str
+    details: Object | UnsetType = UNSET
+
+
+class Forked(Shown):
+    run_id: str
+    from_seq: int
+    mode: Literal["replay", "branch"]
+
+
+class Snapshotted(Shown):
+    path: str
+    version: int
+
+
+class RunAgent(Shown):
+    agent_id: str
+
+
 class RunShown(Shown):
     run_id: str
     workflow_id: str
-    status: str
-    owner: Object
-    started_at: str
-    variables: Object
+    status: Status
+    owner: Owner
+    started_at: Time
+    variables: Annotated[Object, Meta(description="What the run's nodes gave; the workflow decides which.")]
+    inputs: Object
+    configurable: Object
+    tags: list[str]
+    metadata: Object
+    workspace: Annotated[list[Snapshotted], Meta(description="The workspace files as they were when the run began.")]
+    memory_snapshot_seq: Annotated[int, Meta(description="The position in the log at which the run reads memory.")]
     event_log_schema_version: int
-    completed_at: str | UnsetType = UNSET
-    error: Object | UnsetType = UNSET
-    forked_from: Object | UnsetType = UNSET
+    engine_version: int
+    agent: RunAgent | UnsetType = UNSET
+    completed_at: Time | UnsetType = UNSET
+    error: RunFault | UnsetType = UNSET
+    forked_from: Forked | UnsetType = UNSET
+
+
+class RunEvent(Shown):
+    event_id: str
+    run_id: str
+    type: str
+    payload: Annotated[Any, Meta(description="By type of event; never the text of an entry.")]
+    timestamp: Time
+    sequence: Annotated[int, Meta(ge=0)]
+    schema_version: int
+    engine_version: str
+    node_id: str | UnsetType = UNSET
+    causation_id: str | UnsetType = UNSET
 
 
 class RunEvents(Shown):
     run_id: str
-    events: list[Object]
+    events: list[RunEvent]
     last_event_seq: int
     is_complete: bool
     is_terminal: bool
-    run_status: str
+    run_status: Status
 
 
 class RunCancelled(Shown):
     run_id: str
-    status: str
+    status: Status
     already_terminal: bool | UnsetType = UNSET
 
 
+class BulkResult(Shown):
+    run_id: str
+    ok: bool
+    status: Status | UnsetType = UNSET
+    error: RunFault | UnsetType = UNSET
+
+
 class RunsCancelled(Shown):
-    results: list[Object]
+    results: Annotated[list[BulkResult], Meta(description="One for each id, in the order they were given.")]
 
 
 class RunForked(Shown):
     run_id: str
     source_run_id: str
     from_seq: int
-    mode: str
-    status: str
+    mode: Literal["replay", "branch"]
+    status: Status
     events_url: str
     status_url: str
 
@@ -78,22 +135,37 @@ class RunForked(Shown):
 class WorkspaceFile(Shown):
     path: str
     version: int
-    updated_at: str
+    updated_at: Time
     content_type: str | None
     etag: str
     content: str | UnsetType = UNSET
 
 
 class WorkspaceFiles(Shown):
-    files: list[WorkspaceFile]
+    files: Annotated[list[WorkspaceFile], Meta(description="Without their content.")]
+
+
+class MemoryShape(Shown):
+    scratchpad: bool | UnsetType = UNSET
+    conversation: bool | UnsetType = UNSET
+    long_term: bool | UnsetType = UNSET
 
 
 class AgentShown(Shown):
     agent_id: str
-    persona: str | None
-    label: str | None
+    persona: str
+    label: str
     model_class: str
+    pack_name: str
+    pack_version: str
     tool_allowlist: list[str]
+    has_handoff_schemas: bool
+    description: str | UnsetType = UNSET
+    memory_shape: MemoryShape | UnsetType = UNSET
+    confidence_threshold: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    degraded: Annotated[list[str], Meta(description="Required capabilities that this host lacks.")] | UnsetType = UNSET
+    memory_degraded: bool | UnsetType = UNSET
+    degraded_memory_dimensions: list[str] | UnsetType = UNSET
 
 
 class AgentsShown(Shown):
@@ -101,19 +173,87 @@ class AgentsShown(Shown):
     total: int
 
 
+class Position(Shown):
+    x: float
+    y: float
+
+
+class NodeShown(Shown):
+    id: str
+    type_id: str
+    name: str
+    position: Position
+    config: Object
+    inputs: Object
+
+
+class EdgeShown(Shown):
+    id: str
+    source_node_id: str
+    target_node_id: str
+
+
+class TriggerShown(Shown):
+    id: str
+    type: str
+
+
+class VariableShown(Shown):
+    name: str
+    type: str
+    required: bool
+    default_value: Any | UnsetType = UNSET
+
+
 class WorkflowShown(Shown):
     id: str
     name: str
     version: str
-    nodes: list[Object]
-    edges: list[Object]
+    nodes: list[NodeShown]
+    edges: list[EdgeShown]
+    triggers: list[TriggerShown]
+    variables: list[VariableShown]
+    metadata: Object
+    settings: Object
+
+
+class Limits(Shown):
+    clarification_rounds: int
+    schema_rounds: int
+    envelopes_per_turn: int
+    max_request_body_bytes: int
+
+
+class Implementation(Shown):
+    name: str
+    version: str
+    vendor: str
 
 
 class Discovery(Shown):
+    """Every capability family is an object at the root, and absent where the host does not have it."""
+
     protocol_version: str
+    protocol_versions: list[str]
+    min_client_version: str
+    engine_version: int
+    event_log_schema_version: int
+    supported_envelopes: list[str]
+    schema_versions: dict[str, int]
     supported_transports: list[str]
-    limits: Object
-    implementation: Object
+    limits: Limits
+    implementation: Implementation
+    memory: Object
+    agents: Object
+    secrets: Object
+    reverie: Object
+    scheduling: Object | UnsetType = UNSET
+    workspace: Object | UnsetType = UNSET
+    replay: Object | UnsetType = UNSET
+    runs: Object | UnsetType = UNSET
+    idempotency: Object | UnsetType = UNSET
+    fixtures: list[str] | UnsetType = UNSET
+    capabilities: Annotated[Object, Meta(description="The families once more, for older readers.")] | UnsetType = UNSET
 
 
 def refusals(*more: int) -> dict[int, Answer]:

@@ -1,0 +1,100 @@
+"""The test seams in the OpenAPI document: there while they are switched on, like their routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from reverie.http.routes import Answer, Form
+from reverie.protocols.openwop.http.described import Object, RunEvent, Shown, Time, refusals
+
+TAGS = ("openwop test seams",)
+Event = Annotated[Object, Meta(description="`type`, `ts` and the fields of the payload, which is also in `payload`.")]
+
+
+class SeamPlanted(Shown):
+    planted_ids: list[str]
+    secrets_registered: int | UnsetType = UNSET
+
+
+class SeamForgotten(Shown):
+    forgotten: int
+
+
+class SeamCompacted(Shown):
+    type: Literal["memory.compacted"]
+    payload: Object
+    output_content: str
+    run_id: str
+    secrets_registered: int | UnsetType = UNSET
+
+
+class SeamDistilled(Shown):
+    event: Event
+    archive_checksum: str
+    index_updated: bool
+    run_id: str
+    archive: Object
+    output_content: str
+    index_file: Object | UnsetType = UNSET
+    secrets_registered: int | UnsetType = UNSET
+
+
+class SeamConsolidated(Shown):
+    event: Event
+    run_id: str
+    secret_leaked: bool | UnsetType = UNSET
+
+
+class SeamFired(Shown):
+    event: Event
+    fire_count: int
+    run_id: str
+    intention_canary: str | UnsetType = UNSET
+
+
+class SeamEntry(Shown):
+    id: str
+    content: str
+    tags: list[str]
+    created_at: Time
+    expires_at: Time | UnsetType = UNSET
+
+
+class SeamEntries(Shown):
+    memory_ref: str
+    entries: list[SeamEntry]
+    as_of: str | UnsetType = UNSET
+
+
+class SeamTicked(Shown):
+    runs_fired: int
+    run_ids: list[str]
+
+
+class SeamDispatched(Shown):
+    agent_id: str
+    status: Literal["completed", "escalated"]
+    events: list[Object]
+    run_id: str
+
+
+class SeamEvents(Shown):
+    events: list[RunEvent]
+
+
+def seam(
+    name: str,
+    summary: str,
+    form: Form,
+    *,
+    example: Mapping[str, Any] | None = None,
+    status: int = 200,
+    nothing: str = "",
+) -> dict[str, Any]:
+    """What a route says of itself; `nothing` is when it answers 204."""
+    answers = {status: Answer(body=form), **({204: Answer(nothing)} if nothing else {}), **refusals()}
+    examples = [] if example is None else [example]
+    return {"id": f"seam_{name}", "summary": summary, "tags": TAGS, "examples": examples, "answers": answers}

@@ -1,0 +1,78 @@
+"""Answers held against the OpenAPI document: every member of a body must be described, and nothing required is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jsonschema  # type: ignore[import-untyped]
+
+MOST_BYTES = 200_000
+"""Larger bodies are not looked at: they repeat what smaller ones have."""
+_KNOWN: WeakKeyDictionary[Any, Described] = WeakKeyDictionary()
+
+
+class Described:
+    """The document of one application, with every object closed that does not say otherwise."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = _closed(document)
+        self._patterns = [
+            (method.upper(), path, re.compile(_pattern(path)))
+            for path, methods in sorted(document["paths"].items(), key=lambda item: item[0].count("{"))
+            for method in methods
+        ]
+        self._validators: dict[tuple[str, str, int], Any] = {}
+        self.seen: set[tuple[str, str]] = set()
+        """Operations that answered with success, as (method, path)."""
+
+    @property
+    def operations(self) -> set[tuple[str, str]]:
+        """Every operation as (method, path)."""
+        return {(method, path) for method, path, _ in self._patterns}
+
+    def check(self, method: str, path: str, status: int, media: str, body: Any) -> None:
+        """Hold an answer against the operation that gave it. Paths that are not described are nobody's."""
+        found = next((at for verb, at, rx in self._patterns if verb == method and rx.fullmatch(path)), None)
+        if found is None:
+            return
+        name = f"{method} {found} -> {status}"
+        answers = self._document["paths"][found][method.lower()]["responses"]
+        answer = answers.get(str(status))
+        if 200 <= status < 300:
+            assert answer is not None, f"{name}: the document does not name this answer"
+            self.seen.add((method, found))
+        content = (answer or {}).get("content", {}).get(media)
+        if media != "application/json" or content is None:
+            assert answer is None or not 200 <= status < 300 or not body or content, f"{name}: {media} is not named"
+            return
+        key = (method, found, status)
+        if key not in self._validators:
+            whole = {**content["schema"], "components": self._document["components"]}
+            self._validators[key] = jsonschema.Draft202012Validator(whole)
+        fault = jsonschema.exceptions.best_match(self._validators[key].iter_errors(body))
+        assert fault is None, f"{name}: {fault.json_path}: {fault.message[:300]}"
+
+
+def described(app: Any, fetch: Any) -> Described:
+    """The document of an application, read once: `fetch()` gets it."""
+    if app not in _KNOWN:
+        _KNOWN[app] = Described(fetch())
+    return _KNOWN[app]
+
+
+def _pattern(path: str) -> str:
+    return re.sub(r"\\\{(\w+)\\\}", lambda found: ".+" if found[1] == "path" else "[^/]+", re.escape(path))
+
+
+def _closed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    made = {name: _closed(value) for name, value in schema.items()}
+    if schema.get("type") == "object" and "properties" in schema and "additionalProperties" not in schema:
+        made["additionalProperties"] = False
+    return made
