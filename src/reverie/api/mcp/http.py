@@ -15,7 +15,6 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from reverie.api.mcp import require_sdk
-from reverie.api.rest.wire import Problem
 from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, MissingExtra, RateLimited, ReverieError, TooLarge, Unauthenticated
 from reverie.http.call import SMALL_BODY
@@ -72,6 +71,11 @@ def described(path: str) -> Operation:
         "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {}},
         "required": ["code", "message"],
     }
+    refused = {
+        "type": "object",
+        "properties": {"error": {"type": "string"}, "message": {"type": "string"}, "details": {"type": "object"}},
+        "required": ["error", "message"],
+    }
     name = {"type": ["integer", "string", "null"]}
     done = {
         "type": "object",
@@ -90,7 +94,7 @@ def described(path: str) -> Operation:
         answers={
             200: Answer(body=done),
             202: Answer("A notification was taken."),
-            **{status: Answer(body=Problem) for status in (401, 403, 413, 429, 500, 501, 503)},
+            **{status: Answer(body=refused) for status in (401, 403, 413, 429, 500, 501, 503)},
             **{status: Answer("The SDK refuses the message.") for status in (400, 406, 415)},
         },
     )
