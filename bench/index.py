@@ -96,7 +96,7 @@ def _held(
     from reverie.index.postings import ask, pack
     from reverie.index.segment import build
 
-    rows = [(n, pack(terms, KEY), dense[n - 1]) for n, terms in enumerate(entries, 1)]
+    rows = [(n, pack(terms, KEY), dense[n - 1], "static") for n, terms in enumerate(entries, 1)]
     cold = []
     for _ in range(3):
         began = time.perf_counter()
@@ -104,7 +104,7 @@ def _held(
         cold.append((time.perf_counter() - began) * 1000)
     return {
         "words, held": _times(lambda query: scoring.best(parts, ask(query, KEY), LIMIT), words),
-        "vectors, held": _times(lambda vector: meaning.best(parts, vector, LIMIT), vectors),
+        "vectors, held": _times(lambda vector: meaning.best(parts, ("static", vector), LIMIT), vectors),
         "cold, held (rows read already)": statistics.median(cold),
     }
 

@@ -81,7 +81,7 @@ def bm25(memory: corpora.Memory, *, whole: bool) -> Ask:
         for part in ([Passage(0, len(note.text))] if whole else passages(note.text))
     ]
     rows = [
-        (at, pack(terms(searchable(note.text[part.start : part.end], speaker=note.speaker)), KEY), None)
+        (at, pack(terms(searchable(note.text[part.start : part.end], speaker=note.speaker)), KEY), None, None)
         for at, (note, part) in enumerate(parts)
     ]
     index = [Part(build(rows))]

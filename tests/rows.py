@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from reverie.core.query import Brief, Filter, Head
+from reverie.index.cache import Positions, Promising
 from reverie.index.postings import pack
+from reverie.index.segment import Row
 
 KEY = b"k" * 32
 MEMORY = (1, "notes")
@@ -18,6 +20,8 @@ class Rows:
         self.seq = 0
         self.rows: dict[int, tuple[int, bool, bytes, bytes]] = {}
         self.left: dict[int, int] = {}
+        self.scrubbed: dict[int, int] = {}
+        self.promised: list[list[int]] = []
         self.read: list[int] = []
         self.looked_up: list[int] = []
         self.asked: list[Filter] = []
@@ -43,9 +47,9 @@ class Rows:
     def hash_at(self, seq: int) -> str:
         return f"h{seq}"
 
-    def index_rows(self, *, after: int, since: int) -> Iterable[tuple[int, bytes, bytes]]:
+    def index_rows(self, *, after: int, since: int) -> Iterable[Row]:
         found = [
-            (n, words, vector)
+            (n, words, vector, "m")
             for n, (seq, again, words, vector) in self.rows.items()
             if n > after or (again and seq > since)
         ]
@@ -58,9 +62,17 @@ class Rows:
     def index_gone(self, *, since: int) -> Iterable[int]:
         return [n for n, seq in self.left.items() if seq > since]
 
-    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
-        self.looked_up.append(len(positions))
-        return {n: Brief(n, f"e{n}", 0, "", "ada", None) for n in positions if self.matches(n, where)}
+    def index_scrubbed(self, *, since: int) -> Sequence[int]:
+        return [n for n, seq in self.scrubbed.items() if seq > since]
+
+    def foremost(
+        self, lists: Sequence[Positions], where: Filter, *, limit: int, promising: Promising | None = None
+    ) -> Mapping[int, Brief]:
+        found = [[n for n in own if self.matches(n, where)][:limit] for own in lists]
+        if promising is not None:
+            self.promised.append(list(promising()))
+        self.looked_up.append(sum(map(len, found)))
+        return {n: Brief(n, f"e{n}", 0, "", "ada", None) for own in found for n in own}
 
     def passing(self, where: Filter) -> list[int]:
         self.asked.append(where)

@@ -119,7 +119,13 @@ def build_store(settings: Settings, *, create: bool = True, clock: Clock | None 
             require(package, extra="postgres", purpose="PostgreSQL")
         from reverie.store.postgres import PostgresStore
 
-        return PostgresStore(settings.postgres, create=create, pool_size=settings.database_pool, clock=clock)
+        return PostgresStore(
+            settings.postgres,
+            create=create,
+            pool_size=settings.database_pool,
+            clock=clock,
+            index=settings.index_folder,
+        )
     return SqliteStore(settings.database, create=create, read_only=settings.read_only, reserve=True, clock=clock)
 
 

@@ -247,6 +247,13 @@ class Settings:
         return Path(self.data or default_data()).expanduser()
 
     @property
+    def index_folder(self) -> Path:
+        """Where files of the search index are kept on PostgreSQL: in the data folder or, without one, in the cache."""
+        if self.data:
+            return self.data_folder / "index"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reverie" / "index"
+
+    @property
     def postgres(self) -> str | None:
         """The URL of the PostgreSQL database, password and all; None when memory lives in SQLite."""
         url = _revealed(self.database_url)

@@ -18,7 +18,7 @@ from reverie.store.conformance import HandClock
 from reverie.store.postgres import PostgresStore, migrate
 from reverie.store.postgres.pool import connect
 
-OLD = [path for path in sorted(Path(__file__).parent.glob("v*.db")) if path.stem <= "v6"]
+OLD = [path for path in sorted(Path(__file__).parent.glob("v*.db")) if int(path.stem[1:]) <= 6]
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)

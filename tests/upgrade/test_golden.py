@@ -14,7 +14,7 @@ from reverie.store.conformance import HandClock
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite import SqliteStore
 
-GOLDEN = sorted(Path(__file__).parent.glob("v*.db"))
+GOLDEN = sorted(Path(__file__).parent.glob("v*.db"), key=lambda path: int(path.stem[1:]))
 
 
 def test_every_schema_has_its_file() -> None:

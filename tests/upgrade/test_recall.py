@@ -83,7 +83,9 @@ def found(store: PostgresStore, *words: str) -> list[str]:
 
 
 def near(store: PostgresStore) -> list[str]:
-    return sorted(m.entry.id for m in store.read(HERE, lambda tx: tx.nearest(bytes([1, 1]), Filter(), limit=9)))
+    return sorted(
+        m.entry.id for m in store.read(HERE, lambda tx: tx.nearest((MODEL, bytes([1, 1])), Filter(), limit=9))
+    )
 
 
 def left_behind(connection: psycopg.Connection, position: int) -> int:

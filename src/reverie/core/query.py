@@ -84,6 +84,23 @@ class Match(Struct, frozen=True):
     """The share of the question's words that the passage has, weighted by how much they tell."""
 
 
+Vector = tuple[str, bytes]
+"""A vector as int8, with the name of the model that made it: only vectors of one model are compared."""
+
+
+class Found(Struct, frozen=True):
+    """A candidate of a search by words and by meaning at once."""
+
+    entry: Brief
+    number: int
+    span: tuple[int, int] | None
+    score: float | None
+    """BM25; None: not among the best by words."""
+    cover: float
+    cosine: float | None
+    """None: no vector of the question's model."""
+
+
 class Head(Struct, frozen=True):
     """The tip of a tenant's log, and what its quota counts."""
 

@@ -14,16 +14,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from reverie.core.lazy import np
-from reverie.core.query import Brief, Filter, Head, Match
+from reverie.core.query import Brief, Filter, Found, Head, Match, Vector
 from reverie.index import vectors, words
 from reverie.index.files import SMALLEST, Files, Saved
 from reverie.index.parts import LARGEST, Parts
 from reverie.index.postings import Question
-from reverie.index.segment import Damaged, build
+from reverie.index.segment import Damaged, Row, build
 from reverie.index.topk import Found as Passage
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ _MOST_HELD = 1024
 T = TypeVar("T")
 Memory = tuple[int, str]
 """A tenant's number and a ref."""
-Found = Iterable[tuple[int, bytes | None, bytes | None]]
-"""(position, words, vector)."""
+Positions = Sequence[int]
+Promising = Callable[[], Positions]
+"""Positions in the order of what they promise, worked out when it is asked for."""
 Find: TypeAlias = "Callable[[int, npt.NDArray[np.int64] | None], list[Passage]]"
 """So many of the best, among these positions or all."""
 
@@ -64,14 +66,19 @@ class IndexedTx(Protocol):
     def hash_at(self, seq: int) -> str:
         """The hash of the log at a position; empty when it is not there."""
 
-    def index_rows(self, *, after: int, since: int) -> Found:
+    def index_rows(self, *, after: int, since: int) -> Iterable[Row]:
         """Rows of the memory beyond a position, and those up to it that were indexed again after a log position."""
 
     def index_gone(self, *, since: int) -> Iterable[int]:
         """Positions of the memory's entries that left readable memory after a log position."""
 
-    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
-        """The entries at these positions that match."""
+    def index_scrubbed(self, *, since: int) -> Sequence[int]:
+        """Positions whose text was destroyed after a log position, for stores with files on several machines."""
+
+    def foremost(
+        self, lists: Sequence[Positions], where: Filter, *, limit: int, promising: Promising | None = None
+    ) -> Mapping[int, Brief]:
+        """Of each list the first entries that match, up to a number. `promising`: whose neighbours may be asked for."""
 
     def passing(self, where: Filter) -> Sequence[int]:
         """The positions of all entries of the memory that match, each once."""
@@ -100,77 +107,108 @@ class IndexCache:
 
     def match(self, tx: IndexedTx, memory: Memory, question: Question, where: Filter, limit: int) -> list[Match]:
         """The best passages by any of these words."""
-
-        def by_words(parts: Parts, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
-            found = words.best(parts.parts, question, wanted, among)
-            parts.rest()
-            return found
-
         return self._ask(
-            tx,
-            memory,
-            lambda parts: self._best(tx, memory, where, limit, lambda wanted, among: by_words(parts, wanted, among)),
+            tx, memory, lambda parts: self._matches(tx, memory, where, limit, partial(_by_words, parts, question))
         )
 
-    def nearest(self, tx: IndexedTx, memory: Memory, vector: bytes, where: Filter, limit: int) -> list[Match]:
+    def nearest(self, tx: IndexedTx, memory: Memory, vector: Vector, where: Filter, limit: int) -> list[Match]:
         """The best passages by cosine."""
-
-        def find(parts: Parts, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
-            found = vectors.best(parts.parts, vector, wanted, among)
-            parts.rest()
-            return [one._replace(score=one.score / _UNIT) for one in found]
-
         return self._ask(
-            tx,
-            memory,
-            lambda parts: self._best(tx, memory, where, limit, lambda wanted, among: find(parts, wanted, among)),
+            tx, memory, lambda parts: self._matches(tx, memory, where, limit, partial(_by_meaning, parts, vector))
         )
+
+    def _matches(self, tx: IndexedTx, memory: Memory, where: Filter, limit: int, find: Find) -> list[Match]:
+        (kept,), briefs = self._best(tx, memory, where, limit, [find])
+        return [Match(briefs[one.position], one.score, one.number, one.span, one.cover) for one in kept]
+
+    def find(
+        self,
+        tx: IndexedTx,
+        memory: Memory,
+        question: Question,
+        vector: Vector | None,
+        where: Filter,
+        limit: int,
+        meaning: float = 1.0,
+    ) -> list[Found]:
+        """The best passages by words, and as many by cosine. `meaning`: see `ReadTx.find`."""
+
+        def look(parts: Parts) -> list[Found]:
+            finds: list[Find] = [partial(_by_words, parts, question)]
+            if vector is not None:
+                finds.append(partial(_by_meaning, parts, vector))
+
+            def promising(lists: Sequence[Sequence[Passage]]) -> Positions:
+                cosines = _cosines(parts, vector, lists)
+                best = max((one.score for one in lists[0]), default=1.0) or 1.0
+                promise = {key: meaning * min(1.0, max(0.0, cosine or 0.0)) for key, cosine in cosines.items()}
+                for one in lists[0]:
+                    promise[one.key] += one.cover * one.score / best
+                return list(dict.fromkeys(at for at, _ in sorted(promise, key=lambda key: (-promise[key], key))))
+
+            lists, briefs = self._best(tx, memory, where, limit, finds, promising)
+            by_words = {one.key: one for one in lists[0]}
+            by_any = {one.key: one for own in reversed(lists) for one in own}
+            cosines = _cosines(parts, vector, lists)
+            return [
+                Found(
+                    briefs[one.position],
+                    one.number,
+                    one.span,
+                    by_words[key].score if key in by_words else None,
+                    one.cover,
+                    cosines[key],
+                )
+                for key, one in by_any.items()
+            ]
+
+        return self._ask(tx, memory, look)
 
     def cosines(
-        self, tx: IndexedTx, memory: Memory, vector: bytes, positions: Sequence[int]
+        self, tx: IndexedTx, memory: Memory, vector: Vector, positions: Sequence[int]
     ) -> Mapping[int, Sequence[float]]:
-        """The cosines of the passages of those that have vectors of this length."""
-        asked = np.array(positions, dtype=np.int64)
-        found = self._ask(tx, memory, lambda parts: vectors.products(parts.parts, vector, asked))
-        return {position: [product / _UNIT for product in own] for position, own in found.items()}
+        """The cosines of the passages of those that have vectors of this model."""
+        return self._ask(tx, memory, lambda parts: _products(parts, vector, positions))
 
     def known(self, tx: IndexedTx, memory: Memory, asked: Sequence[int]) -> list[bool]:
         """Which of these words the memory has."""
         return self._ask(tx, memory, lambda parts: words.known(parts.parts, asked))
 
-    def _best(self, tx: IndexedTx, memory: Memory, where: Filter, limit: int, find: Find) -> list[Match]:
-        """Most filters leave most entries, so the index alone finds the best and only those are looked up.
+    def _best(
+        self,
+        tx: IndexedTx,
+        memory: Memory,
+        where: Filter,
+        limit: int,
+        finds: Sequence[Find],
+        promising: Callable[[Sequence[Sequence[Passage]]], Positions] | None = None,
+    ) -> tuple[list[list[Passage]], Mapping[int, Brief]]:
+        """The best that match by each of `finds`, and their entries.
 
-        When few of them match, the store says which entries do, and the index finds the best among those.
+        Most filters leave most entries, so the index alone finds the best, somewhat more than are wanted, and the store
+        says which of them match. When few do, the store says which of all entries do, and the index finds the best
+        among those.
         """
         among: npt.NDArray[np.int64] | None = None
         wanted = limit if where == Filter() else limit * _WIDER
-        briefs: dict[int, Brief] = {}
-        kept: list[Match] = []
-        looked = 0
         while True:
-            found = find(wanted, among)
-            while looked < len(found):
-                # as many as will do if those that follow match as often as those before
-                step = (limit - len(kept)) * looked * 5 // (4 * (len(kept) + 1)) + 1 if looked else limit
-                part = found[looked : looked + step]
-                looked += len(part)
-                briefs |= tx.briefs(list(dict.fromkeys(one.position for one in part)), where)
-                kept += [
-                    Match(briefs[one.position], one.score, one.number, one.span, one.cover)
-                    for one in part
-                    if one.position in briefs
-                ]
-                if len(kept) >= limit:
-                    return kept[:limit]
-                if among is None and (len(kept) + 1) * _RARE < looked:
-                    break
+            lists = [find(wanted, among) for find in finds]
+            briefs = tx.foremost(
+                [list(dict.fromkeys(one.position for one in own)) for own in lists],
+                where,
+                limit=limit,
+                promising=partial(promising, lists) if promising is not None else None,
+            )
+            kept = [[one for one in own if one.position in briefs][:limit] for own in lists]
+            short = [
+                len(some) for own, some in zip(lists, kept, strict=True) if len(some) < limit and len(own) >= wanted
+            ]
+            if not short:
+                return kept, briefs
+            if among is None and (min(short) + 1) * _RARE < wanted:
+                among, wanted = self._passing(tx, memory, where), limit
             else:
-                if len(found) < wanted:
-                    return kept
                 wanted *= _WIDER
-                continue
-            among, looked, wanted, kept = self._passing(tx, memory, where), 0, limit, []
 
     def _passing(self, tx: IndexedTx, memory: Memory, where: Filter) -> npt.NDArray[np.int64]:
         """A search asks for words and for meaning in one snapshot: the store is asked once."""
@@ -211,11 +249,24 @@ class IndexCache:
             elif parts is None or saved is None:
                 files.drop(name)
                 parts = replace(parts, stamp=None) if parts is not None and not _filed(parts) else None
+        if parts is not None and parts.seq and (scrubbed := tx.index_scrubbed(since=parts.seq)):
+            parts = self._scrubbed(parts, scrubbed, files, name, head.seq)
         parts = _advanced(parts or Parts(), tx, files, name)
+        if files is not None:
+            files.touch(name)
         if files is not None and (parts.unsaved >= SMALLEST or (parts.stamp is None and _filed(parts))):
             parts = files.save(name, parts, head.hash)
         index.parts = parts
         return parts
+
+    def _scrubbed(self, parts: Parts, positions: Positions, files: Files | None, name: str, seq: int) -> Parts | None:
+        """Parts without anything of entries that another process destroyed, in memory and in files."""
+        gone = np.array(positions, dtype=np.int64)
+        if files is None or not any(part.segment.name and len(part.segment.rows_of(gone)) for part in parts.parts):
+            return parts.scrubbed(gone)
+        files.scrub(name, positions, seq)
+        saved = files.load(name)
+        return saved.parts if saved is not None else None
 
     def _give_up(self, tx: IndexedTx, memory: Memory, index: _Index) -> None:
         """Files were damaged: the index is made again from the rows."""
@@ -237,6 +288,13 @@ class IndexCache:
             with index.lock:
                 if index.parts is parts and parts.seq == tx.head().seq:
                     index.parts = self._files.save(name, parts, tx.head().hash, thorough=True)
+
+    def reached(self, memory: Memory) -> tuple[int, int] | None:
+        """The log position and the last entry up to which the index of a memory is held here; None: it is not."""
+        with self._lock:
+            index = self._held.get(memory)
+        parts = index.parts if index is not None else None
+        return (parts.seq, parts.last) if parts is not None and parts.seq else None
 
     def peek(self, tx: IndexedTx, memory: Memory) -> Parts:
         """What is there of a memory, from here or from files, at whatever log position up to the transaction's."""
@@ -296,6 +354,36 @@ class PrivateIndexes(IndexCache):
             return question(_advanced(Parts(), tx, None, ""))
 
 
+def _by_words(parts: Parts, question: Question, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
+    found = words.best(parts.parts, question, wanted, among) if question else []
+    parts.rest()
+    return found
+
+
+def _by_meaning(parts: Parts, vector: Vector, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
+    found = vectors.best(parts.parts, vector, wanted, among)
+    parts.rest()
+    return [one._replace(score=one.score / _UNIT) for one in found]
+
+
+def _products(parts: Parts, vector: Vector, positions: Positions) -> dict[int, list[float]]:
+    found = vectors.products(parts.parts, vector, np.array(positions, dtype=np.int64))
+    return {position: [product / _UNIT for product in own] for position, own in found.items()}
+
+
+def _cosines(
+    parts: Parts, vector: Vector | None, lists: Sequence[Sequence[Passage]]
+) -> dict[tuple[int, int], float | None]:
+    """The cosine of each passage found. By meaning it was found with it; of the others it is worked out."""
+    cosines: dict[tuple[int, int], float | None] = {one.key: one.score for own in lists[1:] for one in own}
+    others = [one for one in lists[0] if one.key not in cosines]
+    found = _products(parts, vector, sorted({one.position for one in others})) if vector and others else {}
+    for one in others:
+        own = found.get(one.position, ())
+        cosines[one.key] = own[one.number] if one.number < len(own) else None
+    return cosines
+
+
 def _advanced(parts: Parts, tx: IndexedTx, files: Files | None, name: str) -> Parts:
     """Parts with what came and left up to the transaction's log position."""
     since, after = parts.seq, parts.last
@@ -304,7 +392,7 @@ def _advanced(parts: Parts, tx: IndexedTx, files: Files | None, name: str) -> Pa
     rows = iter(tx.index_rows(after=after, since=since))
     while chunk := list(islice(rows, LARGEST)):
         if files is not None and len(chunk) >= SMALLEST:
-            parts = parts.without([position for position, _, _ in chunk if position <= after])
+            parts = parts.without([row[0] for row in chunk if row[0] <= after])
             parts = parts.added(files.store(name, build(chunk)))
         else:
             parts = parts.updated(chunk)

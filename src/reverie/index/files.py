@@ -22,6 +22,7 @@ import hashlib
 import mmap
 import os
 import secrets
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -43,7 +44,7 @@ try:
 except ImportError:  # pragma: no cover  (Windows: no segments are written there)
     fcntl = None  # type: ignore[assignment]
 
-_MAGIC = b"reverie segment 2\n"
+_MAGIC = b"reverie segment 3\n"
 _BLOCK = 1 << 16
 _ALIGN = 4096
 _MANIFEST, _SEGMENT, _LOCK, _NOTE = ".manifest", ".segment", ".lock", ".scrub"
@@ -101,9 +102,10 @@ class Saved(msgspec.Struct, frozen=True):
 class Files:
     """The folder of a store's segments."""
 
-    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+    def __init__(self, folder: Path, *, read_only: bool = False, idle_seconds: int | None = None) -> None:
         self._folder = folder
         self.writable = not read_only and fcntl is not None
+        self._idle_seconds = idle_seconds
 
     def name(self, memory: tuple[int, str], key: bytes) -> str:
         """The name that the files of a memory begin with."""
@@ -209,10 +211,28 @@ class Files:
                     raise
 
     def recover(self) -> None:
-        """Remove the files of memories that a process meant to scrub and did not come to."""
-        if self.writable and self._folder.is_dir():
-            for path in self._folder.glob("*" + _NOTE):
-                self.drop(path.name.removesuffix(_NOTE))
+        """Remove the files of memories that a process meant to scrub and did not come to, and of idle ones.
+
+        Where other machines destroy text too (`idle_seconds`), files that no search compared with the store for so long
+        are removed: nothing else would learn that they hold some of it.
+        """
+        if not self.writable or not self._folder.is_dir():
+            return
+        for path in self._folder.glob("*" + _NOTE):
+            self.drop(path.name.removesuffix(_NOTE))
+        if self._idle_seconds is not None:
+            for path in self._folder.glob("*" + _LOCK):
+                with suppress(OSError):
+                    if time.time() - path.stat().st_mtime > self._idle_seconds:
+                        self.drop(path.name.removesuffix(_LOCK))
+
+    def touch(self, name: str) -> None:
+        """The files of a memory were compared with the store."""
+        if self._idle_seconds is not None and self.writable:
+            with suppress(OSError):
+                path = self._folder / (name + _LOCK)
+                if time.time() - path.stat().st_mtime > self._idle_seconds / 24:
+                    os.utime(path)
 
     def _floor(self, name: str) -> int:
         return int((self._folder / (name + _LOCK)).read_bytes() or b"0")
@@ -320,14 +340,14 @@ class Files:
             raise Damaged(name)
         guard = _Guard(name)
         columns: dict[str, Any] = {}
-        groups: dict[int, dict[str, Any]] = {}
+        groups: dict[str, dict[str, Any]] = {}
         begin = end = 0
         for column in header.columns:
             kind, items = np.dtype(column.kind), int(np.prod(column.shape))
             array = np.frombuffer(mapped, kind, items, base + column.at).reshape(column.shape)
-            length, _, own = column.name.rpartition(".")
-            if length:
-                groups.setdefault(int(length), {})[own] = array
+            key, _, own = column.name.rpartition(".")
+            if key:
+                groups.setdefault(key, {})[own] = array
             else:
                 columns[own] = array
             if column.name == "rows":
@@ -341,7 +361,7 @@ class Files:
                 np.frombuffer(mapped, np.uint64, _blocks(words), base + column.sums_at),
                 array.nbytes // max(1, len(array)),
             )
-        vectors = {length: Vectors(**own) for length, own in groups.items()}
+        vectors = {key: Vectors(key, **own) for key, own in groups.items()}
         return Segment(
             **columns, vectors=vectors, total=header.total, guard=guard, name=name, seen=Seen(mapped, begin, end)
         )

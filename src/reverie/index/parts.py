@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reverie.core.lazy import np
-from reverie.index.segment import Ints, Segment, build, merged
+from reverie.index.segment import Ints, Rows, Segment, build, merged
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -90,6 +90,16 @@ class Parts:
                 if segment.seen is not None:
                     segment.seen.drop()
 
+    def scrubbed(self, positions: npt.NDArray[np.int64]) -> Parts:
+        """The same, with nothing left of these entries in the segments in memory."""
+        parts = []
+        for part in self.parts:
+            rows = part.segment.rows_of(positions)
+            if len(rows) and part.segment.name is None:
+                part = Part(merged([(part.segment, np.union1d(part.dead, rows).astype(np.int32))]))
+            parts.append(part)
+        return replace(self, parts=tuple(part for part in parts if part.live or part.segment.name))
+
     def without(self, positions: Iterable[int]) -> Parts:
         """The same without some entries."""
         gone = np.unique(np.fromiter(positions, dtype=np.int64))
@@ -110,11 +120,11 @@ class Parts:
                 parts.append(Part(joined))
         return replace(self, parts=tuple(parts), last=max(self.last, int(segment.positions[-1])))
 
-    def updated(self, rows: Sequence[tuple[int, bytes | None, bytes | None]]) -> Parts:
+    def updated(self, rows: Rows) -> Parts:
         """The same with these entries, in place of those it has."""
         if not rows:
             return self
-        again = [position for position, _, _ in rows if position <= self.last]
+        again = [row[0] for row in rows if row[0] <= self.last]
         return self.without(again).added(build(rows))
 
 

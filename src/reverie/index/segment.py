@@ -7,10 +7,12 @@ the few that came since: a search looks at a list of segments, whatever they are
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.core.lazy import np
@@ -23,11 +25,20 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "npt.NDArray[Any]"
 Ints: TypeAlias = "npt.NDArray[np.int32]"
-Rows = Sequence[tuple[int, bytes | None, bytes | None]]
-"""(position, words as packed, vectors of its passages)."""
+Row = tuple[int, bytes | None, bytes | None, str | None]
+"""(position, words as packed, vectors of its passages, their model)."""
+Rows = Sequence[Row]
 Guard = Callable[[str, int, int], None]
 """Called before the items `first` to `last` of a column are used. Raises Damaged."""
 _UP = 1 + 1e-6
+
+
+@lru_cache(maxsize=1024)
+def space(model: str, length: int) -> str:
+    """What vectors must share to be compared: the embedder, whatever the analysis of the text, and the length."""
+    embedder, _, analysis = model.rpartition("+")
+    name = embedder if analysis.isdigit() and embedder else model
+    return f"{length}-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
 
 
 class Damaged(Exception):
@@ -51,8 +62,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vectors of one length."""
+    """The vectors of one space."""
 
+    key: str
     rows: Ints
     """The row of each vector, ascending."""
     data: npt.NDArray[np.int8]
@@ -89,8 +101,8 @@ class Segment:
     times: npt.NDArray[np.int16]
     impacts: npt.NDArray[np.float32]
     """How much the word counts in the passage, as a share of its weight, when passages here have average length."""
-    vectors: Mapping[int, Vectors]
-    """By their length."""
+    vectors: Mapping[str, Vectors]
+    """By their space."""
     total: int
     """Words of all passages together."""
     guard: Guard | None = None
@@ -112,9 +124,9 @@ class Segment:
         """Every column by name."""
         for name in ("positions", "spans", "lengths", "words", "starts", "peaks", "rows", "times", "impacts"):
             yield name, getattr(self, name)
-        for length, group in self.vectors.items():
+        for key, group in self.vectors.items():
             for name, column in group.columns():
-                yield f"{length}.{name}", column
+                yield f"{key}.{name}", column
 
     def check(self, *names: str) -> None:
         """Compare whole columns with their checksums, once in a process."""
@@ -180,7 +192,7 @@ class Segment:
 def build(rows: Rows) -> Segment:
     """A segment of these entries. Vectors whose length does not fit the number of passages are left out."""
     rows = sorted(rows, key=lambda row: row[0])
-    packed = [words or b"" for _, words, _ in rows]
+    packed = [words or b"" for _, words, _, _ in rows]
     records = np.frombuffer(b"".join(packed), dtype=RECORD)
     owner = np.repeat(np.arange(len(rows)), [len(one) // RECORD_BYTES for one in packed])
     times = records["times"].astype(np.int16)
@@ -197,16 +209,16 @@ def build(rows: Rows) -> Segment:
         spans[row[marks], 0] = words[marks] >> 32
         spans[row[marks], 1] = words[marks] & 0xFFFFFFFF
         words, row, times = words[~marks], row[~marks], times[~marks]
-    positions = np.repeat(np.array([position for position, _, _ in rows], dtype=np.int64), counts)
-    given: dict[int, tuple[list[int], list[bytes]]] = {}
-    for (_, _, vector), first, count in zip(rows, firsts.tolist(), counts.tolist(), strict=True):
+    positions = np.repeat(np.array([position for position, _, _, _ in rows], dtype=np.int64), counts)
+    given: dict[str, tuple[list[int], list[bytes]]] = {}
+    for (_, _, vector, model), first, count in zip(rows, firsts.tolist(), counts.tolist(), strict=True):
         if vector and len(vector) % count == 0:
-            places, data = given.setdefault(len(vector) // count, ([], []))
+            places, data = given.setdefault(space(model or "", len(vector) // count), ([], []))
             places.extend(range(first, first + count))
             data.append(vector)
     vectors = {
-        length: group(np.array(places, dtype=np.int32), np.frombuffer(b"".join(data), np.int8).reshape(-1, length))
-        for length, (places, data) in given.items()
+        key: group(key, np.array(rows_of, np.int32), np.frombuffer(b"".join(data), np.int8).reshape(len(rows_of), -1))
+        for key, (rows_of, data) in given.items()
     }
     return sealed(positions, spans, (words, row.astype(np.int32), times), vectors)
 
@@ -215,7 +227,7 @@ def sealed(
     positions: npt.NDArray[np.int64],
     spans: Ints,
     postings: tuple[npt.NDArray[np.int64], Ints, npt.NDArray[np.int16]],
-    vectors: Mapping[int, Vectors],
+    vectors: Mapping[str, Vectors],
 ) -> Segment:
     """A segment from its passages and its postings, which are in any order of words and in the order of rows."""
     words, rows, times = postings
@@ -247,12 +259,12 @@ def sealed(
     )
 
 
-def group(rows: Ints, data: npt.NDArray[np.int8], centre: npt.NDArray[np.float32] | None = None) -> Vectors:
-    """Vectors of one length, with what a search needs besides."""
+def group(key: str, rows: Ints, data: npt.NDArray[np.int8], centre: npt.NDArray[np.float32] | None = None) -> Vectors:
+    """Vectors of one space, with what a search needs besides."""
     tails = data[:, (data.shape[1] + 1) // 2 :]
     lengths = np.sqrt(np.einsum("ij,ij->i", tails, tails, dtype=np.float32))
     centre, codes = coded(data, centre)
-    return Vectors(rows, data, lengths, codes, centre, sums_of(data))
+    return Vectors(key, rows, data, lengths, codes, centre, sums_of(data))
 
 
 def sums_of(data: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
@@ -281,7 +293,7 @@ def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
     place[order] = np.arange(len(order), dtype=np.int32)
     spans = np.concatenate([segment.spans[keep] for (segment, _), keep in zip(parts, kept, strict=True)])
     postings, begin = [], 0
-    vectors: dict[int, list[tuple[Ints, Vectors, Array]]] = {}
+    vectors: dict[str, list[tuple[Ints, Vectors, Array]]] = {}
     for (segment, _), keep in zip(parts, kept, strict=True):
         moved = np.full(len(segment), -1, dtype=np.int32)
         moved[keep] = place[begin : begin + len(keep)]
@@ -290,10 +302,10 @@ def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
         rows = moved[segment.rows]
         live = rows >= 0
         postings.append((words[live], rows[live], segment.times[live]))
-        for length, own in segment.vectors.items():
+        for key, own in segment.vectors.items():
             where = moved[own.rows]
             chosen = np.flatnonzero(where >= 0)
-            vectors.setdefault(length, []).append((where[chosen], own, chosen))
+            vectors.setdefault(key, []).append((where[chosen], own, chosen))
     words, rows, times = (np.concatenate(columns) for columns in zip(*postings, strict=True))
     if (np.diff(order) < 0).any():  # the entries of the parts lie between each other
         by_row = np.argsort(rows, kind="stable")
@@ -302,7 +314,7 @@ def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
         positions[order],
         spans[order],
         (words, rows, times),
-        {length: _joined(own) for length, own in vectors.items()},
+        {key: _joined(own) for key, own in vectors.items()},
     )
 
 
@@ -311,7 +323,7 @@ def _joined(parts: Sequence[tuple[Ints, Vectors, Array]]) -> Vectors:
     data = np.concatenate([own.data[chosen] for _, own, chosen in parts])
     order = np.argsort(rows, kind="stable")
     centre = next((own.centre for _, own, _ in parts if len(own.centre)), None)
-    return group(rows[order], data[order], centre)
+    return group(parts[0][1].key, rows[order], data[order], centre)
 
 
 def picked(columns: Sequence[tuple[Array, ...]], segments: Sequence[Segment], limit: int) -> list[Found]:

@@ -20,6 +20,11 @@ class Found(NamedTuple):
     span: tuple[int, int] | None = None
     """The characters that it is; None: the whole content."""
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells it apart."""
+        return self.position, self.number
+
 
 def best_of(
     positions: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], scores: npt.NDArray[Any], limit: int

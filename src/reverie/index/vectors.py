@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.core.lazy import np
+from reverie.core.query import Vector
 from reverie.index.codes import Asked, nearest
 from reverie.index.parts import Part
-from reverie.index.segment import Damaged, Segment, Vectors, picked, sums_of
+from reverie.index.segment import Damaged, Segment, Vectors, picked, space, sums_of
 from reverie.index.topk import Found
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ _ROUGH = 8
 _NEVER = -3e38
 
 
-def best(parts: Sequence[Part], vector: bytes, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[Found]:
+def best(parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[Found]:
     """The best passages by product, of all or among some positions, best first, ties by position."""
-    query = _floats(vector)
-    groups = [(part, own) for part in parts if (own := part.segment.vectors.get(len(vector))) is not None]
+    key, query = _read(vector)
+    groups = [(part, own) for part in parts if (own := part.segment.vectors.get(key)) is not None]
     found: list[tuple[Part, Vectors, _Rows, _Floats]] = []
     if among is not None:
         for part, own in groups:
@@ -76,12 +77,12 @@ def best(parts: Sequence[Part], vector: bytes, limit: int, among: npt.NDArray[np
     return picked(columns, segments, limit)
 
 
-def products(parts: Sequence[Part], vector: bytes, positions: npt.NDArray[np.int64]) -> Mapping[int, Sequence[float]]:
-    """The products of the passages of these positions, where they have vectors of this length."""
-    query = _floats(vector)
+def products(parts: Sequence[Part], vector: Vector, positions: npt.NDArray[np.int64]) -> Mapping[int, Sequence[float]]:
+    """The products of the passages of these positions, where they have vectors of this space."""
+    key, query = _read(vector)
     found: dict[int, list[float]] = {}
     for part in parts:
-        own = part.segment.vectors.get(len(vector))
+        own = part.segment.vectors.get(key)
         if own is None:
             continue
         chosen = _placed(part, own, positions)
@@ -96,8 +97,7 @@ def _chosen(part: Part, own: Vectors, chosen: _Rows) -> npt.NDArray[np.int8]:
     """Some vectors, compared with their checksums when they come from a file."""
     data = own.data[chosen]
     if part.segment.guard is not None and len(chosen):
-        length = data.shape[1]
-        part.segment.check(f"{length}.rows", f"{length}.sums")
+        part.segment.check(f"{own.key}.rows", f"{own.key}.sums")
         if not np.array_equal(sums_of(data), own.sums[chosen]):
             raise Damaged(part.segment.name)
     return data
@@ -110,7 +110,7 @@ def _placed(part: Part, own: Vectors, positions: npt.NDArray[np.int64]) -> _Rows
         rows = rows[~np.isin(rows, part.dead)]
     if not len(own.rows):
         return np.zeros(0, dtype=np.intp)
-    part.segment.check(f"{own.data.shape[1]}.rows")
+    part.segment.check(f"{own.key}.rows")
     at = np.minimum(np.searchsorted(own.rows, rows), len(own.rows) - 1)
     chosen: _Rows = at[own.rows[at] == rows]
     return chosen
@@ -129,7 +129,7 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
     """Vectors that hold all of the best, and their products."""
     size, half = len(own.rows), (len(query) + 1) // 2
     for name in ("rows", "data", "tails"):
-        part.segment.check(f"{len(query)}.{name}")
+        part.segment.check(f"{own.key}.{name}")
     out = _out(part, own)
     head, tail = query[:half], query[half:]
     scores = _products(own.data[:, :half], head)
@@ -158,7 +158,7 @@ def _coded(
             rows, scores = _contenders(part, own, query, limit, float(_NEVER))
             found.append((part, own, rows, scores))
             continue
-        part.segment.check(*(f"{len(query)}.{name}" for name in ("rows", "codes", "centre", "sums")))
+        part.segment.check(*(f"{own.key}.{name}" for name in ("rows", "codes", "centre", "sums")))
         asked = Asked(query, own.centre)
         rows = nearest(asked.rough(own.codes), max(len(own.rows) // _ROUGH, limit))
         measured.append((part, own, rows, asked.fine(own.codes, rows)))
@@ -185,5 +185,7 @@ def _products(vectors: npt.NDArray[np.int8], query: _Floats) -> _Floats:
     return scores
 
 
-def _floats(vector: bytes) -> _Floats:
-    return np.frombuffer(vector, dtype=np.int8).astype(np.float32)
+def _read(vector: Vector) -> tuple[str, _Floats]:
+    """The space of a question's vector, and its numbers."""
+    model, data = vector
+    return space(model, len(data)), np.frombuffer(data, dtype=np.int8).astype(np.float32)

@@ -14,9 +14,10 @@ import msgspec
 
 from reverie.core.entry import Entry, EntryState
 from reverie.core.ports import Embedder
-from reverie.core.query import Asked, Brief, Filter, Head, Match
-from reverie.index.cache import Found, IndexCache, Memory
+from reverie.core.query import Asked, Brief, Filter, Found, Head, Vector
+from reverie.index.cache import IndexCache, Memory, Positions, Promising
 from reverie.index.postings import ask, hashed, pack
+from reverie.index.segment import Row
 from reverie.memory.indexing import LINES, indexed
 from reverie.providers.static import StaticEmbedder
 from reverie.store.contract import ReadTx
@@ -89,12 +90,13 @@ class ColdIndex:
         """For the index cache: this index has no files."""
         return ""
 
-    def index_rows(self, *, after: int, since: int) -> Found:  # noqa: ARG002  (a source of any age may come)
+    def index_rows(self, *, after: int, since: int) -> Iterator[Row]:  # noqa: ARG002  (a source of any age may come)
         """For the index cache: the sources that left after a log position."""
         key = self._tx.log_key()
         for entries in self._pages(since):
             for entry, (terms, vector) in zip(entries, indexed(entries, self._embedder), strict=True):
-                yield entry.position, pack(terms, key), vector[1] if vector else None
+                model, data = vector or (None, None)
+                yield entry.position, pack(terms, key), data, model
 
     def _pages(self, since: int) -> Iterator[Sequence[Entry]]:
         place = (since, 2**62)
@@ -106,29 +108,38 @@ class ColdIndex:
         """For the index cache: nothing leaves an index that is made again when something does."""
         return ()
 
-    def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
-        """The entries at these positions that match."""
-        return self._tx.briefs(positions, where)
+    def index_scrubbed(self, *, since: int) -> Sequence[int]:  # noqa: ARG002
+        """For the index cache: see `index_gone`."""
+        return ()
+
+    def foremost(
+        self, lists: Sequence[Positions], where: Filter, *, limit: int, promising: Promising | None = None
+    ) -> Mapping[int, Brief]:
+        """For the index cache: of each list the first entries that match."""
+        return self._tx.foremost(lists, where, limit=limit, promising=promising)
 
     def passing(self, where: Filter) -> Sequence[int]:
         """For the index cache: the positions that match."""
         found = [entry.position for entries in self._pages(0) for entry in entries]
         return sorted(self._tx.briefs(found, where))
 
-    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
-        """The best passages by BM25, under the statistics of this memory's cold storage alone."""
-        return self._cache.match(self, self._memory, ask(terms, self._tx.log_key()), where, limit) if terms else []
-
-    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
-        """The best passages by cosine."""
-        return self._cache.nearest(self, self._memory, vector, where, limit) if any(vector) else []
+    def find(
+        self,
+        terms: Sequence[str | Asked],
+        vector: Vector | None,
+        where: Filter,
+        *,
+        limit: int,
+        meaning: float = 1.0,
+        ahead: int = 0,  # noqa: ARG002  (what rests has no neighbours)
+    ) -> list[Found]:
+        """The best passages by words and by meaning, under the statistics of this memory's cold storage alone."""
+        vector = vector if vector is not None and any(vector[1]) else None
+        asked = ask(terms, self._tx.log_key())
+        return self._cache.find(self, self._memory, asked, vector, where, limit, meaning) if terms or vector else []
 
     def known(self, terms: Sequence[str]) -> frozenset[str]:
         """Those of `terms` that some source has."""
         key = self._tx.log_key()
         found = self._cache.known(self, self._memory, [hashed(term, key) for term in terms]) if terms else []
         return frozenset(term for term, has in zip(terms, found, strict=True) if has)
-
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
-        """The cosines of the passages at these positions."""
-        return self._cache.cosines(self, self._memory, vector, positions) if positions else {}

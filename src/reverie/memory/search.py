@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, Protocol, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, Protocol, TypeVar, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,10 +12,10 @@ from reverie.core.actor import Actor, Right
 from reverie.core.draft import When
 from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
-from reverie.core.query import Asked, Filter, Match
+from reverie.core.query import Asked, Brief, Filter, Found, Vector
 from reverie.memory.cold import ColdIndexes, behind
 from reverie.memory.derivation import held_by, line_sources
-from reverie.memory.indexing import LINES
+from reverie.memory.indexing import LINES, model_of
 from reverie.memory.read import ANYTHING
 from reverie.memory.times import asked as times_in
 from reverie.memory.times import between
@@ -35,6 +35,7 @@ from reverie.search.rank import (
     Question,
     Ranked,
     Weights,
+    meaning_worth,
     rank,
     worth_widening,
 )
@@ -42,6 +43,7 @@ from reverie.search.text import comparable
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
+T = TypeVar("T")
 Mode = Literal["hybrid", "words", "meaning"]
 Include = Literal["superseded"] | None
 Deep = Literal["auto", "never", "always"]
@@ -145,17 +147,20 @@ class _Candidates(Struct, frozen=True):
 class _Indexed(Protocol):
     """What is searched: a transaction, for readable memory, or its cold storage."""
 
-    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
-        """By words."""
-
-    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
-        """By meaning."""
+    def find(
+        self,
+        terms: Sequence[str | Asked],
+        vector: Vector | None,
+        where: Filter,
+        *,
+        limit: int,
+        meaning: float = 1.0,
+        ahead: int = 0,
+    ) -> list[Found]:
+        """By words and by meaning."""
 
     def known(self, terms: Sequence[str]) -> frozenset[str]:
         """Words that occur."""
-
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
-        """How near passages are."""
 
 
 class Search:
@@ -218,7 +223,7 @@ class Search:
             result = replace(result, hits=_traced(tx, result.hits))
             return _with_superseded(tx, result) if include else result
 
-        return self._parts.store.read(Scope(actor.tenant, ref), body)
+        return self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
 
     def context(
         self,
@@ -285,7 +290,7 @@ class Search:
             hits = [hit for hit in (*now.hits, *then.hits) if _was_readable(hit.entry, as_of)]
             return replace(now, hits=sorted(hits, key=lambda hit: -hit.score)[:limit])
 
-        found = self._parts.store.read(Scope(actor.tenant, ref), body)
+        found = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
         items = _items([hit for hit in found.hits if not hit.weak])
         packed = [pack(items, budget=budget, count=tokens.count) for budget in budgets]
         made = [
@@ -302,7 +307,7 @@ class Search:
         ]
         return made, found
 
-    def _vector(self, query: str, mode: Mode) -> tuple[bytes | None, list[str]]:
+    def _vector(self, query: str, mode: Mode) -> tuple[Vector | None, list[str]]:
         if mode == "words":
             return None, []
         embedder = self._parts.embedder
@@ -311,7 +316,7 @@ class Search:
                 raise ReverieError("This host has no embedder: search by words instead.", code="no_embedder")
             return None, ["no_embedder"]
         try:
-            return embedder.embed([comparable(query)])[0], []
+            return (model_of(embedder), embedder.embed([comparable(query)])[0]), []
         except Exception as fault:  # a configured embedder may be down; words still work, and the answer says so
             if mode == "meaning":
                 raise ReverieError("The embedder failed: search by words instead.", code="embedder_failed") from fault
@@ -322,7 +327,7 @@ class Search:
         tx: ReadTx,
         index: _Indexed,
         query: str,
-        vector: bytes | None,
+        vector: Vector | None,
         degraded: Sequence[str],
         where: Filter,
         limit: int,
@@ -360,7 +365,7 @@ class Search:
         tx: ReadTx,
         index: _Indexed,
         query: str,
-        vector: bytes | None,
+        vector: Vector | None,
         where: Filter,
         pool: int,
         mode: Mode,
@@ -374,32 +379,41 @@ class Search:
         named_times, rest = times_in(tx, query, zone)
         question = Question(query, words, named_times, trust, counts, _dated(words, rest) if named_times else 0.0)
         asked = [Asked(word.terms, word.weight) for word in words]
-        by_words = index.match(asked, where, limit=pool) if asked else []
-        by_meaning = index.nearest(vector, where, limit=pool) if vector is not None else []
-        matches = {(match.entry.position, match.number): match for match in (*by_meaning, *by_words)}
-        briefs = {match.entry.position: match.entry for match in matches.values()}
-        lexical = {(match.entry.position, match.number): match for match in by_words}
-        cosines = index.cosines(vector, list(briefs)) if vector is not None else {}
-        candidates = [_candidate(match, lexical.get(key), cosines) for key, match in matches.items()]
+        worth = meaning_worth(question, self._weights)
+        matches = index.find(asked, vector, where, limit=pool, meaning=worth, ahead=_WIDEN)
+        briefs = {match.entry.position: match.entry for match in matches}
+        candidates = [_candidate(match) for match in matches]
         if index is tx and (then := _made_then(tx, question, where, pool // 2) - briefs.keys()):
             found = tx.briefs(sorted(then), where)
             briefs |= found
-            cosines = tx.cosines(vector, list(found)) if vector is not None else {}
-            candidates += [_candidate(Match(brief, 0.0), None, cosines) for brief in found.values()]
+            candidates += _added(tx, found, vector)
         neighbours: Neighbours = {}
         best = worth_widening(question, candidates, _WIDEN, weights=self._weights)
         if best and index is tx:
             neighbours = tx.around(best, steps=2)
             wanted = sorted({p for pair in neighbours.values() for p in pair if p is not None} - briefs.keys())
-            added = tx.briefs(wanted, Filter())
-            cosines = tx.cosines(vector, list(added)) if vector is not None else {}
-            candidates += [_candidate(Match(brief, 0.0), None, cosines) for brief in added.values()]
-        spans = {key: match.span for key, match in matches.items()}
+            candidates += _added(tx, tx.briefs(wanted, Filter()), vector)
+        spans = {(match.entry.position, match.number): match.span for match in matches}
         return _Candidates(question, candidates, neighbours, spans, frozenset(briefs))
 
 
-def _candidate(match: Match, by_words: Match | None, cosines: Mapping[int, Sequence[float]]) -> Candidate:
-    brief, own = match.entry, cosines.get(match.entry.position, ())
+def _searching(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], T]:
+    """The same body, marked: what a search needs comes with its snapshot."""
+    body.searches = True  # type: ignore[attr-defined]
+    return body
+
+
+def _added(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> list[Candidate]:
+    """Entries that were not found by words or meaning, by their first passage."""
+    cosines = tx.cosines(vector, list(briefs)) if vector is not None else {}
+    return [
+        _candidate(Found(brief, 0, None, None, 0.0, next(iter(cosines.get(position, ())), None)))
+        for position, brief in briefs.items()
+    ]
+
+
+def _candidate(match: Found) -> Candidate:
+    brief = match.entry
     text = brief.content[slice(*match.span)] if match.span else brief.content
     return Candidate(
         id=brief.id,
@@ -407,9 +421,9 @@ def _candidate(match: Match, by_words: Match | None, cosines: Mapping[int, Seque
         created_at=brief.created_at,
         content=text,
         number=match.number,
-        lexical=by_words.score if by_words else None,
-        dense=own[match.number] if match.number < len(own) else None,
-        cover=by_words.cover if by_words else 0.0,
+        lexical=match.score,
+        dense=match.cosine,
+        cover=match.cover,
         speaker=named(brief.actor),
         session=brief.session,
         size=len(brief.content),

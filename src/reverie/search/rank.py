@@ -183,9 +183,14 @@ def _own_signals(
     """Words and meaning of each candidate, by its place in the list."""
     best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
-    factor = weights.meaning * question.counts * max(question.trust, _FOREIGN)
+    factor = meaning_worth(question, weights) * weights.words
     meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
     return words, meaning
+
+
+def meaning_worth(question: Question, weights: Weights = WEIGHTS) -> float:
+    """What a cosine of 1 is worth, against the best match of all words."""
+    return weights.meaning * question.counts * max(question.trust, _FOREIGN) / (weights.words or 1.0)
 
 
 _FOREIGN = 0.3

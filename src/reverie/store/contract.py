@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Anchored, Asked, Brief, Filter, Flow, Head, Key, Match, Page
+from reverie.core.query import Anchored, Asked, Brief, Filter, Flow, Found, Head, Key, Match, Page, Vector
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -97,8 +97,24 @@ class ReadTx(Protocol):
     def known(self, terms: Sequence[str]) -> frozenset[str]:
         """Those of `terms` that some readable entry of this memory has."""
 
-    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
-        """The best passages by cosine with an int8 vector of the same length; exact up to 200,000 vectors."""
+    def nearest(self, vector: Vector, where: Filter, *, limit: int) -> list[Match]:
+        """The best passages by cosine with vectors of the same model and length; exact up to 200,000 vectors."""
+
+    def find(
+        self,
+        terms: Sequence[str | Asked],
+        vector: Vector | None,
+        where: Filter,
+        *,
+        limit: int,
+        meaning: float = 1.0,
+        ahead: int = 0,
+    ) -> list[Found]:
+        """The best passages by BM25 and as many by cosine, each once, in as few questions to the store as it can.
+
+        `ahead`: of so many of the best that were said in conversations, the neighbours will be asked for (`around` with
+        two steps); a cosine of 1 promises `meaning` times as much as the best match of all words.
+        """
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         """For each position the position of the readable entry of its ref before it and after it.
@@ -112,8 +128,18 @@ class ReadTx(Protocol):
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         """The same in brief."""
 
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
-        """The cosines of the passages of entries at these positions that have vectors of `vector`'s length."""
+    def foremost(
+        self,
+        lists: Sequence[Sequence[int]],
+        where: Filter,
+        *,
+        limit: int,
+        promising: Callable[[], Sequence[int]] | None = None,
+    ) -> Mapping[int, Brief]:
+        """Of each list of positions the first entries that match, at most `limit`. `promising`: for `find`."""
+
+    def cosines(self, vector: Vector, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        """The cosines of the passages of entries at these positions that have vectors of `vector`'s model."""
 
     def tend(self) -> None:
         """Bring the search index of this memory up to date where it is kept, and put it in order.
@@ -304,7 +330,10 @@ class Store(Protocol):
         """
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
-        """Run `body` on one snapshot."""
+        """Run `body` on one snapshot.
+
+        A body may have an attribute `searches`: then what its search needs is fetched with the snapshot.
+        """
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
         """Run `body` above all tenants, in one transaction."""

@@ -7,15 +7,16 @@ are bound.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event
-from reverie.core.query import Asked, Brief, Filter, Flow, Head, Match, Page
+from reverie.core.query import Asked, Brief, Filter, Flow, Found, Head, Match, Page, Vector
 from reverie.core.subject import index_key
-from reverie.index.cache import Found, IndexCache
+from reverie.index.cache import IndexCache, Positions, Promising
 from reverie.index.postings import ask, hashed
+from reverie.index.segment import Row as IndexRow
 from reverie.store.rows import (
     FEW_TYPES,
     FIRST,
@@ -46,6 +47,8 @@ class ReadVerbs(ABC):
     _log_key: bytes
     _head: Head
     _indexes: IndexCache
+    _ahead: int = 0
+    """Of how many entries the neighbours will be asked for."""
 
     # the dialect
 
@@ -74,7 +77,7 @@ class ReadVerbs(ABC):
         """Where the tenant's entries are, as far as a walk through all of them has to know."""
 
     @abstractmethod
-    def index_rows(self, *, after: int, since: int) -> Found:
+    def index_rows(self, *, after: int, since: int) -> Iterable[IndexRow]:
         """For the index cache: see `IndexedTx`."""
 
     @abstractmethod
@@ -175,10 +178,27 @@ class ReadVerbs(ABC):
         words = ask(terms, self._log_key)
         return self._cache.match(self, (self._tenant, self._ref), words, where, limit)
 
-    def nearest(self, vector: bytes, where: Filter, *, limit: int) -> list[Match]:
-        if self._tenant is None or not any(vector):
+    def nearest(self, vector: Vector, where: Filter, *, limit: int) -> list[Match]:
+        if self._tenant is None or not any(vector[1]):
             return []
         return self._cache.nearest(self, (self._tenant, self._ref), vector, where, limit)
+
+    def find(
+        self,
+        terms: Sequence[str | Asked],
+        vector: Vector | None,
+        where: Filter,
+        *,
+        limit: int,
+        meaning: float = 1.0,
+        ahead: int = 0,
+    ) -> list[Found]:
+        vector = vector if vector is not None and any(vector[1]) else None
+        if self._tenant is None or (not terms and vector is None):
+            return []
+        words = ask(terms, self._log_key)
+        self._ahead = ahead
+        return self._cache.find(self, (self._tenant, self._ref), words, vector, where, limit, meaning)
 
     def known(self, terms: Sequence[str]) -> frozenset[str]:
         if self._tenant is None or not terms:
@@ -186,7 +206,7 @@ class ReadVerbs(ABC):
         found = self._cache.known(self, (self._tenant, self._ref), [hashed(term, self._log_key) for term in terms])
         return frozenset(term for term, has in zip(terms, found, strict=True) if has)
 
-    def cosines(self, vector: bytes, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
+    def cosines(self, vector: Vector, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
         if self._tenant is None or not positions:
             return {}
         return self._cache.cosines(self, (self._tenant, self._ref), vector, positions)
@@ -202,7 +222,27 @@ class ReadVerbs(ABC):
 
     def index_gone(self, *, since: int) -> list[int]:
         """For the index cache: see `IndexedTx`."""
-        return [row[0] for row in self._rows("index_gone", (self._tenant, since, self._ref))]
+        bound = {"tenant": self._tenant, "since": since, "ref": self._ref}
+        return [row[0] for row in self._rows("index_gone", bound)]
+
+    def index_scrubbed(self, *, since: int) -> Sequence[int]:  # noqa: ARG002
+        """For the index cache: see `IndexedTx`."""
+        return ()
+
+    def foremost(
+        self,
+        lists: Sequence[Positions],
+        where: Filter,
+        *,
+        limit: int,
+        promising: Promising | None = None,  # noqa: ARG002
+    ) -> Mapping[int, Brief]:
+        """For the index cache: see `IndexedTx`."""
+        found: dict[int, Brief] = {}
+        for positions in lists:
+            bound = {"ref": self._ref, "positions": self._many(positions), "gone": where.gone, "limit": limit}
+            found |= {row[0]: Brief(*row) for row in self._filtered("foremost", where, **bound)}
+        return found
 
     def briefs(self, positions: Sequence[int], where: Filter) -> Mapping[int, Brief]:
         many = self._many(positions)

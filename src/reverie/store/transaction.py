@@ -224,8 +224,14 @@ class WriteVerbs(ReadVerbs):
             raise NotFound("The text of this entry was destroyed.")
         attributes = encode(entry.attributes) if entry.attributes else "{}"
         tags = encode(list(entry.tags)) if entry.tags else "[]"
-        bound = (entry.content, tags, entry.subject, attributes, before.version + 1, self._tenant, before.position)
-        self._do("rewrite", bound)
+        bound = {
+            "content": entry.content,
+            "tags": tags,
+            "subject": entry.subject,
+            "attributes": attributes,
+            "version": before.version + 1,
+        }
+        self._do("rewrite", {**bound, "seq": seq, "tenant": self._tenant, "n": before.position})
         self._held.bytes += len(entry.content.encode()) - before.byte_size
         for tag in before.tags:
             self._do("drop_tag", (self._tenant, before.ref, tag, before.position))
@@ -250,7 +256,7 @@ class WriteVerbs(ReadVerbs):
         for tag in entry.tags:
             self._do("drop_tag", (self._tenant, entry.ref, tag, entry.position))
         self._do("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": self._key(entry.id)})
-        self._do("purge", (seq, self.now, self._tenant, entry.position))
+        self._do("purge", {"seq": seq, "now": self.now, "tenant": self._tenant, "n": entry.position})
         self._drop_recall(entry)
         self._scrubbed.append((entry.ref, entry.position))
         self._held.entries -= 1

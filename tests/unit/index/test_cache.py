@@ -34,8 +34,8 @@ def test_what_left_is_found_by_nothing_and_counts_for_nothing() -> None:
     for position in range(1, 8):
         tx.take(position)
     assert found(cache, tx, "kettle") == [8]
-    assert [m.entry.position for m in cache.nearest(tx, MEMORY, bytes([1, 1]), Filter(), 9)] == [8]
-    assert cache.cosines(tx, MEMORY, bytes([127, 0]), [1, 8]).keys() == {8}
+    assert [m.entry.position for m in cache.nearest(tx, MEMORY, ("m", bytes([1, 1])), Filter(), 9)] == [8]
+    assert cache.cosines(tx, MEMORY, ("m", bytes([127, 0])), [1, 8]).keys() == {8}
     assert tx.read[-1] == 0, "nothing is read again"
 
 
@@ -73,11 +73,11 @@ def test_a_filter_that_leaves_few_is_asked_for_once_and_little_is_looked_up() ->
         tx.put(position, "kettle", vector=bytes([1, position % 100]))
     tx.tagged = {500, 1500, 1999}
     by_words = cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
-    by_meaning = cache.nearest(tx, MEMORY, bytes([0, 1]), TAGGED, 60)
+    by_meaning = cache.nearest(tx, MEMORY, ("m", bytes([0, 1])), TAGGED, 60)
     assert [match.entry.position for match in by_words] == [500, 1500, 1999]
     assert [match.entry.position for match in by_meaning] == [1999, 500, 1500]
     assert tx.asked == [TAGGED]
-    assert tx.looked_up == [60, 3, 60, 3]
+    assert tx.looked_up == [0, 3, 1, 3]
     tx.now += 1
     cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)
     tx.put(2001, "kettle")
@@ -89,7 +89,7 @@ def test_a_filter_that_leaves_much_is_not_asked_for() -> None:
     cache, tx = IndexCache(), Rows()
     for position in range(1, 2001):
         tx.put(position, "kettle")
-    for every, looked_up in ((1, [60]), (2, [60, 73]), (13, [60, 180, 664])):
+    for every, looked_up in ((1, [60]), (2, [60]), (13, [18, 60])):
         tx.tagged = set(range(0, 2001, every))
         tx.looked_up = []
         assert len(cache.match(tx, MEMORY, ask(["kettle"], KEY), TAGGED, 60)) == 60

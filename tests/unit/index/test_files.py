@@ -48,12 +48,12 @@ def tx(filled: Rows) -> Rows:
 
 def answers(cache: IndexCache, tx: Rows) -> object:
     by_words = cache.match(tx, MEMORY, ask(ASKED, KEY), Filter(), 40)
-    by_meaning = cache.nearest(tx, MEMORY, bytes(range(16)), Filter(), 40)
+    by_meaning = cache.nearest(tx, MEMORY, ("m", bytes(range(16))), Filter(), 40)
     return (
         [(one.entry.position, one.number, one.score, one.cover) for one in by_words],
         [(one.entry.position, one.score) for one in by_meaning],
         cache.known(tx, MEMORY, [hashed("c3", KEY), hashed("nothing", KEY)]),
-        cache.cosines(tx, MEMORY, bytes(range(16)), [5, 4000, 10**6]),
+        cache.cosines(tx, MEMORY, ("m", bytes(range(16))), [5, 4000, 10**6]),
     )
 
 
@@ -228,13 +228,13 @@ def test_codes_find_what_an_exact_search_finds(tx: Rows, tmp_path: Path, monkeyp
 def test_scores_do_not_depend_on_how_a_memory_is_cut(tx: Rows) -> None:
     """Bit for bit: summed word by word in the order of the question, in one segment or in many."""
     many = Parts()
-    rows = [(position, packed, vector) for position, (_, _, packed, vector) in tx.rows.items()]
+    rows = [(position, packed, vector, "m") for position, (_, _, packed, vector) in tx.rows.items()]
     for at in range(0, len(rows), 1000):
         many = replace(many, parts=(*many.parts, Part(build(rows[at : at + 1000]))))
     question = ask(ASKED, KEY)
     live = len(rows)
     sums: dict[int, float] = {}
-    packed = {position: np.frombuffer(own, dtype=RECORD) for position, own, _ in rows}
+    packed = {position: np.frombuffer(own, dtype=RECORD) for position, own, _, _ in rows}
     total = float(sum(int(own["times"].sum()) for own in packed.values()))
     for telling, ((word, share),) in question:
         having = {position: own["times"][own["word"] == word] for position, own in packed.items()}

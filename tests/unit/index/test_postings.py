@@ -27,7 +27,7 @@ class Words:
         self.parts = Parts()
 
     def update(self, rows: list[tuple[int, bytes]]) -> None:
-        self.parts = self.parts.updated([(position, packed, None) for position, packed in rows])
+        self.parts = self.parts.updated([(position, packed, None, None) for position, packed in rows])
 
     def remove(self, positions: list[int]) -> None:
         self.parts = self.parts.without(positions)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reverie.core.entry import READABLE, Entry, EntryState
-from reverie.core.query import Filter
+from reverie.core.query import Filter, Vector
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik.units import relations_of
 from reverie.protocols.akashik.visibility import View
@@ -85,7 +85,7 @@ class Gathered:
     """Whether these are all that the scope admits."""
 
 
-def gather(tx: ReadTx, admission: Admission, *, query: str, vector: bytes, most_units: int) -> Gathered:
+def gather(tx: ReadTx, admission: Admission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
     """The candidates for an answer of at most so many units."""
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
@@ -108,7 +108,7 @@ def gather(tx: ReadTx, admission: Admission, *, query: str, vector: bytes, most_
     asked = query_terms(query) if query.strip() else []
     alike = tx.match(asked, hot, limit=wanted if complete else wanted // 2) if asked else []
     if not complete:
-        near = tx.nearest(vector, hot, limit=wanted // 2) if any(vector) else []
+        near = tx.nearest(vector, hot, limit=wanted // 2) if vector is not None else []
         positions = list(dict.fromkeys(match.entry.position for match in (*near, *alike)))
         found |= {entry.id: entry for entry in tx.at(positions, hot).values() if admission.takes(entry)}
         for unit_id in sorted(related):

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from reverie.core.entry import Entry
 from reverie.core.ports import Embedder
+from reverie.core.query import Vector
 from reverie.memory.entries import searchable_text
+from reverie.memory.indexing import model_of
 from reverie.protocols.akashik.units import score_of, task_of, type_of
 from reverie.search.analysis import query_terms, terms
 from reverie.search.text import comparable
@@ -78,24 +80,25 @@ Meaning = Mapping[str, tuple[float, Sequence[str]]]
 """How close each unit is to a query, by id, and the query's words it has."""
 
 
-def vector_of(query: str, embedder: Embedder | None) -> bytes:
-    """The vector of a query; empty when there is none to compare with. Never called inside a transaction."""
+def vector_of(query: str, embedder: Embedder | None) -> Vector | None:
+    """The vector of a query; None when there is none to compare with. Never called inside a transaction."""
     if embedder is None or not query.strip():
-        return b""
+        return None
     try:
-        return embedder.embed([comparable(query)])[0]
+        data = embedder.embed([comparable(query)])[0]
     except Exception:  # an embedder that is down: words still work
-        return b""
+        return None
+    return (model_of(embedder), data) if any(data) else None
 
 
 def meaning_of(
-    tx: ReadTx, entries: Sequence[Entry], query: str, vector: bytes, alike: Collection[int] | None = None
+    tx: ReadTx, entries: Sequence[Entry], query: str, vector: Vector | None, alike: Collection[int] | None = None
 ) -> Meaning | None:
     """How close each entry is to a query; None when nothing is asked. `alike`: positions that may share its words."""
     if not query.strip():
         return None
     asked = query_terms(query)
-    cosines = tx.cosines(vector, [entry.position for entry in entries]) if any(vector) and entries else {}
+    cosines = tx.cosines(vector, [entry.position for entry in entries]) if vector is not None and entries else {}
     return {
         entry.id: _close(
             entry,

@@ -32,7 +32,7 @@ def reaches_indexes_and_lists(lab: Lab) -> None:
     assert lab.ids(same_but(ANYTHING, subject="ada"), ref=None) == []
     assert lab.ids(same_but(ANYTHING, any_tags=("t",))) == []
     assert lab.read(lambda tx: tx.match(["kettle"], ANYTHING, limit=5)) == []
-    assert lab.read(lambda tx: tx.nearest(vector, ANYTHING, limit=5)) == []
+    assert lab.read(lambda tx: tx.nearest(("m", vector), ANYTHING, limit=5)) == []
 
 
 def works_on_cold_entries(lab: Lab) -> None:

@@ -23,7 +23,7 @@ def holds_to_the_millisecond(lab: Lab) -> None:
             lab.read(lambda tx: tx.count(where)) == 1,
             lab.read(lambda tx: tx.refs(), ref=None) == [("notes", 1)],
             len(lab.read(lambda tx: tx.match(["kettle"], where, limit=5))) == 1,
-            len(lab.read(lambda tx: tx.nearest(vector, where, limit=5))) == 1,
+            len(lab.read(lambda tx: tx.nearest(("m", vector), where, limit=5))) == 1,
             len(lab.read(lambda tx: tx.at([entry.position], where))) == 1,
             lab.read(lambda tx: tx.index_state("m")) == (1, 1),
         }

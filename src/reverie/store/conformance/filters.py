@@ -223,7 +223,7 @@ def _ranks_alike(lab: Lab, where: Filter) -> set[str]:
 def _both(tx: ReadTx, where: Filter, limit: int) -> tuple[list[Match], list[Match]]:
     """By words and by meaning."""
     vector = bytes([100, 3, 250, 9, 40, 77, 128, 1])
-    return tx.match(["kettle", "zebra"], where, limit=limit), tx.nearest(vector, where, limit=limit)
+    return tx.match(["kettle", "zebra"], where, limit=limit), tx.nearest((_MODEL, vector), where, limit=limit)
 
 
 def are_counted_by_value(lab: Lab) -> None:

@@ -8,14 +8,14 @@ from reverie.core.query import Filter
 from reverie.store.conformance.lab import ANYTHING, Lab, make_entry, make_event, put, refuses
 from reverie.store.contract import ReadTx, WriteTx
 
-_V = bytes([9] * 8)
+_V = ("m", bytes([9] * 8))
 
 
 def _fill(tenant: str, count: int):  # type: ignore[no-untyped-def]
     def body(tx: WriteTx) -> None:
         for n in range(count):
             entry = make_entry(id=f"{n}", content=f"kettle of {tenant}", tags=("t",), subject="ada")
-            put(tx, entry, vector=("m", _V))
+            put(tx, entry, vector=_V)
         tx.link(Link("0", "1", "supports", tenant))
         tx.save("files", "k", tenant.encode(), seq=tx.append(make_event("document.saved")))
         tx.remember_answer("k", tenant, tenant.encode(), until=tx.now + 1000)

@@ -55,7 +55,7 @@ def _state(lab: Lab) -> list[object]:
             tx.scan(where, limit=100),
             tx.match(["kettle"], where, limit=100),
             tx.match(["teapot"], where, limit=100),
-            tx.nearest(_V[1], where, limit=100),
+            tx.nearest(_V, where, limit=100),
             tx.links("old"),
             tx.load("files", "k"),
             tx.load("files", "gone"),

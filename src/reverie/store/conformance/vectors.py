@@ -16,8 +16,11 @@ def _vector(*numbers: int) -> bytes:
     return bytes(n % 256 for n in numbers)
 
 
-def _near(lab: Lab, vector: bytes, where: Filter | None = None, *, limit: int = 10, **at: str) -> list[str]:
-    return [m.entry.id for m in lab.read(lambda tx: tx.nearest(vector, where or Filter(), limit=limit), **at)]
+def _near(
+    lab: Lab, vector: bytes, where: Filter | None = None, *, limit: int = 10, model: str = _MODEL, **at: str
+) -> list[str]:
+    found = lab.read(lambda tx: tx.nearest((model, vector), where or Filter(), limit=limit), **at)
+    return [match.entry.id for match in found]
 
 
 def are_exact(lab: Lab) -> None:
@@ -59,15 +62,60 @@ def follow_every_change(lab: Lab) -> None:
     assert _near(lab, up) == ["a"]
 
 
-def only_equal_lengths_take_part(lab: Lab) -> None:
-    """A vector of another model's length is no candidate; a zero vector finds nothing."""
-    lab.put(id="two", vector=("m2", _vector(1, 2)))
+def only_one_model_takes_part(lab: Lab) -> None:
+    """A vector of another model, or of another length, is no candidate; a zero vector finds nothing.
+
+    `name+2` is the model `name` over texts that were cut in another way: those are compared.
+    """
+    two = lab.put(id="two", vector=("m2", _vector(1, 2)))
+    other = lab.put(id="other", vector=("m9", _vector(1, 2)))
+    lab.put(id="cut", vector=("m2+7", _vector(1, 2)))
     lab.put(id="three", vector=("m3", _vector(1, 2, 3)))
     lab.put(id="none")
-    assert _near(lab, _vector(1, 2)) == ["two"]
-    assert _near(lab, _vector(3, 2, 1)) == ["three"]
-    assert _near(lab, _vector(0, 0)) == []
-    assert _near(lab, _vector(1, 2, 3, 4)) == []
+    assert _near(lab, _vector(1, 2), model="m2") == ["two", "cut"]
+    assert _near(lab, _vector(1, 2), model="m2+8") == ["two", "cut"]
+    assert _near(lab, _vector(1, 2), model="m9") == ["other"]
+    assert _near(lab, _vector(3, 2, 1), model="m3") == ["three"]
+    assert _near(lab, _vector(3, 2, 1), model="m2") == []
+    assert _near(lab, _vector(0, 0), model="m2") == []
+    positions = [two.position, other.position]
+    assert lab.read(lambda tx: tx.cosines(("m9", _vector(3, 4)), positions)).keys() == {other.position}
+    lab.write(lambda tx: tx.index("two", seq=tx.append(make_event()), terms=None, vector=("m9", _vector(1, 2))))
+    assert _near(lab, _vector(1, 2), model="m2") == ["cut"]
+    assert _near(lab, _vector(1, 2), model="m9") == ["two", "other"]
+
+
+def find_agrees_with_match_and_nearest(lab: Lab) -> None:
+    """`find` is both at once: the same passages, scores and cosines, with and without a filter."""
+    chance = random.Random(11)  # noqa: S311
+    entries = [
+        make_entry(
+            id=f"{n}",
+            content=" ".join(f"w{chance.randrange(12)}" for _ in range(6)),
+            tags=("half",) if n % 2 else (),
+        )
+        for n in range(150)
+    ]
+    vectors = [_vector(*(chance.randint(-127, 127) for _ in range(8))) for _ in entries]
+    lab.write(lambda tx: [put(tx, entry, vector=(_MODEL, own)) for entry, own in zip(entries, vectors, strict=True)])
+    asked, query = ["w3", "w7", "nothing"], (_MODEL, _vector(*range(8)))
+    for where in (Filter(), Filter(tags=("half",)), Filter(tags=("no",))):
+        found, matched, near = lab.read(
+            lambda tx, where=where: (  # type: ignore[misc]
+                tx.find(asked, query, where, limit=20, ahead=5),
+                tx.match(asked, where, limit=20),
+                tx.nearest(query, where, limit=20),
+            )
+        )
+        by_words = {one.entry.id: (one.score, one.cover) for one in found if one.score is not None}
+        assert by_words == {one.entry.id: (one.score, one.cover) for one in matched}
+        cosines = {one.entry.id: one.cosine for one in found}
+        assert cosines.items() >= {one.entry.id: one.score for one in near}.items()
+        exact = lab.read(lambda tx, found=found: tx.cosines(query, [one.entry.position for one in found]))  # type: ignore[misc]
+        assert {one.entry.position: [one.cosine] for one in found} == exact
+    assert lab.read(lambda tx: tx.find([], None, Filter(), limit=5)) == []
+    assert lab.read(lambda tx: len(tx.find(asked, None, Filter(), limit=5))) == 5
+    assert lab.read(lambda tx: len(tx.find([], query, Filter(), limit=5))) == 5
 
 
 def stay_in_scope(lab: Lab) -> None:
@@ -89,8 +137,8 @@ def missing_vectors_are_known(lab: Lab) -> None:
     assert lab.read(lambda tx: tx.index_state("unknown")) == (2, 0)
     assert [e.id for e in lab.read(lambda tx: tx.unembedded(_MODEL, limit=10), ref=None)] == ["b", "c"]
     positions = [with_vector.position, without.position]
-    assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions)) == {with_vector.position: [11 / 127**2]}
-    assert lab.read(lambda tx: tx.cosines(_vector(3, 4), positions), tenant="rival") == {}
+    assert lab.read(lambda tx: tx.cosines((_MODEL, _vector(3, 4)), positions)) == {with_vector.position: [11 / 127**2]}
+    assert lab.read(lambda tx: tx.cosines((_MODEL, _vector(3, 4)), positions), tenant="rival") == {}
 
 
 def cosines_follow_every_change(lab: Lab) -> None:
@@ -100,7 +148,7 @@ def cosines_follow_every_change(lab: Lab) -> None:
 
     def scores() -> list[tuple[dict[int, Sequence[float]], bool]]:
         return [
-            (dict(lab.read(lambda tx, q=q: tx.cosines(q, [entry.position]))), bool(_near(lab, q)))  # type: ignore[misc]
+            (dict(lab.read(lambda tx, q=q: tx.cosines((_MODEL, q), [entry.position]))), bool(_near(lab, q)))  # type: ignore[misc]
             for q in (query, _vector(127, 0, 0))
         ]
 
@@ -123,7 +171,7 @@ def are_seen_inside_their_transaction(lab: Lab) -> None:
 
     def body(tx: WriteTx) -> None:
         put(tx, make_entry(id="b"), vector=(_MODEL, _vector(1, 2)))
-        assert [m.entry.id for m in tx.nearest(_vector(1, 2), Filter(), limit=5)] == ["a", "b"]
+        assert [m.entry.id for m in tx.nearest((_MODEL, _vector(1, 2)), Filter(), limit=5)] == ["a", "b"]
         raise KeyError
 
     try:

@@ -7,10 +7,13 @@ query are one round trip. Integers are always sent as bigint: one statement is t
 from __future__ import annotations
 
 import logging
+import queue
+import threading
 import time
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool
 
@@ -68,6 +71,52 @@ def connect(url: str) -> Connection:
     connection = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name=NAME)
     _configure(connection)
     return connection
+
+
+class Returns:
+    """Ends transactions that only read after their caller has its answer: it need not wait for the server to say so."""
+
+    def __init__(self, pool: ConnectionPool[Connection]) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def add(self, connection: Connection) -> None:
+        """Undo what a transaction did not commit, soon, and let others use the connection."""
+        with self._lock:
+            if self._closed:
+                give_back(self._pool, connection)
+                return
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="reverie-returns", daemon=True)
+                self._thread.start()
+            self._waiting.put(connection)
+
+    def _run(self) -> None:
+        while (connection := self._waiting.get()) is not None:
+            give_back(self._pool, connection)
+
+    def close(self) -> None:
+        """Give everything back now."""
+        with self._lock:
+            self._closed = True
+            thread, self._thread = self._thread, None
+            self._waiting.put(None)
+        if thread is not None:
+            thread.join(60)
+
+
+def give_back(pool: ConnectionPool[Connection], connection: Connection) -> None:
+    """Undo what is not committed, and let others use the connection. A broken one is thrown away by the pool."""
+    try:
+        if not connection.broken and connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.execute(b"ROLLBACK")
+    except Exception:
+        connection.close()
+    finally:
+        pool.putconn(connection)
 
 
 def _configure(connection: Connection) -> None:

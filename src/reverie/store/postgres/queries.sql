@@ -228,6 +228,40 @@ SELECT {brief} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
 AND (%(gone)s OR e.gone_seq + 0 IS NULL) AND {filter}
 
+-- name: foremost
+-- The first entries in the order of the given positions that match. As a limit, and not by cutting the list, so that a
+-- filter that leaves half reads no more than one that leaves all.
+SELECT {brief} FROM unnest(%(positions)s::bigint[]) WITH ORDINALITY AS p (n, place)
+CROSS JOIN LATERAL (SELECT * FROM reverie.entry WHERE tenant = %(tenant)s AND n = p.n OFFSET 0) AS e
+WHERE e.ref = %(ref)s AND (%(gone)s OR e.gone_seq IS NULL) AND {filter} ORDER BY p.place LIMIT %(limit)s
+
+-- name: foremost_rows
+-- The same, not in brief: what is shown is among them.
+SELECT {columns} FROM unnest(%(positions)s::bigint[]) WITH ORDINALITY AS p (n, place)
+CROSS JOIN LATERAL (SELECT * FROM reverie.entry WHERE tenant = %(tenant)s AND n = p.n OFFSET 0) AS e
+WHERE e.ref = %(ref)s AND (%(gone)s OR e.gone_seq IS NULL) AND {filter} ORDER BY p.place LIMIT %(limit)s
+
+-- name: beside
+-- The two readable entries before and after each of the first entries of conversations in the order of the given
+-- positions, nearest first, and whether they match. A credential is no speaker.
+SELECT best.n, near.* FROM (
+  SELECT e.n, e.created_at FROM unnest(%(positions)s::bigint[]) WITH ORDINALITY AS p (n, place)
+  CROSS JOIN LATERAL (SELECT * FROM reverie.entry WHERE tenant = %(tenant)s AND n = p.n OFFSET 0) AS e
+  WHERE e.ref = %(ref)s AND e.gone_seq IS NULL AND {filter}
+  AND (e.session IS NOT NULL OR NOT (e.actor = '' OR e.actor ^@ ANY(%(credentials)s::text[])))
+  ORDER BY p.place LIMIT %(ahead)s
+) AS best LEFT JOIN LATERAL (
+  (SELECT -1 AS side, ({filter}) AS fits, {columns} FROM reverie.entry AS e
+   WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL
+   AND (e.created_at, e.n) < (best.created_at, best.n) AND e.state <> 'draft'
+   AND (e.expires_at IS NULL OR e.expires_at > %(now)s) ORDER BY e.created_at DESC, e.n DESC LIMIT 2)
+  UNION ALL
+  (SELECT 1, ({filter}), {columns} FROM reverie.entry AS e
+   WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL
+   AND (e.created_at, e.n) > (best.created_at, best.n) AND e.state <> 'draft'
+   AND (e.expires_at IS NULL OR e.expires_at > %(now)s) ORDER BY e.created_at, e.n LIMIT 2)
+) AS near ON true
+
 -- name: passing
 -- Positions of a ref that match.
 SELECT e.n FROM reverie.entry AS e
@@ -256,14 +290,26 @@ WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || 
 
 -- name: index_rows
 -- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
-SELECT n, words, vector FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s
+SELECT n, words, vector, model FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s
 UNION ALL
-SELECT n, words, vector FROM reverie.recall
+SELECT n, words, vector, model FROM reverie.recall
 WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s
+
+-- name: index_fresh
+-- The same, as many as are fetched with a snapshot.
+(SELECT n, words, vector, model FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s LIMIT 2000)
+UNION ALL
+(SELECT n, words, vector, model FROM reverie.recall
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s LIMIT 2000)
 
 -- name: index_gone
 -- Entries of a memory that left it after a log position.
-SELECT n FROM reverie.entry WHERE tenant = %s AND gone_seq > %s AND ref = %s
+SELECT n FROM reverie.entry WHERE tenant = %(tenant)s AND gone_seq > %(since)s AND ref = %(ref)s
+
+-- name: index_scrubbed
+-- Entries of a memory whose text was destroyed after a log position: no index may hold anything of them.
+SELECT n FROM reverie.entry
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND scrub_seq IS NOT NULL AND scrub_seq > %(since)s
 
 -- name: index_state
 -- Readable entries, and those of them with a vector of a model.
@@ -347,15 +393,15 @@ WHERE e.tenant = %s AND e.n = ANY(%s::bigint[]) AND e.n = u.n
 
 -- name: rewrite
 -- Replace the text of an entry by a more redacted one.
-UPDATE reverie.entry SET content = %s, tags = %s, subject = %s, attributes = %s, version = %s
-WHERE tenant = %s AND n = %s
+UPDATE reverie.entry SET content = %(content)s, tags = %(tags)s, subject = %(subject)s, attributes = %(attributes)s,
+version = %(version)s, scrub_seq = %(seq)s WHERE tenant = %(tenant)s AND n = %(n)s
 
 -- name: purge
 -- Destroy the text of an entry; the row stays so that the id is never used again.
 UPDATE reverie.entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', actor = '', role = NULL,
 session = NULL, run = NULL, node = NULL, state = 'erased',
-pinned = false, version = version + 1, gone_seq = coalesce(gone_seq, %s), gone_at = coalesce(gone_at, %s)
-WHERE tenant = %s AND n = %s
+pinned = false, version = version + 1, scrub_seq = %(seq)s, gone_seq = coalesce(gone_seq, %(seq)s),
+gone_at = coalesce(gone_at, %(now)s) WHERE tenant = %(tenant)s AND n = %(n)s
 
 -- name: add_absence
 -- A restored entry was gone in this interval.

@@ -43,6 +43,7 @@ CREATE INDEX tenant_wake ON reverie.tenant (wake_at) WHERE wake_at IS NOT NULL;
 
 -- n is the position: order of insertion, never used twice, since rows are never deleted. Every tenant counts in a range
 -- of its own, so that no position tells how much another tenant writes. gone_seq: the entry left readable memory there.
+-- scrub_seq: its text, or some of it, was destroyed there.
 -- An id too long for an index is kept in long_id, and id holds its digest.
 CREATE TABLE reverie.entry (
   tenant integer NOT NULL,
@@ -73,6 +74,7 @@ CREATE TABLE reverie.entry (
   epoch bigint NOT NULL,
   gone_seq bigint,
   gone_at bigint,
+  scrub_seq bigint,
   PRIMARY KEY (tenant, n)
 );
 CREATE UNIQUE INDEX entry_id ON reverie.entry (tenant, ref, id);
@@ -82,6 +84,11 @@ CREATE INDEX entry_cold ON reverie.entry (tenant, state, gone_at) WHERE gone_seq
 CREATE INDEX entry_dreamt ON reverie.entry (tenant, ref, gone_seq) WHERE gone_seq IS NOT NULL AND state = 'dreamt';
 CREATE INDEX entry_subject ON reverie.entry (tenant, subject, n) WHERE subject IS NOT NULL;
 CREATE INDEX entry_expiry ON reverie.entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
+CREATE INDEX entry_scrub ON reverie.entry (tenant, ref, scrub_seq) WHERE scrub_seq IS NOT NULL;
+CREATE INDEX entry_kind ON reverie.entry (tenant, ref, kind) WHERE gone_seq IS NULL;
+CREATE INDEX entry_actor ON reverie.entry (tenant, ref, actor) WHERE gone_seq IS NULL;
+CREATE INDEX entry_session ON reverie.entry (tenant, ref, session) WHERE gone_seq IS NULL AND session IS NOT NULL;
+CREATE INDEX entry_pinned ON reverie.entry (tenant, ref) WHERE gone_seq IS NULL AND pinned;
 
 -- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
 CREATE TABLE reverie.absence (

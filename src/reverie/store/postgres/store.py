@@ -17,21 +17,24 @@ from reverie.core.files import open_new
 from reverie.core.ports import Clock
 from reverie.core.query import Anchored
 from reverie.index.cache import IndexCache
+from reverie.index.files import Files
 from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.postgres.control import PostgresControlTx
 from reverie.store.postgres.dump import dump
 from reverie.store.postgres.faults import AGAIN, lost, translate
 from reverie.store.postgres.migrate import migrate, schema_version
-from reverie.store.postgres.pool import Connection, connect, open_pool
-from reverie.store.postgres.read import PostgresReadTx
+from reverie.store.postgres.pool import Connection, Returns, connect, open_pool
+from reverie.store.postgres.read import FRESH, Fresh, PostgresReadTx
 from reverie.store.postgres.rows import SQL
 from reverie.store.postgres.scrub import Scrubber
 from reverie.store.postgres.transfer import PostgresTransfer
-from reverie.store.postgres.writer import ATTEMPTS, Writer, give_back, limits
+from reverie.store.postgres.writer import ATTEMPTS, Writer, limits
 
 T = TypeVar("T")
 POOL_SIZE = 16
 WAIT_SECONDS = 5.0
+INDEX_IDLE_SECONDS = 86_400
+"""Files of the index that no search compared with the database for so long are removed."""
 _SNAPSHOT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -43,7 +46,7 @@ class PostgresStore:
     """
 
     name = "postgres"
-    outside: Sequence[str] = ("wal", "replicas", "free_space")
+    outside: Sequence[str] = ("wal", "replicas", "free_space", "index_files")
     durable = True
     quick = False
 
@@ -55,10 +58,14 @@ class PostgresStore:
         create: bool = True,
         pool_size: int = POOL_SIZE,
         wait_seconds: float = WAIT_SECONDS,
+        index: Path | None = None,
     ) -> None:
         self._url = url
         self._clock = clock or SystemClock()
-        self._cache = IndexCache()
+        self._files = Files(index, idle_seconds=INDEX_IDLE_SECONDS) if index is not None else None
+        self._cache = IndexCache(files=self._files)
+        self._tenants: dict[str, int] = {}
+        """Numbers of tenants by name: they never change."""
         self._process = os.getpid()
         self._closed = False
         try:
@@ -68,6 +75,9 @@ class PostgresStore:
         except Exception as fault:
             error = translate(fault)
             raise error from fault
+        if self._files is not None:
+            self._files.recover()
+        self._returns = Returns(self._pool)
         self._scrubber = Scrubber(url)
         self._writer = Writer(self._pool, self._clock, self._scrubber.owe, self._cache)
 
@@ -89,14 +99,30 @@ class PostgresStore:
         return cast(T, self._writer.submit(scope, body))
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
+        searches = getattr(body, "searches", False)
+
         def run(connection: Connection) -> T:
+            known = self._known(scope) if searches else None
             with connection.pipeline():
                 connection.execute(_SNAPSHOT)
                 connection.execute(SQL["bind"], limits(scope.tenant))
                 found = connection.execute(SQL["head"], {"name": scope.tenant}, binary=True)
-            return body(PostgresReadTx(connection, scope, self._clock.now(), self._cache, found.fetchone()))
+                since = [connection.execute(SQL[name], known, binary=True) for name in FRESH] if known else []
+            row, fresh = found.fetchone(), None
+            if row is not None:
+                self._tenants[scope.tenant] = row[0]
+            if known is not None:
+                fresh = Fresh(known["since"], known["after"], *(cursor.fetchall() for cursor in since))
+            return body(PostgresReadTx(connection, scope, self._clock.now(), self._cache, row, fresh))
 
         return self._transact(run)
+
+    def _known(self, scope: Scope) -> dict[str, Any] | None:
+        """Up to where the index of a memory is here, to fetch what is new with the snapshot. None: it is not."""
+        tenant = self._tenants.get(scope.tenant)
+        if tenant is None or scope.ref is None or (at := self._cache.reached((tenant, scope.ref))) is None:
+            return None
+        return {"tenant": tenant, "ref": scope.ref, "since": at[0], "after": at[1]}
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
         def run(connection: Connection) -> T:
@@ -119,7 +145,7 @@ class PostgresStore:
                 try:
                     return body(connection)
                 finally:
-                    give_back(self._pool, connection)
+                    self._returns.add(connection)
             except (psycopg.Error, OverflowError, UnicodeEncodeError) as fault:
                 if again and attempt + 1 < ATTEMPTS and (lost(fault) or isinstance(fault, AGAIN)):
                     time.sleep(0.05 * 2**attempt)
@@ -186,6 +212,7 @@ class PostgresStore:
             return
         self._closed = True
         self._writer.close()
+        self._returns.close()
         self._pool.close()
         self._scrubber.close()
 

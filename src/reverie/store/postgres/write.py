@@ -20,6 +20,7 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
     """One caller's part of a transaction."""
 
     _batch: Batch
+    _settled = False
 
     def __init__(self, batch: Batch, scope: Scope) -> None:
         self._batch = batch

@@ -32,7 +32,7 @@ from reverie.core.ports import Clock
 from reverie.index.cache import IndexCache
 from reverie.store.postgres.batch import Batch, Row, new_tenant
 from reverie.store.postgres.faults import AGAIN, lost, translate
-from reverie.store.postgres.pool import Connection
+from reverie.store.postgres.pool import Connection, give_back
 from reverie.store.postgres.rows import SQL
 from reverie.store.postgres.write import PostgresWriteTx
 
@@ -330,14 +330,3 @@ def lock_head(connection: Connection, tenant: str) -> Row | None:
         connection.execute(SQL["bind"], limits(tenant))
         found = connection.execute(SQL["lock_head"], {"name": tenant}, binary=True)
     return found.fetchone()
-
-
-def give_back(pool: ConnectionPool[Connection], connection: Connection) -> None:
-    """Undo what is not committed, and let others use the connection. A broken one is thrown away by the pool."""
-    try:
-        if not connection.broken and connection.info.transaction_status != TransactionStatus.IDLE:
-            connection.execute(b"ROLLBACK")
-    except Exception:
-        connection.close()
-    finally:
-        pool.putconn(connection)

@@ -157,6 +157,11 @@ WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND 
 SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
+-- name: foremost
+-- The first entries in the order of the given positions that match, in brief.
+SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
+WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND {filter} LIMIT :limit
+
 -- name: passing
 -- Positions of a ref that match, led by time.
 SELECT e.n FROM entry AS e INDEXED BY entry_live
@@ -167,6 +172,35 @@ AND {filter}
 -- The same, led by a subject.
 SELECT e.n FROM entry AS e INDEXED BY entry_subject
 WHERE e.tenant = :tenant AND e.subject = :subject AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
+
+-- name: passing_session
+-- The same, led by a session.
+SELECT e.n FROM entry AS e INDEXED BY entry_session
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.session = :session AND e.gone_seq IS NULL AND {filter}
+
+-- name: passing_pinned
+-- The same, led by pins.
+SELECT e.n FROM entry AS e INDEXED BY entry_pinned
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.pinned AND e.gone_seq IS NULL AND {filter}
+
+-- name: passing_kinds
+-- The same, led by kinds. Drafts are left out.
+SELECT e.n FROM json_each(:kinds) AS k CROSS JOIN entry AS e INDEXED BY entry_facets
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.kind = k.value AND e.gone_seq IS NULL AND e.state <> 'draft' AND {filter}
+
+-- name: passing_actor
+-- The same, led by an actor, kind by kind.
+WITH RECURSIVE k (kind) AS (
+  SELECT min(kind) FROM entry INDEXED BY entry_facets
+  WHERE tenant = :tenant AND ref = :ref AND gone_seq IS NULL AND state <> 'draft'
+  UNION ALL
+  SELECT (SELECT min(kind) FROM entry INDEXED BY entry_facets
+    WHERE tenant = :tenant AND ref = :ref AND kind > k.kind AND gone_seq IS NULL AND state <> 'draft')
+  FROM k WHERE k.kind IS NOT NULL
+)
+SELECT e.n FROM k CROSS JOIN entry AS e INDEXED BY entry_facets
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.kind = k.kind AND e.actor = :actor AND e.gone_seq IS NULL
+AND e.state <> 'draft' AND {filter}
 
 -- name: passing_tags
 -- The same, led by tags: entries that have at least so many of them.
@@ -205,22 +239,22 @@ WHERE e.tenant = :tenant AND e.ref = :ref
 
 -- name: index_rows
 -- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
-SELECT r.n, r.words, r.vector FROM entry AS e INDEXED BY entry_live CROSS JOIN recall AS r ON r.n = e.n
+SELECT r.n, r.words, r.vector, (SELECT name FROM model WHERE k = r.model) FROM entry AS e INDEXED BY entry_live CROSS JOIN recall AS r ON r.n = e.n
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.n > :after
 UNION ALL
-SELECT n, words, vector FROM recall INDEXED BY recall_again
+SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall INDEXED BY recall_again
 WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
 
 -- name: index_new
 -- The same, past the new rows of all the tenant's memories: a look at the end when those are few.
-SELECT n, words, vector FROM recall WHERE n > max(:after, :first) AND n <= :last AND tenant = :tenant AND ref = :ref
+SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall WHERE n > max(:after, :first) AND n <= :last AND tenant = :tenant AND ref = :ref
 UNION ALL
-SELECT n, words, vector FROM recall INDEXED BY recall_again
+SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall INDEXED BY recall_again
 WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
 
 -- name: index_gone
 -- Entries of a memory that left it after a log position.
-SELECT n FROM entry INDEXED BY entry_gone WHERE tenant = ? AND gone_seq > ? AND ref = ?
+SELECT n FROM entry INDEXED BY entry_gone WHERE tenant = :tenant AND gone_seq > :since AND ref = :ref
 
 -- name: index_state
 -- Readable entries, and those of them with a vector of a model.
@@ -330,12 +364,14 @@ WHERE tenant = ? AND n = ?
 
 -- name: rewrite
 -- Replace the text of an entry by a more redacted one.
-UPDATE entry SET content = ?, tags = ?, subject = ?, attributes = ?, version = ? WHERE tenant = ? AND n = ?
+UPDATE entry SET content = :content, tags = :tags, subject = :subject, attributes = :attributes, version = :version
+WHERE tenant = :tenant AND n = :n
 
 -- name: purge
 -- Destroy the text of an entry; the row stays so that the id is never used again.
 UPDATE entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', actor = '', role = NULL,
-session = NULL, run = NULL, node = NULL, state = 'erased', pinned = 0, version = version + 1, gone_seq = coalesce(gone_seq, ?), gone_at = coalesce(gone_at, ?) WHERE tenant = ? AND n = ?
+session = NULL, run = NULL, node = NULL, state = 'erased', pinned = 0, version = version + 1,
+gone_seq = coalesce(gone_seq, :seq), gone_at = coalesce(gone_at, :now) WHERE tenant = :tenant AND n = :n
 
 -- name: add_absence
 -- A restored entry was gone in this interval.

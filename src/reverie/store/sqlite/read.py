@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
 from msgspec.structs import replace
 
-from reverie.core.entry import Scope
+from reverie.core.entry import EntryState, Scope
 from reverie.core.event import genesis
 from reverie.core.query import Filter, Head
-from reverie.index.cache import Found, IndexCache
+from reverie.index.cache import IndexCache
+from reverie.index.segment import Row as IndexRow
 from reverie.store.rows import FIRST, LAST, encode, positions_of, without_tags
 from reverie.store.snapshot import READABLE, ReadVerbs, Row, sides
 from reverie.store.sql import load_queries
@@ -76,7 +77,7 @@ class SqliteReadTx(ReadVerbs):
         base, top = positions_of(self._tenant or 0)
         return {"base": base, "top": top}
 
-    def index_rows(self, *, after: int, since: int) -> Found:
+    def index_rows(self, *, after: int, since: int) -> Iterable[IndexRow]:
         # Rows of all memories lie in one order: what few writes brought is read from its end.
         few = self.head().seq - since <= _FEW_EVENTS
         bound = {**self._place(), "tenant": self._tenant, "ref": self._ref, "after": after, "since": since}
@@ -108,6 +109,14 @@ class SqliteReadTx(ReadVerbs):
         elif where.subject is not None:
             name, rest = "passing_subject", replace(where, subject=None)
             bound["subject"] = where.subject
+        elif where.session is not None:
+            name, rest = "passing_session", where
+        elif where.pinned:
+            name, rest = "passing_pinned", where
+        elif where.actor is not None and EntryState.DRAFT not in where.states:
+            name, rest = "passing_actor", where
+        elif where.kinds is not None and EntryState.DRAFT not in where.states:
+            name, rest = "passing_kinds", where
         else:
             name, rest = "passing", replace(where, since=None, until=None)
             bound["first"] = FIRST if where.since is None else where.since

@@ -73,6 +73,8 @@ CREATE INDEX entry_subject ON entry (tenant, subject) WHERE subject IS NOT NULL;
 CREATE INDEX entry_expiry ON entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
 CREATE INDEX entry_facets ON entry (tenant, ref, kind, actor, subject, expires_at)
   WHERE gone_seq IS NULL AND state <> 'draft';
+CREATE INDEX entry_session ON entry (tenant, ref, session) WHERE gone_seq IS NULL AND session IS NOT NULL;
+CREATE INDEX entry_pinned ON entry (tenant, ref) WHERE gone_seq IS NULL AND pinned;
 
 -- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
 CREATE TABLE absence (

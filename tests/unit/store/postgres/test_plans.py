@@ -27,6 +27,9 @@ FOUND_BY = {
     "scan_expired": "entry_expiry",
     "pick": "entry_pkey",
     "pick_briefs": "entry_pkey",
+    "foremost": "entry_pkey",
+    "foremost_rows": "entry_pkey",
+    "beside": "entry_live",
     "passing_tags": "entry_pkey",
     "around": "entry_live",
     "read_log": "event_pkey",
@@ -40,7 +43,9 @@ BY_POSITION: dict[str, tuple[str, Any]] = {
     "scan_dreamt": ("entry_dreamt", {"tenant": 1, "ref": "r1", "seq": 5990, "n": 0, "limit": 10}),
     "scan_cold": ("entry_cold", (1, "dreamt", 1, False, 1)),
     "index_rows": ("recall_pkey", {"tenant": 1, "ref": "r1", "after": 5990, "since": 5990}),
-    "index_gone": ("entry_gone", (1, 5990, "r1")),
+    "index_fresh": ("recall_pkey", {"tenant": 1, "ref": "r1", "after": 5990, "since": 5990}),
+    "index_scrubbed": ("entry_scrub", {"tenant": 1, "since": 5990, "ref": "r1"}),
+    "index_gone": ("entry_gone", {"tenant": 1, "since": 5990, "ref": "r1"}),
     "drop_recall": ("recall_pkey", (1, "r1", 40)),
     "links_from": ("link_pkey", (1, "r1", "e40")),
     "links_to": ("link_to", (1, "r1", "e40")),
@@ -71,6 +76,8 @@ BOUND: dict[str, Any] = {
     "run": "r",
     "skip": 0,
     "steps": 2,
+    "ahead": 30,
+    "credentials": ["key:"],
     "space": "s1",
     "key": "k40",
     "version": None,
@@ -83,10 +90,12 @@ BOUND: dict[str, Any] = {
 # Enough rows that it matters which index is used; one entry in ten has left, expires or has a subject.
 FILL = """
 INSERT INTO reverie.entry (tenant, n, ref, id, kind, content, tags, subject, attributes, actor, door, trust, state,
-  created_at, expires_at, pinned, archived, held, version, born_seq, epoch, gone_seq, gone_at)
-SELECT 1, g, 'r' || g % 3, 'e' || g, 'note', 'text', '[]', CASE WHEN g % 10 = 0 THEN 's' || g % 7 END, '{}', 'ada',
-  'rest', 10, 'active', g, CASE WHEN g % 10 = 1 THEN g END, false, false, false, 1, g, 1,
-  CASE WHEN g % 10 = 2 THEN g END, CASE WHEN g % 10 = 2 THEN g END
+  created_at, expires_at, pinned, archived, held, version, born_seq, epoch, gone_seq, gone_at, session, scrub_seq)
+SELECT 1, g, 'r' || g % 3, 'e' || g, CASE WHEN g % 100 = 3 THEN 'rare' ELSE 'note' END, 'text', '[]',
+  CASE WHEN g % 10 = 0 THEN 's' || g % 7 END, '{}', CASE WHEN g % 100 = 4 THEN 'eve' ELSE 'ada' END,
+  'rest', 10, 'active', g, CASE WHEN g % 10 = 1 THEN g END, g % 100 = 5, false, false, 1, g, 1,
+  CASE WHEN g % 10 = 2 THEN g END, CASE WHEN g % 10 = 2 THEN g END, CASE WHEN g % 20 = 6 THEN 's' || g % 100 END,
+  CASE WHEN g % 100 = 2 THEN g END
 FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.recall SELECT 1, 'r' || g % 3, g, g, g % 100 = 0, 'w', 'm', 'x' FROM generate_series(10, 6000) AS g;
 INSERT INTO reverie.tag SELECT 1, 'r' || g % 3, 't' || g % 50, g FROM generate_series(10, 6000) AS g;
@@ -140,9 +149,20 @@ def test_a_query_bound_by_position_uses_its_index(planner: psycopg.Connection, n
     assert "Seq Scan" not in found, found
 
 
-@pytest.mark.parametrize(("part", "index"), [("since", "entry_live"), ("subject", "entry_subject")])
-def test_a_filter_that_leaves_few_is_led_by_its_index(planner: psycopg.Connection, part: str, index: str) -> None:
-    found = plan(planner, statement("passing", ("readable", part)), BOUND | {"since": 5990})
+FILTERS: dict[str, tuple[str, Any]] = {
+    "since": ("entry_live", 5990),
+    "subject": ("entry_subject", "s3"),
+    "kinds": ("entry_kind", ["rare"]),
+    "actor": ("entry_actor", "eve"),
+    "session": ("entry_session", "s6"),
+    "pinned": ("entry_pinned", True),
+}
+
+
+@pytest.mark.parametrize("part", FILTERS)
+def test_a_filter_that_leaves_few_is_led_by_its_index(planner: psycopg.Connection, part: str) -> None:
+    index, value = FILTERS[part]
+    found = plan(planner, statement("passing", ("readable", part)), BOUND | {part: value})
     assert f"using {index} " in found, found
 
 

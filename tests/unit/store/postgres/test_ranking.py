@@ -70,5 +70,5 @@ def look(
 ) -> tuple[list[Match], list[Match]]:
     return store.read(
         Scope(tenant, "notes"),
-        lambda tx: (tx.match(asked, where, limit=limit), tx.nearest(query, where, limit=limit)),
+        lambda tx: (tx.match(asked, where, limit=limit), tx.nearest(("m", query), where, limit=limit)),
     )

@@ -127,7 +127,7 @@ def test_a_query_of_the_store_that_forgets_the_tenant_stays_inside(
         "load": lambda tx: tx.load("files", "k"),
         "answer": lambda tx: tx.recall_answer("k"),
         "scan_cold": lambda tx: tx.cold(EntryState.DELETED, before=2**50, limit=10),
-        "index_rows": lambda tx: tx.nearest(bytes([1, 2]), Filter(), limit=5),
+        "index_rows": lambda tx: tx.nearest(("m", bytes([1, 2])), Filter(), limit=5),
     }
     before = {tenant: store.read(Scope(tenant, "notes"), calls[name]) for tenant in TENANTS}
     careless = re.sub(rb"(?:e\.)?tenant = %(?:\(tenant\))?s", rb"(\g<0> OR true)", SQL[name])

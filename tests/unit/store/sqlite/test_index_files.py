@@ -10,9 +10,9 @@ import pytest
 from reverie.core.entry import EntryState, Scope
 from reverie.core.query import Filter
 from reverie.index import cache
-from reverie.index.cache import Found
 from reverie.index.files import Files
 from reverie.index.postings import hashed
+from reverie.index.segment import Row
 from reverie.store.conformance import make_entry, make_event
 from reverie.store.contract import ReadTx, WriteTx
 from reverie.store.sqlite import SqliteStore
@@ -38,7 +38,7 @@ def fill(tx: WriteTx) -> None:
 
 def found(tx: ReadTx) -> tuple[list[str], list[str]]:
     by_words = [match.entry.id for match in tx.match(["common", "w7"], Filter(), limit=500)]
-    return by_words, [match.entry.id for match in tx.nearest(VECTOR, Filter(), limit=3)]
+    return by_words, [match.entry.id for match in tx.nearest(("m", VECTOR), Filter(), limit=3)]
 
 
 def index_of(path: Path) -> Path:
@@ -162,7 +162,7 @@ def test_a_write_transaction_reads_what_it_wrote_and_not_all_again(
     read: list[int] = []
     real = SqliteReadTx.index_rows
 
-    def counted(tx: SqliteReadTx, *, after: int, since: int) -> Found:
+    def counted(tx: SqliteReadTx, *, after: int, since: int) -> list[Row]:
         rows = list(real(tx, after=after, since=since))
         read.append(len(rows))
         return rows

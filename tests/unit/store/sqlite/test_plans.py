@@ -32,6 +32,11 @@ FOUND_BY = {
     "scan_cold": ["entry_cold (tenant=? AND state=? AND gone_at<?)"],
     "pick": ["INTEGER PRIMARY KEY (rowid=?)"],
     "pick_briefs": ["INTEGER PRIMARY KEY (rowid=?)"],
+    "foremost": ["INTEGER PRIMARY KEY (rowid=?)"],
+    "passing_session": ["entry_session (tenant=? AND ref=? AND session=?)"],
+    "passing_pinned": ["entry_pinned (tenant=? AND ref=?)"],
+    "passing_kinds": ["entry_facets (tenant=? AND ref=? AND kind=?)"],
+    "passing_actor": ["entry_facets (tenant=? AND ref=? AND kind=? AND actor=?)"],
     "passing": ["entry_live (tenant=? AND ref=? AND created_at>? AND created_at<?)"],
     "passing_subject": ["entry_subject (tenant=? AND subject=?)"],
     "passing_tags": ["PRIMARY KEY (tenant=? AND ref=? AND tag=?)", "INTEGER PRIMARY KEY (rowid=?)"],
@@ -60,7 +65,7 @@ FOUND_BY = {
 }
 SMALL = {"tenants", "keys", "refs"}
 """Lists of a few names: reading all of it is what they are for."""
-NOT_TABLES = re.compile(r"SCAN (?:p|wanted|tagged|json_each|CONSTANT ROW|\(subquery-\d+\))\b")
+NOT_TABLES = re.compile(r"SCAN (?:p|k|wanted|tagged|json_each|CONSTANT ROW|\(subquery-\d+\))\b")
 
 
 @pytest.fixture

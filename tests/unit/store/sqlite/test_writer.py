@@ -198,7 +198,7 @@ def test_an_embedding_model_first_named_by_a_failing_body_works_for_the_next(
     assert isinstance(futures[0].exception(), KeyError)
     futures[1].result()
     assert store.read(HERE, lambda tx: tx.index_state("model")) == (2, 1)
-    assert [m.entry.id for m in store.read(HERE, lambda tx: tx.nearest(vector[1], Filter(), limit=9))] == ["c"]
+    assert [m.entry.id for m in store.read(HERE, lambda tx: tx.nearest(vector, Filter(), limit=9))] == ["c"]
 
 
 def test_an_answer_remembered_by_a_failing_body_is_forgotten_and_an_earlier_one_is_not(

@@ -26,6 +26,7 @@ from reverie.core.errors import QuotaExceeded
 from reverie.distil.group import Member, group
 from reverie.dreams.report import Made, report_of
 from reverie.memory.entries import Prepared, entry_hash, searchable_text
+from reverie.memory.indexing import model_of
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, Again, Call, FieldServices, Operation, Ready, view_of
 from reverie.protocols.akashik.operations.record import MAX_TAGS
@@ -266,7 +267,7 @@ def _weight(call: Call, entries: Sequence[Entry]) -> int:
     size = sum(entry.byte_size for entry in entries)
     embedder = call.services.parts.embedder
     if embedder is not None and entries:
-        probe = bytes(embedder.dimensions)
+        probe = (model_of(embedder), bytes(embedder.dimensions))
         for at in range(0, len(entries), 500):
             positions = [entry.position for entry in entries[at : at + 500]]
             size += embedder.dimensions * sum(map(len, call.tx.cosines(probe, positions).values()))
