@@ -1,18 +1,20 @@
 """Compile the redactor's rules: `python tools/compile_rules.py [--check]`.
 
 Reads `formats.toml` and `languages.toml`, proves every rule on its examples and near misses, and writes
-`compiled.json`, which is what a process reads. With `--check` nothing is written; it fails when the file is not what
-would be written.
+`compiled.json`, which is what a process reads, and `required.json`, the strings that each rule's trigger needs. With
+`--check` nothing is written; it fails when a file is not what would be written.
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
+from pathlib import Path
 
 import msgspec
 
 from reverie.redact.rules.compiled import COMPILED, FOLDER, Compiled, Entry, Language
+from reverie.redact.rules.required import STORED, key, required
 
 
 def main() -> int:
@@ -22,12 +24,24 @@ def main() -> int:
     rules = msgspec.convert(formats["rule"], list[Entry])
     compiled = Compiled(rules, msgspec.convert(languages, dict[str, Language]))
     made = msgspec.json.format(msgspec.json.encode(compiled), indent=1) + b"\n"
-    if not COMPILED.exists() or COMPILED.read_bytes() != made:
-        if "--check" in sys.argv[1:]:
-            print(f"{COMPILED.name} is out of date: run make docs", file=sys.stderr)
-            return 1
-        COMPILED.write_bytes(made)
-    return _prove(rules)
+    return _write(COMPILED, made) or _prove(rules) or _write(STORED, _required())
+
+
+def _write(file: Path, made: bytes) -> int:
+    if file.exists() and file.read_bytes() == made:
+        return 0
+    if "--check" in sys.argv[1:]:
+        print(f"{file.name} is out of date: run make docs", file=sys.stderr)
+        return 1
+    file.write_bytes(made)
+    return 0
+
+
+def _required() -> bytes:
+    from reverie.redact import Redactor
+
+    strings = {key(trigger): sorted(s.decode("latin-1") for s in required(trigger)) for trigger in Redactor().triggers}
+    return msgspec.json.format(msgspec.json.encode(dict(sorted(strings.items()))), indent=1) + b"\n"
 
 
 def _prove(rules: list[Entry]) -> int:

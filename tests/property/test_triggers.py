@@ -13,10 +13,12 @@ from bench.redact_third import third_corpus
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.redact import RULES
+from reverie.redact import RULES, Redactor
 from reverie.redact.engine import _matches
 from reverie.redact.known import encode
 from reverie.redact.markers import compiled, spans
+from reverie.redact.meter import Meter
+from reverie.redact.rules.required import FOLDED, all_required, required
 from reverie.redact.rules.rule import shortened
 from reverie.redact.rules.sample import fill
 
@@ -41,7 +43,9 @@ def lines(texts):
 
 
 def found(rule, data):
-    return (span for pattern in rule.patterns for span in _matches(rule, spans(pattern.encode()), data, None))
+    everywhere = [(0, len(data))]
+    patterns = (spans(pattern.encode()) for pattern in rule.patterns)
+    return (span for pattern in patterns for span in _matches(rule, pattern, data, everywhere, Meter(1 << 40)))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in WIDE if not rule.locate], ids=lambda rule: rule.kind)
@@ -77,3 +81,35 @@ def test_trigger_matches_whatever_the_pattern_allows(rule):
             assert not list(found(rule, data))
 
     check()
+
+
+def test_both_ways_of_the_filter_give_the_same_answer(lines, monkeypatch):
+    """By the automata of all triggers, and by the strings each trigger needs."""
+    redactor = Redactor()
+    blocks = [lines[i : i + 20_000] for i in range(0, len(lines), 20_000)]
+    by_automata = [redactor._filter.match(block) for block in blocks]
+    monkeypatch.setattr(redactor._filter._automata, "match", lambda _: None)
+    assert [redactor._filter.match(block) for block in blocks] == by_automata
+    assert any(by_automata)
+
+
+def test_the_stored_strings_are_those_that_the_triggers_need():
+    triggers = Redactor().triggers
+    assert all_required(triggers) == [required(trigger) for trigger in triggers]
+    assert sum(map(bool, all_required(triggers))) > 270
+
+
+@pytest.mark.parametrize(
+    ("pattern", "strings"),
+    [
+        (rb"(?i:token)[ :]+\w+", {b"token"}),
+        (rb"\bgh[pos]_[A-Za-z0-9]{8}", {b"ghp_", b"gho_", b"ghs_"}),
+        (rb"(?:pass|word)?key=", {b"key=", b"passkey=", b"wordkey="}),
+        (rb"ab*cde", {b"cde"}),
+        (rb"(?:secret|[0-9]{4})x", set()),
+        (rb"[^a]{3}|token", set()),
+        ("п(?i:ароль)".encode(), {"пароль".encode().translate(FOLDED)}),
+    ],
+)
+def test_required_strings_of_a_pattern(pattern, strings):
+    assert required(pattern) == strings

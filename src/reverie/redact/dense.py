@@ -23,14 +23,21 @@ from reverie.redact.rules.plausible import (
     is_term,
 )
 
-_WORD: Final = re.compile(rb"[^\s\"'`,;:<>=|&()\[\]{}\\]{6,256}")
+_END: Final = rb"[\s\"'`,;:<>=|&()\[\]{}\\]"
+_IN: Final = rb"[^\s\"'`,;:<>=|&()\[\]{}\\]"
+# Short words in small letters are passed over at once.
+_WORD: Final = re.compile(rb"(?<!%s)(?![a-z]{1,19}(?:%s|\Z))%s{6,}" % (_IN, _END, _IN))
+_LONGEST: Final = 256
 
 
 def suspects(data: bytes) -> Iterator[tuple[int, int]]:
     """The words of `data` that may be secrets."""
     for match in _WORD.finditer(data):
-        if _is_suspect(match.group().rstrip(b".!?").decode("utf-8", "replace")):
-            yield match.span()
+        begin, end = match.span()
+        for start in range(begin, end, _LONGEST):
+            stop = min(end, start + _LONGEST)
+            if _is_suspect(data[start:stop].rstrip(b".!?").decode("utf-8", "replace")):
+                yield start, stop
 
 
 @remembered

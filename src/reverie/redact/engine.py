@@ -15,7 +15,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -29,12 +29,15 @@ from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.meter import Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
 from reverie.redact.spans import (
+    OVERLAP,
+    Range,
     Span,
     around,
     batches,
     blocks,
     byte_offsets,
     character_offsets,
+    core,
     lines_with,
     merge,
     replaced,
@@ -68,6 +71,7 @@ _REFUSALS: Final = 200
 _DEPTH: Final = 2
 # A marker with nothing else in the word it is.
 _ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
+_LINE_END: Final = ord("\n")
 _WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
 
@@ -104,7 +108,8 @@ class Redactor:
         return [[pattern.encode() for pattern in rule.patterns] for rule in self._rules]
 
     @cached_property
-    def _triggers(self) -> list[bytes]:
+    def triggers(self) -> list[bytes]:
+        """What the filter looks for: the triggers of the rules, then what else makes a text worth a closer look."""
         return [
             *(rule.trigger.encode() for rule in self._rules),
             markers.LEAK,
@@ -146,7 +151,7 @@ class Redactor:
     @cached_property
     def _filter(self) -> Filter:
         groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [], [])
-        for index, trigger in enumerate(self._triggers):
+        for index, trigger in enumerate(self.triggers):
             rule = self._rules[index] if index < len(self._rules) else None
             group = 0 if rule and rule.is_token else 1 if rule and rule.generic else 2
             if (rule and rule.apart) or index == self._run:
@@ -176,7 +181,7 @@ class Redactor:
                 spans = to_line_ends(data, spans)
             findings.update(span.kind for span in spans)
             data, changed = replaced(data, spans, known)
-            # How much of a dense text is judged depends on where it is cut into blocks.
+            # How much of a dense text is judged depends on where it begins.
             regions = blocks(data) if dry else around(data, changed, known.longest)
             spans, more = self._scan(data, regions, known)
             dry = dry or more
@@ -190,13 +195,15 @@ class Redactor:
             suspects: set[int] = set()
             for start, end, _ in known.find(joined):
                 suspects.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
-            for index in self._filter.match(joined):
+            for index, ranges in self._filter.match(joined).items():
                 # No trigger matches across a line, and texts are joined by line ends.
-                search, position = markers.compiled(self._triggers[index]).search, 0
-                while position < len(joined) and (match := search(joined, position)) is not None:
-                    at = bisect_right(starts, match.start())
-                    suspects.add(at - 1)
-                    position = starts[at] if at < len(starts) else len(joined)
+                search, position = markers.compiled(self.triggers[index]).search, 0
+                for start, end in ranges:
+                    position = max(position, start)
+                    while position < end and (match := search(joined, position, end)) is not None:
+                        at = bisect_right(starts, match.start())
+                        suspects.add(at - 1)
+                        position = starts[at] if at < len(starts) else len(joined)
             for i in suspects:
                 results[batch.first + i] = self.text(texts[batch.first + i], known)
         return results
@@ -252,36 +259,32 @@ class Redactor:
                 return self.text(made.decode("utf-8", "surrogatepass"), known).text
         return text
 
-    def _scan(self, data: bytes, regions: Sequence[tuple[int, int]], known: KnownSecrets) -> tuple[list[Span], bool]:
+    def _scan(self, data: bytes, regions: Sequence[Range], known: KnownSecrets) -> tuple[list[Span], bool]:
         """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`; and whether there
         was more to judge than the text is worth."""
-        spans: list[Span] = []
-        dry = False
-        if known:
-            whole = len(regions) > 1 and regions[0][0] == 0 and regions[-1][1] == len(data)
-            for start, end in [(0, len(data))] if whole else regions:
-                for s, e, label in known.find(data[start:end]):
-                    spans.append(Span(start + s, start + e, _KNOWN, label, KNOWN))
+        spans = list(_registered(data, regions, known)) if known else []
         located: set[int] = set()
+        meter = Meter()
         for start, end in regions:
             chunk = data if end - start == len(data) else data[start:end]
-            hits = [hit for hit in self._filter.match(chunk) if hit not in located]
+            meter.earn(len(chunk))
+            hits = {hit: ranges for hit, ranges in self._filter.match(chunk).items() if hit not in located}
             if hits:
-                meter = Meter(len(chunk))
-                spans.extend(self._spans(data, chunk, start, hits, known, meter, copy=False))
-                dry = dry or meter.dry
+                first, last = core(data, (start, end))
+                found = self._spans(data, chunk, start, hits, known, meter, copy=False)
+                spans.extend(span for span in found if span.end > first and span.start < last)
                 # Rules over several lines have seen the text from here to its end.
                 located.update(hit for hit in hits if hit < len(self._rules) and self._rules[hit].locate)
         for start, end in widened(regions, len(data)):
             spans.extend(self._continued(data if end - start == len(data) else data[start:end], start, known))
-        return (self._settle(data, spans, known) if spans else spans), dry
+        return (self._settle(data, spans, known) if spans else spans), meter.ran_dry
 
     def _spans(
         self,
         data: bytes,
         chunk: bytes,
         offset: int,
-        hits: Iterable[int],
+        hits: Mapping[int, Sequence[Range]],
         known: KnownSecrets,
         meter: Meter,
         *,
@@ -289,7 +292,7 @@ class Redactor:
     ) -> Iterator[Span]:
         """What is found in `chunk`, which begins at `offset` of `data`. `copy`: the text itself is written differently,
         so that a marker in the chunk is none in the text."""
-        for index in hits:
+        for index, ranges in hits.items():
             if index == self._leak:
                 for leak in markers.find_leaks(chunk, canonical=copy):
                     rank = _BYOK if leak.label == markers.BYOK else _VARIANT
@@ -305,28 +308,34 @@ class Redactor:
             elif index == self._escape:
                 for start, line in lines_with(chunk, ESCAPE):
                     yield from self._escaped(line, offset + start, known, meter, _DEPTH)
-            else:
-                yield from self._by_rule(index, data, chunk, offset, meter)
+            elif not (meter.dry and self._rules[index].generic):
+                yield from self._by_rule(index, data, chunk, offset, ranges, meter)
         if meter.dry:
             from reverie.redact.dense import suspects
 
             for s, e in suspects(chunk):
                 yield Span(offset + s, offset + e, _DENSE, DENSE, DENSE)
 
-    def _by_rule(self, index: int, data: bytes, chunk: bytes, offset: int, meter: Meter) -> Iterator[Span]:
+    def _rule_hits(self, copy: bytes, near: Sequence[int] | None = None) -> dict[int, list[Range]]:
+        """What a copy of the text is looked at for: everything but further copies."""
+        return {i: ranges for i, ranges in self._filter.match(copy, near).items() if i not in self._copies}
+
+    def _by_rule(
+        self, index: int, data: bytes, chunk: bytes, offset: int, ranges: Sequence[Range], meter: Meter
+    ) -> Iterator[Span]:
         """What one rule finds. Verdicts of generic rules are counted: the words they go by are in any text."""
         rule = self._rules[index]
         rank = (_GENERIC if rule.generic else _RULE) + index
         if rule.locate is None:
             for pattern in self._patterns[index]:
-                found = _matches(rule, markers.spans(pattern), chunk, meter if rule.generic else None)
+                found = _matches(rule, markers.spans(pattern), chunk, ranges, meter)
                 for s, e in found:
                     yield Span(offset + s, offset + e, rank, rule.label, rule.label)
             return
         own = Meter((len(data) - offset) // 2)  # These look at whole lines, and at several words of each.
         for span in rule.locate(data[offset:]):
             if rule.generic and not own.take():
-                meter.dry = True
+                meter.dry = meter.ran_dry = True
                 break
             if span is not None:
                 end = offset + span[1]
@@ -341,8 +350,7 @@ class Redactor:
         if folded == text:
             return
         plain = encode(folded)
-        hits = [i for i in self._filter.match(plain) if i not in self._copies]
-        found = list(self._spans(plain, plain, 0, hits, known, meter))
+        found = list(self._spans(plain, plain, 0, self._rule_hits(plain), known, meter))
         found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
         if not found:
             return
@@ -358,8 +366,9 @@ class Redactor:
     def _escaped(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
         """What is found in the copy of `line` with its escapes replaced, as spans of the line itself."""
         plain, at = unescape(line)
-        hits = self._filter.match(plain)
-        found = list(self._spans(plain, plain, 0, [i for i in hits if i not in self._copies], known, meter))
+        hits = self._filter.match(plain, at)
+        rules = {i: ranges for i, ranges in hits.items() if i not in self._copies}
+        found = list(self._spans(plain, plain, 0, rules, known, meter))
         if depth > 1 and self._escape in hits:
             found += self._escaped(plain, 0, known, meter, depth - 1)
         for span in found:
@@ -370,8 +379,8 @@ class Redactor:
         copy = decode.decode(line)
         if not copy.pieces:
             return
-        hits = self._filter.match(copy.plain)
-        rules = [i for i in hits if i not in self._copies]
+        hits = self._filter.match(copy.plain, [piece[0] for piece in copy.pieces])
+        rules = {i: ranges for i, ranges in hits.items() if i not in self._copies}
         found = list(self._spans(copy.plain, copy.plain, 0, rules, known, meter))
         found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(copy.plain)]
         if self._run in hits:
@@ -385,8 +394,8 @@ class Redactor:
         for start, end, text in decode.runs(line):
             found = [Span(0, 0, _KNOWN, label, KNOWN) for _, _, label in known.find(text)[:1]]
             if not found:
-                hits = [i for i in self._filter.match(text) if i not in self._copies]
-                found = [span for span in self._spans(text, text, 0, hits, known, meter) if span.end > span.start]
+                spans = self._spans(text, text, 0, self._rule_hits(text), known, meter)
+                found = [span for span in spans if span.end > span.start]
             if found:
                 yield min(found, key=lambda span: span.rank)._replace(start=offset + start, end=offset + end)
 
@@ -397,7 +406,8 @@ class Redactor:
             return
         joined = b"\n".join(copy.plain for _, copy in copies) + b"\n"
         starts = list(accumulate((len(copy.plain) + 1 for _, copy in copies), initial=0))
-        tokens = [i for i in self._filter.match(joined) if i < len(self._rules) and self._rules[i].is_token]
+        hits = self._filter.match(joined).items()
+        tokens = {i: ranges for i, ranges in hits if i < len(self._rules) and self._rules[i].is_token}
         found = list(self._spans(joined, joined, 0, tokens, known, Meter(len(joined))))
         found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.squeezed().find(joined)]
         for span in found:
@@ -436,35 +446,52 @@ class Redactor:
         return label in self._trusted or label in known.ids
 
 
+def _registered(data: bytes, regions: Sequence[Range], known: KnownSecrets) -> Iterator[Span]:
+    """Registered values within the regions."""
+    whole = len(regions) > 1 and regions[0][0] == 0 and regions[-1][1] == len(data)
+    for start, end in [(0, len(data))] if whole else regions:
+        for s, e, label in known.find(data[start:end]):
+            yield Span(start + s, start + e, _KNOWN, label, KNOWN)
+
+
 def _canonical(data: bytes) -> Iterator[re.Match[bytes]]:
     return markers.CANONICAL.finditer(data) if markers.PREFIX in data else iter(())
 
 
-def _matches(rule: Rule, pattern: markers.Spans, chunk: bytes, meter: Meter | None) -> Iterator[tuple[int, int]]:
-    """The secrets one rule finds in `chunk`: its first group that took part, or the whole match without groups."""
+def _matches(
+    rule: Rule, pattern: markers.Spans, chunk: bytes, ranges: Sequence[Range], meter: Meter
+) -> Iterator[tuple[int, int]]:
+    """The secrets one rule finds in these ranges of `chunk`: its first group that took part, or the whole match without
+    groups."""
     position = refused = 0
-    while (found := pattern.after(chunk, position)) is not None:
-        if meter is not None and not meter.take():
-            return
-        begin = found[0][0]
-        start, end = next((span for span in found[1:] if span[0] >= 0), found[0])
-        if chunk.startswith(markers.PREFIX, start) and (marker := _ALONE.match(chunk, start)) is not None:
-            position = max(marker.end(), begin + 1)
-            continue
-        if rule.extent is not None:
-            end = rule.extent(chunk, start)
-        if b"\\" in chunk[start:end]:
-            end = before_escape(chunk, start, end)
-        span = rule.judge(chunk, begin, start, end)
-        if span is None:
-            # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
-            # over and over.
-            refused += 1
-            again = refused <= _REFUSALS and end - start <= _LONG_VALUE + 56
-            position = max(start if again else end, begin + 1)
-            continue
-        start, end = span
-        if end - start >= _LONG_VALUE:
-            end = _WORD.match(chunk, end).end()
-        yield start, end
-        position = max(end, begin + 1)
+    for first, stop in ranges:
+        position = max(position, first)
+        cut = stop - OVERLAP if stop < len(chunk) and chunk[stop - 1] != _LINE_END else stop
+        while (found := pattern.after(chunk, position, stop)) is not None:
+            begin, finish = found[0]
+            if finish == stop and begin >= cut:
+                break  # The next range sees all of it.
+            if rule.generic and not meter.take():
+                return
+            start, end = next((span for span in found[1:] if span[0] >= 0), found[0])
+            if chunk.startswith(markers.PREFIX, start) and (marker := _ALONE.match(chunk, start)) is not None:
+                position = max(marker.end(), begin + 1)
+                continue
+            if rule.extent is not None:
+                end = rule.extent(chunk, start)
+            if b"\\" in chunk[start:end]:
+                end = before_escape(chunk, start, end)
+            span = rule.judge(chunk, begin, start, end)
+            if span is None:
+                # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
+                # over and over.
+                refused += 1
+                meter.ran_dry = meter.ran_dry or refused > _REFUSALS
+                again = refused <= _REFUSALS and end - start <= _LONG_VALUE + 56
+                position = max(start if again else end, begin + 1)
+                continue
+            start, end = span
+            if end - start >= _LONG_VALUE:
+                end = _WORD.match(chunk, end).end()
+            yield start, end
+            position = max(end, begin + 1)

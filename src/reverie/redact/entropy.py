@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from functools import lru_cache
 
 # A text with many words for secrets asks about the same candidates again and again, once for every rule and every such
@@ -36,6 +35,9 @@ _COMMON_PAIRS = words(
     """
 )
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+")
+_WORDLIKE = re.compile(r"[a-z]{3}|[A-Z]{4}")
+_LETTERS = re.compile(r"[A-Za-z]")
+_DIGITS = re.compile(r"[0-9]")
 _HEX = re.compile(r"\A(?:[0-9a-f]+|[0-9A-F]+)\Z")
 _UUID = re.compile(r"\A[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
 
@@ -44,8 +46,8 @@ def shannon(text: str) -> float:
     """Bits per character of `text`, by its own letter counts."""
     if not text:
         return 0.0
-    total = len(text)
-    return -sum(n / total * math.log2(n / total) for n in Counter(text).values())
+    counts = map(text.count, set(text))
+    return math.log2(len(text)) - sum(n * math.log2(n) for n in counts if n > 1) / len(text)
 
 
 @remembered
@@ -62,6 +64,8 @@ def is_wordy(letters: str) -> bool:
 @remembered
 def word_share(text: str) -> float:
     """The share of the letters and digits of `text` that sit inside words of four letters or more."""
+    if not _WORDLIKE.search(text):
+        return 0.0
     words = total = 0
     for piece in _PIECE.findall(text):
         if not piece[0].isalnum():
@@ -87,8 +91,10 @@ def looks_random(text: str) -> bool:
     """Whether `text` looks drawn by a machine: many different characters, kinds mixed, hardly a word in it."""
     if len(text) < 8:
         return False
-    letters = sum(c.isalpha() for c in text)
-    digits = sum(c.isdigit() for c in text)
+    if text.isascii():
+        letters, digits = len(_LETTERS.findall(text)), len(_DIGITS.findall(text))
+    else:
+        letters, digits = sum(map(str.isalpha, text)), sum(map(str.isdigit, text))
     bits = shannon(text)
     if letters < 2 or bits < min(3.0, 0.65 * math.log2(len(text))):
         return is_hex(text) and digits >= 2 and letters >= 2 and bits >= 2.3
@@ -97,7 +103,7 @@ def looks_random(text: str) -> bool:
     share = word_share(text)
     if not digits:
         # Base62 without a digit: one in twenty at sixteen characters. Camel case is made of words, this is not.
-        has_both = any(c.islower() for c in text) and any(c.isupper() for c in text)
+        has_both = text.lower() != text != text.upper()
         return has_both and len(text) >= 16 and share <= 0.3
     return share <= 0.55
 

@@ -1,89 +1,103 @@
-"""Which patterns occur in a text at all: one pass per group of patterns, however many there are."""
+"""Which patterns occur in a text, and in which parts of it: what there is to look at more closely."""
 
 from __future__ import annotations
 
-import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-import re2
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
-# Room for the automata, which are built while text is read. Too little room makes them start over again and again.
-_MEMORY: Final = 64 << 20
-# Nanoseconds a byte: the price of an automaton that knows the text, and the credit that every byte earns.
-_WARM: Final = 50
-_EARNED: Final = 100
-_CREDIT: Final = 60_000_000
-# A pause of the machine is no work.
-_NOTICED: Final = 20_000
-_PROBE: Final = 1024
-_PROBED: Final = 8 * 1024
-_LONG: Final = 64 * 1024
+from reverie.redact.automata import Automata
+from reverie.redact.markers import presence
+from reverie.redact.rules.required import FOLDED, all_required
+from reverie.redact.spans import Range, joined, pieces
+
+# Patterns that no string announces are searched for so many at a time when they are searched for in noise.
 _FEW: Final = 4
-# Multiples of it, without their whole part, are spread evenly however many there are.
-_GOLDEN: Final = 0.6180339887498949
-
-
-def _compiled(patterns: Sequence[tuple[int, bytes]], memory: int) -> re2.Set:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = memory
-    options.log_errors = False
-    made = re2.Set.SearchSet(options)
-    for _, pattern in patterns:
-        made.Add(pattern)
-    made.Compile()
-    return made
 
 
 class Filter:
-    """Patterns compiled to a few automata, and to many small ones.
+    """Patterns, found in one of two ways that give the same answer.
 
-    A state of an automaton is a combination of how far each of its patterns has got. Patterns that keep count of
-    different things multiply each other's states, so groups are compiled apart: adding is cheaper than multiplying.
-
-    The few automata are fast on text of a kind they have read before. On noise nearly every byte makes a new state,
-    which costs microseconds; there it is cheaper to search for a few patterns at a time, and that price is bounded.
-    Both ways give the same answer. The time spent on new states is paid from a credit that grows with the bytes read,
-    so text made to be expensive cannot spend more than the credit before the other way is taken.
+    All of them are compiled to a few automata, which are fastest on text of a kind they have read before. What those
+    cannot afford is searched for the strings that the patterns need: one pass finds two thousand of them at a price
+    that no text can raise, and a pattern is then searched for only near one of its strings. Patterns without such a
+    string are few.
     """
 
     def __init__(self, groups: Sequence[Sequence[tuple[int, bytes]]]) -> None:
-        self._groups = [group for group in groups if group]
-        self._sets = [(_compiled(group, _MEMORY), [number for number, _ in group]) for group in self._groups]
-        self._credit = _CREDIT
-        self._probes = 0
+        self._patterns = dict(item for group in groups for item in group)
+        self._automata = Automata(groups)
 
     @cached_property
-    def _few(self) -> list[tuple[re2.Set, list[int]]]:
-        """The same patterns, a few at a time."""
-        parts = [group[i : i + _FEW] for group in self._groups for i in range(0, len(group), _FEW)]
-        return [(_compiled(part, _MEMORY // 16), [number for number, _ in part]) for part in parts]
+    def _required(self) -> dict[int, frozenset[bytes]]:
+        return dict(zip(self._patterns, all_required(self._patterns.values()), strict=True))
 
-    def match(self, data: bytes) -> list[int]:
-        """The numbers of the patterns that occur in `data`."""
-        if (self._credit < _CREDIT or len(data) > _LONG) and not self._affords(data):
-            return [numbers[i] for patterns, numbers in self._few for i in patterns.Match(data) or ()]
-        return self._search(data)
+    @cached_property
+    def _users(self) -> dict[bytes, list[int]]:
+        """The patterns that need each string."""
+        users: dict[bytes, list[int]] = {}
+        for number, strings in self._required.items():
+            for string in sorted(strings):
+                users.setdefault(string, []).append(number)
+        return users
 
-    def _affords(self, data: bytes) -> bool:
-        """Whether the credit lasts for all of `data`, to judge by two pieces of it: other ones each time, because the
-        automata know those of the last time, and nothing of what is around them."""
-        self._credit = min(self._credit + len(data) * _EARNED, _CREDIT)
-        before = self._credit
-        if before < 0 or len(data) <= _PROBED:
-            return before >= 0
-        for _ in range(2):
-            self._probes += 1
-            start = int(self._probes * _GOLDEN % 1 * (len(data) - _PROBE))
-            self._search(data[start : start + _PROBE])
-        return self._credit > (before - self._credit) * (len(data) // (2 * _PROBE))
+    @cached_property
+    def _strings(self) -> tuple[BytesAhoCorasick, list[list[int]]]:
+        kind, implementation = MatchKind.Standard, Implementation.DFA
+        return BytesAhoCorasick(list(self._users), kind, implementation), list(self._users.values())
 
-    def _search(self, data: bytes) -> list[int]:
-        started = time.perf_counter_ns()
-        found = [numbers[i] for patterns, numbers in self._sets for i in patterns.Match(data) or ()]
-        spent = time.perf_counter_ns() - started - len(data) * _WARM
-        if spent > _NOTICED:
-            self._credit -= spent
-        return found
+    @cached_property
+    def _others(self) -> list[Automata]:
+        others = [number for number, strings in self._required.items() if not strings]
+        parts = [others[i : i + _FEW] for i in range(0, len(others), _FEW)]
+        return [Automata([[(number, self._patterns[number]) for number in part]]) for part in parts]
+
+    def match(self, data: bytes, near: Sequence[int] | None = None) -> dict[int, list[Range]]:
+        """The numbers of the patterns that occur in `data`, ascending, each with the parts of it where it does; with
+        `near`, only in parts within reach of these places."""
+        found: dict[int, list[Range]] = {}
+        for parts in joined(pieces(data, near)):
+            start, end = parts[0][0], parts[-1][1]
+            text = data if end - start == len(data) else data[start:end]
+            numbers = self._automata.match(text)
+            candidates = self._candidates(text, parts) if numbers is None else dict.fromkeys(numbers, parts)
+            for number, where in candidates.items():
+                if verified := self._verified(number, data, where, sure=numbers is not None):
+                    found.setdefault(number, []).extend(verified)
+        return {number: found[number] for number in sorted(found)}
+
+    def _verified(self, number: int, data: bytes, parts: list[Range], *, sure: bool) -> list[Range]:
+        """The parts in which a pattern occurs."""
+        if sure and len(parts) == 1:
+            return parts
+        within = presence(self._patterns[number]).within
+        if not sure and len(parts) > 1:
+            # Most candidates are none, which is found out for all parts at once.
+            text = b"\n".join([data[start:end] for start, end in parts])
+            if not within(text, 0, len(text)):
+                return []
+        return [part for part in parts if within(data, *part)]
+
+    def _candidates(self, text: bytes, parts: list[Range]) -> dict[int, list[Range]]:
+        """The patterns that may occur in `text`, which consists of these parts, and in which of them."""
+        automaton, users = self._strings
+        hits = automaton.find_matches_as_indexes(text.translate(FOLDED), overlapping=True)
+        offset = parts[0][0]
+        ends = [hit[2] + offset for hit in hits]
+        candidates: dict[int, list[Range]] = {}
+        needed: dict[frozenset[int], set[int]] = {}
+        first = 0
+        for part in parts if hits else ():
+            first = bisect_left(ends, part[0] + 1, first)
+            last = bisect_left(ends, part[1] + 1, first)
+            strings = frozenset([hit[0] for hit in hits[first:last]])
+            if (numbers := needed.get(strings)) is None:
+                numbers = needed[strings] = set().union(*[users[string] for string in strings])
+            for number in numbers:
+                candidates.setdefault(number, []).append(part)
+        for automata in self._others:
+            candidates |= dict.fromkeys(automata.search(text), parts)
+        return candidates

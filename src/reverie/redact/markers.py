@@ -24,11 +24,15 @@ PREFIX: Final = b"[REDACTED:"
 @cache
 def compiled(pattern: bytes) -> re2._Regexp:
     """A linear-time pattern over bytes; a byte above 127 is a byte, so any text can be searched. Compiled once."""
+    return re2.compile(pattern, _options())
+
+
+def _options() -> re2.Options:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
     options.max_mem = 4 << 20
-    return re2.compile(pattern, options)
+    return options
 
 
 class Spans:
@@ -42,11 +46,12 @@ class Spans:
     def __init__(self, pattern: bytes) -> None:
         self._match = compiled(pattern)._regexp.Match
 
-    def after(self, data: bytes, position: int) -> list[tuple[int, int]] | None:
-        """The first match at or behind `position`."""
-        if position > len(data):
+    def after(self, data: bytes, position: int, end: int | None = None) -> list[tuple[int, int]] | None:
+        """The first match at or behind `position`, and before `end`."""
+        end = len(data) if end is None else end
+        if position > end:
             return None
-        found: list[tuple[int, int]] = self._match(_ANYWHERE, data, position, len(data))
+        found: list[tuple[int, int]] = self._match(_ANYWHERE, data, position, end)
         return None if found[0][0] < 0 else found
 
     def each(self, data: bytes) -> Iterator[list[tuple[int, int]]]:
@@ -57,6 +62,23 @@ class Spans:
             position = found[0][1]
 
 
+class Presence:
+    """Whether such a pattern occurs in a part of a text, and nothing about where."""
+
+    __slots__ = ("_match",)
+
+    def __init__(self, pattern: bytes) -> None:
+        options = _options()
+        options.never_capture = True
+        self._match = re2.compile(pattern, options)._regexp.Match
+
+    def within(self, data: bytes, start: int, end: int) -> bool:
+        """Whether there is a match between `start` and `end`."""
+        found: list[tuple[int, int]] = self._match(_ANYWHERE, data, start, end)
+        return found[0][0] >= 0
+
+
+presence = cache(Presence)
 _ANYWHERE: Final = re2._Anchor.UNANCHORED
 spans = cache(Spans)
 

@@ -9,7 +9,14 @@ from reverie.redact import markers
 from reverie.redact.known import KnownSecrets, encode
 
 _BLOCK: Final = 32 * 1024
-# Around a change, a word that goes on over lines is looked for so far.
+# A rule is searched for where its trigger is: in a piece of the block.
+_PIECE: Final = 512
+_WINDOW: Final = 3 * 1024
+# No pattern reaches further.
+OVERLAP: Final = 1024
+_NEAR: Final = 512
+_LINE_END: Final = ord("\n")
+# Around a change, a long line and a word that goes on over lines are read so far.
 _AROUND: Final = 4 * 1024
 
 
@@ -31,6 +38,38 @@ def lines_with(chunk: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
         end = chunk.find(b"\n", match[0][1])
         end = len(chunk) if end < 0 else end
         yield start, chunk[start:end]
+
+
+Range = tuple[int, int]
+
+
+def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
+    """`chunk` as short ranges: whole lines, and of a long line parts that overlap. With `near`, in ascending order,
+    only the lines of these places, and of a long line what is around them."""
+    made: list[Range] = []
+    start, size = 0, len(chunk)
+    if near is not None and size > _WINDOW:
+        for place in near:
+            if not made or place > made[-1][1] - _NEAR // 2:
+                first, last = max(0, place - _NEAR), min(size, place + _NEAR)
+                start = chunk.rfind(b"\n", first, place) + 1 or first
+                made.append((start, chunk.find(b"\n", place, last) + 1 or last))
+        return made
+    while size - start > _WINDOW:
+        end = chunk.find(b"\n", start + _PIECE, start + _WINDOW) + 1
+        made.append((start, end or start + _WINDOW))
+        start = end or start + _WINDOW - OVERLAP
+    made.append((start, size))
+    return made
+
+
+def joined(ranges: list[Range]) -> Iterator[list[Range]]:
+    """The ranges in groups, those that touch in one."""
+    first = 0
+    for i, (_, end) in enumerate(ranges, 1):
+        if i == len(ranges) or ranges[i][0] > end:
+            yield ranges[first:i]
+            first = i
 
 
 def merge(spans: list[Span]) -> list[Span]:
@@ -78,20 +117,33 @@ def blocks(data: bytes) -> list[tuple[int, int]]:
     return blocks
 
 
-def around(data: bytes, changed: list[tuple[int, int]], reach: int) -> list[tuple[int, int]]:
-    """The lines in which a change can have brought something new about, `reach` bytes to either side included."""
-    regions: list[tuple[int, int]] = []
+def around(data: bytes, changed: list[Range], reach: int) -> list[Range]:
+    """The lines in which a change can have brought something new about, `reach` bytes to either side included.
+
+    Of a long line, what is around the change."""
+    regions: list[Range] = []
     for start, end in changed:
-        if regions and end + reach <= regions[-1][1]:
+        if regions and end + reach + _AROUND // 2 <= regions[-1][1]:
             continue
-        begin = data.rfind(b"\n", 0, max(start - reach, 0)) + 1
-        finish = data.find(b"\n", min(end + reach, len(data)))
-        finish = len(data) if finish < 0 else finish + 1
+        first, last = max(start - reach - _AROUND, 0), min(end + reach + _AROUND, len(data))
+        begin = data.rfind(b"\n", first, max(start - reach, 0)) + 1 or first
+        finish = data.find(b"\n", min(end + reach, len(data)), last) + 1 or last
         if regions and begin <= regions[-1][1]:
-            regions[-1] = (regions[-1][0], finish)
+            regions[-1] = (regions[-1][0], max(regions[-1][1], finish))
         else:
             regions.append((begin, finish))
     return regions
+
+
+def core(data: bytes, region: Range) -> Range:
+    """Where finds in a region count: not next to an edge that is none in the text."""
+    start, end = region
+    return start + OVERLAP * _cuts(data, start), end - OVERLAP if _cuts(data, end) else len(data)
+
+
+def _cuts(data: bytes, position: int) -> bool:
+    """Whether a region with an edge at `position` has only a part of that line."""
+    return 0 < position < len(data) and data[position - 1] != _LINE_END
 
 
 def widened(regions: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:

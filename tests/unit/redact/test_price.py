@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from bench.redact_hostile import hostile
 
-from reverie.redact import Redactor
-from reverie.redact.filter import Filter
+from reverie.redact import RULES, Redactor
+from reverie.redact.automata import Automata
+from reverie.redact.markers import Presence, Spans
 from reverie.redact.rules.rule import Rule
 from reverie.redact.rules.sample import fill
 
@@ -67,17 +68,54 @@ def test_text_full_of_words_for_secrets_loses_its_secrets_and_keeps_its_words() 
     assert REDACTOR.text(redacted).text == redacted
 
 
+def read(text: str, monkeypatch: pytest.MonkeyPatch) -> float:
+    """How many bytes the patterns of rules and triggers were searched for in, per byte of `text`."""
+    total = 0
+    after, within = Spans.after, Presence.within
+
+    def counted_after(pattern: Spans, data: bytes, position: int, end: int | None = None) -> Any:
+        nonlocal total
+        found = after(pattern, data, position, end)
+        total += (found[0][1] if found else len(data) if end is None else end) - position
+        return found
+
+    def counted_within(pattern: Presence, data: bytes, start: int, end: int) -> bool:
+        nonlocal total
+        total += end - start
+        return within(pattern, data, start, end)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Spans, "after", counted_after)
+        patched.setattr(Presence, "within", counted_within)
+        REDACTOR.text(text)
+    return total / len(text.encode())
+
+
+def test_a_rule_is_searched_for_where_its_trigger_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line of every kind of secret in a long text of plain lines costs those lines, not the text once a rule."""
+    plain = "the harbour was quiet and the boats lay still\n" * 40
+    templates = [rule.examples[0] for rule in RULES if rule.examples and not rule.locate]
+    text = "".join(plain + fill(template) + "\n" for template in templates[::3])
+    assert read(text, monkeypatch) < 60
+
+
+@pytest.mark.parametrize("blank", [" ", "\n"])
+def test_noise_is_read_a_few_times_whatever_its_length(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = dict(hostile(60_000))["noise"].replace("~", blank)
+    assert read(noise, monkeypatch) < 160
+
+
 def test_what_was_read_in_part_is_not_taken_for_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The price of a text is judged by pieces of it: never the same ones twice, for those are known by then."""
-    patterns = Filter([[(0, rb"token \w+"), (1, b"secret=")]])
+    patterns = Automata([[(0, rb"token \w+"), (1, b"secret=")]])
     seen: list[bytes] = []
-    search = patterns._search
+    search = patterns.search
 
     def watched(data: bytes) -> list[int]:
         seen.append(data)
         return search(data)
 
-    monkeypatch.setattr(patterns, "_search", watched)
+    monkeypatch.setattr(patterns, "search", watched)
     text = "".join(f"{n:07}\n" for n in range(16_384)).encode()
     for _ in range(8):
         assert patterns.match(text) == []

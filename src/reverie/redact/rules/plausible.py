@@ -108,12 +108,17 @@ def is_placeholder(text: str) -> bool:
         return True
     if _REFERENCE.match(text) or _FILLER.search(text):
         return not is_scramble(text)
-    if _YOURS.search(text) or _is_kept(text) or _LABEL.match(text):
+    if _is_yours(text) or _is_kept(text) or _LABEL.match(text):
         return True
     if "{" in text or "%" in text:
         text = _SLOT.sub("", text)
-    words = [word.lower() for word in _WORDS.findall(text)]
+    words = (found.group().lower() for found in _WORDS.finditer(text))
     return all(word in _PLACEHOLDER_WORDS or (word.isdigit() and len(word) < 3) for word in words)
+
+
+def _is_yours(text: str) -> bool:
+    low = text.lower()
+    return ("your" in low or "here" in low or "replace" in low or "paste" in low) and bool(_YOURS.search(text))
 
 
 def _is_kept(text: str) -> bool:
@@ -126,7 +131,7 @@ def _is_kept(text: str) -> bool:
 
 def is_blank(text: str) -> bool:
     """A token's prefix with a row of crosses or stars behind it, or with words: `ghp_xxxxxxxx`, `xoxb-your-token`."""
-    if _YOURS.search(text):
+    if _is_yours(text):
         return True
     rest = re.sub(r"[xX*•]", "", text)
     return len(text) - len(rest) >= 8 and len(rest) <= 16
@@ -212,9 +217,15 @@ _SITE = re.compile(
 )
 
 
+_LONGEST_TERM = 24
+_ON_CHAIN = 42
+
+
 @remembered
 def is_term(text: str) -> bool:
     """Technical, a name with a number (`server12`), or a place in a file, a log or on a chain."""
+    if len(text) > _LONGEST_TERM and text.isalnum() and len(text) != _ON_CHAIN and not text[1:-3].isdigit():
+        return False  # Longer ones have signs in them.
     return is_technical(text) or bool(_NUMBERED.match(text)) or bool(_SITE.match(text))
 
 
@@ -258,18 +269,27 @@ def is_random_value(text: str) -> bool:
     return len(text) >= 20 and text.isalnum() and text.isascii() and word_share(text) < 0.3
 
 
+# For text in ASCII, which nearly all values are, a search is several times as fast as a loop over its characters.
+_LETTER = re.compile(r"[A-Za-z]")
+_DIGIT = re.compile(r"[0-9]")
+_SYMBOL = re.compile(r"[^A-Za-z0-9\-_.'/,:;?]")
+
+
 @remembered
 def is_password_like(text: str) -> bool:
     """Chosen by a person: kinds of characters mixed within one word."""
-    letters = any(c.isalpha() for c in text)
-    digits = any(c.isdigit() for c in text)
-    symbols = any(not c.isalnum() and c not in "-_.'’/,:;?" for c in text)
+    if text.isascii():
+        letters, digits = bool(_LETTER.search(text)), bool(_DIGIT.search(text))
+        symbols = bool(_SYMBOL.search(text))
+    else:
+        letters, digits = any(map(str.isalpha, text)), any(map(str.isdigit, text))
+        symbols = any(not c.isalnum() and c not in "-_.'’/,:;?" for c in text)
     if not letters:
         return digits and symbols and len(text) >= 6
-    if digits:
+    if digits or symbols:
         return True
-    inner_upper = any(c.isupper() for c in text[1:]) and any(c.islower() for c in text)
-    return symbols or (inner_upper and not is_wordy(text) and "-" not in text and "." not in text)
+    inner_upper = text[1:].lower() != text[1:] and text.upper() != text
+    return inner_upper and not is_wordy(text) and "-" not in text and "." not in text
 
 
 @remembered
