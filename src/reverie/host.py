@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +172,8 @@ class Host:
 
     def __init__(self, parts: Services) -> None:
         self.parts = parts
+        self.at_close: list[Callable[[], None]] = []
+        """What to finish before the store is closed."""
         self._making = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
@@ -206,6 +209,8 @@ class Host:
         """Finish what was accepted, then let go of everything."""
         if "runs" in vars(self):
             self.runs.stop()
+        for finish in self.at_close:
+            finish()
         self.parts.store.close()
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from reverie.host import Host
+
 
 def mount(app: Starlette, *, version: str) -> None:
     """Add the pages to the application. `app.state` has the host and its settings."""
@@ -17,7 +19,10 @@ def mount(app: Starlette, *, version: str) -> None:
     from reverie.api.console.running import Running
 
     app.state.console_version, app.state.console_links = version, Links()
-    app.state.console_searches, app.state.console_running = Recent(), Running()
+    host: Host = app.state.host
+    recent = Recent(host.parts.store, read_only=host.parts.read_only)
+    host.at_close.append(recent.save)
+    app.state.console_searches, app.state.console_running = recent, Running()
     app.state.console_facets = Facets()
-    app.state.host.search = Noted(app.state.host.search, app.state.console_searches)
+    vars(host)["search"] = Noted(host.search, recent)
     app.router.routes.extend(routes(version))

@@ -35,7 +35,7 @@ def show(look: Look) -> Document:
         "dreams": len(dreams),
         "more_dreams": len(dreams) == DREAMS,
         "tokens_saved": kept[-1][-1][0] if kept else 0,
-        "searches": len(searches),
+        "searches": sum(one.count for one in searches),
         "events": host.reader.snapshot(actor),
         "span": span.document(),
         "alerts": alerts(look, reports),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median_low
 from typing import Any
 
+from reverie.api.console.latency import Searches
 from reverie.api.console.text import day, moment, number
 from reverie.dreams.lineage import DreamFigures
 from reverie.memory.history import Day
@@ -57,13 +57,16 @@ def hot_and_cold(dreams: Sequence[DreamFigures], earlier: Sequence[DreamFigures]
 def saved(dreams: Sequence[DreamFigures]) -> list[Row]:
     """What the dreams that held at each time save together, oldest first.
 
-    A dream that replaced an earlier one of its memory takes its place: of each memory the newest counts.
+    A dream that was superseded counts until the next one of its memory, which took its text.
     """
     rows: list[Row] = []
     held: dict[str, int] = {}
+    replaced: dict[str, int] = {}
     for one in reversed(dreams):
         if one.state in ("done", "superseded"):
-            held[one.ref] = one.saved
+            held[one.ref] = held.get(one.ref, 0) - replaced.pop(one.ref, 0) + one.saved
+            if one.state == "superseded":
+                replaced[one.ref] = one.saved
             rows.append([cell(one.created_at, moment(one.created_at)), cell(sum(held.values()))])
     return rows
 
@@ -76,19 +79,23 @@ def before_and_after(dreams: Sequence[DreamFigures]) -> list[Row]:
     ]
 
 
-def latency(searches: Sequence[tuple[int, float]]) -> list[Row]:
+def latency(searches: Sequence[Searches]) -> list[Row]:
     """Searches by time: how many, and how long the middle one and the slowest of twenty took, in milliseconds."""
     if not searches:
         return []
-    first, last = searches[0][0], searches[-1][0]
-    width = max(60_000, -(-(last - first + 1) // _BUCKETS))
-    parts: dict[int, list[float]] = {}
-    for at, ms in searches:
-        parts.setdefault((at - first) // width, []).append(ms)
-    rows: list[Row] = []
-    for place, found in sorted(parts.items()):
-        found.sort()
-        at = first + place * width
-        slow = found[min(len(found) - 1, len(found) * 19 // 20)]
-        rows.append([cell(at, moment(at)), cell(round(median_low(found), 1)), cell(round(slow, 1)), cell(len(found))])
-    return rows
+    first, last = searches[0].at, searches[-1].at
+    width = max(1, -(-(last - first + 1) // _BUCKETS))
+    parts: dict[int, Searches] = {}
+    for one in searches:
+        place = (one.at - first) // width
+        before = parts.get(place)
+        parts[place] = one if before is None else Searches(before.at, before.sizes + one.sizes)
+    return [
+        [
+            cell(one.at, moment(one.at)),
+            cell(round(one.slowest_but(0.5), 1)),
+            cell(round(one.slowest_but(0.95), 1)),
+            cell(one.count),
+        ]
+        for one in parts.values()
+    ]

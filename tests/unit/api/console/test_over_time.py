@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.unit.api.console.test_pages import Site
 
+from reverie.api.console import latency, plots
 from reverie.app import open_store
 from reverie.core.actor import Actor
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
+from reverie.dreams.lineage import DreamFigures
 from reverie.host import Host
 from reverie.ops.backup import create
 from reverie.providers.static import StaticEmbedder
@@ -76,6 +80,49 @@ def test_searches_are_timed_and_hold_no_words(site: Site) -> None:
     assert row[3][0] == 3
     assert "zanzibar" not in browser.get("/").text
     assert site.browser(site.key("rival")).get("/home.json").json()["plots"]["latency"] == []
+
+
+def test_searches_outlive_the_process_in_a_bounded_way(tmp_path: Path) -> None:
+    first = Site(tmp_path)
+    first.put("acme", "The boat is at pier 4.")
+    first.browser(first.key()).get("/memories?q=zanzibar")
+    first.host.close()
+    second = Site(tmp_path)
+    [row] = second.browser(second.key()).get("/home.json").json()["plots"]["latency"]
+    assert row[3][0] == 1
+    assert second.browser(second.key("rival")).get("/home.json").json()["searches"] == 0
+    kept = second.host.parts.store.control(lambda tx: tx.setting("console.searches/acme"))
+    assert kept is not None
+    assert b"zanzibar" not in kept
+    second.host.close()
+
+
+def test_old_searches_are_counted_by_day_and_then_dropped() -> None:
+    now = 500 * MS_PER_DAY + 7
+    slots = {(now - now % 600_000 - n * 600_000, 600_000): Counter({n % 40: 1}) for n in range(450 * 144)}
+    kept = latency._folded(slots, now)
+    assert len(kept) <= 144 + 401
+    assert sum(sizes.total() for sizes in kept.values()) == sum(
+        now - (at - at % MS_PER_DAY) < 400 * MS_PER_DAY for at, _ in slots
+    )
+    assert latency._folded(kept, now) == kept
+
+
+def test_the_middle_and_the_slow_search_are_near_what_was_measured() -> None:
+    sizes = Counter(round(math.log(ms) / latency._STEP) for ms in [10.0] * 90 + [200.0] * 10)
+    one = latency.Searches(0, sizes)
+    assert one.slowest_but(0.5) == pytest.approx(10, rel=0.08)
+    assert one.slowest_but(0.95) == pytest.approx(200, rel=0.08)
+
+
+def test_dreams_that_hold_are_saved_together_and_a_superseded_one_until_the_next() -> None:
+    made = [
+        DreamFigures("a", "x", 1, 10, 100, 40, state="superseded"),
+        DreamFigures("b", "x", 2, 20, 150, 50, state="done"),
+        DreamFigures("c", "x", 3, 30, 30, 20, state="done"),
+        DreamFigures("d", "y", 4, 40, 90, 20, state="undone"),
+    ]
+    assert [row[1][0] for row in plots.saved(made[::-1])] == [60, 100, 110]
 
 
 def test_an_old_host_is_reminded_of_backups_and_proofs(
