@@ -39,6 +39,7 @@ class Site:
 
     host: Host
     url: str
+    app: Any = None
     keys: dict[str, str] = field(default_factory=dict)
 
     def key(self, *rights: str, tenant: str = "acme") -> str:
@@ -54,11 +55,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     settings = Settings.load({}, data=tmp_path_factory.mktemp("site"), worker=False, rate_per_second=0)
     host = build_host(settings)
     listener = bind("127.0.0.1", 0)
-    server = uvicorn.Server(
-        uvicorn.Config(build_app(settings, host), log_config=None, access_log=False, lifespan="off")
-    )
+    app = build_app(settings, host)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    made = Site(host, f"http://127.0.0.1:{listener.getsockname()[1]}")
+    made = Site(host, f"http://127.0.0.1:{listener.getsockname()[1]}", app)
     _fill(made)
     thread.start()
     yield made

@@ -143,9 +143,11 @@ def test_everything_that_matches_through_a_preview(site: Site, tab: Open, script
     expect(page.locator("main li[data-item]")).to_have_count(1)
 
 
-def test_forget_with_a_preview_and_a_certificate(site: Site, tab: Open) -> None:
-    site.put("Zoe has the blue locker.", tenant="privacy", subject="zoe")
-    page = tab(site.key(tenant="privacy")).go("/forget")
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_forget_with_a_preview_and_a_certificate(site: Site, tab: Open, script: bool) -> None:
+    tenant = f"privacy-{script}".lower()
+    site.put("Zoe has the blue locker.", tenant=tenant, subject="zoe")
+    page = tab(site.key(tenant=tenant), java_script_enabled=script).go("/forget")
     page.fill("input[name=subject]", "zoe")
     page.click("text=Preview")
     expect(page.locator("main")).to_contain_text("blue locker")

@@ -115,6 +115,14 @@ class Head(Struct, frozen=True):
     """The last position that changed how writes are treated: policy, known secrets."""
 
 
+class Lease(Struct, frozen=True):
+    """Work that one process may do at a time: who does it, and until when unless it is renewed."""
+
+    name: str
+    holder: str
+    until: int
+
+
 class Flow(Struct, frozen=True):
     """A memory's log at an instant."""
 

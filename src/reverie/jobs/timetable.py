@@ -197,7 +197,7 @@ def why_not(schedule: Schedule) -> str | None:
     if schedule.paused:
         return "paused"
     if schedule.last is None:
-        return "its first tick has not come"
+        return "not due yet"
     if schedule.last.status in ("nothing", "failed"):
         return schedule.last.code or "there was nothing to do"
     return None

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Anchored, Asked, Brief, Filter, Flow, Found, Head, Key, Match, Page, Vector
+from reverie.core.query import Anchored, Asked, Brief, Filter, Flow, Found, Head, Key, Lease, Match, Page, Vector
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -87,6 +87,9 @@ class ReadTx(Protocol):
         """Values of readable entries of this memory by `kind`, `subject`, `source` (actor) and `tag`, the most frequent
         first, each with the number of entries. Tags that the host sets are left out. No entry is read for it.
         """
+
+    def leases(self, *, limit: int) -> list[Lease]:
+        """Leases of the tenant that are held now, by name."""
 
     def ids(self, prefix: str, *, limit: int) -> list[str]:
         """Ids of the bound ref that begin with a prefix, in order; drafts and erased entries left out. Indexed."""

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reverie.core.actor import Actor
+from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
 from reverie.core.errors import ReadOnly, ReverieError
 from reverie.core.ports import Clock
+from reverie.core.query import Lease
 from reverie.store.contract import Store
 
 
@@ -30,6 +31,11 @@ class Leases:
             raise ReadOnly()
         until = self._clock.now() + for_ms
         return self._store.write(Scope(actor.tenant), lambda tx: tx.claim(name, holder, until=until))
+
+    def held(self, actor: Actor, *, limit: int = 100) -> list[Lease]:
+        """The leases that are held now."""
+        actor.require(Right.ADMIN)
+        return self._store.read(Scope(actor.tenant), lambda tx: tx.leases(limit=limit))
 
     def give_back(self, actor: Actor, name: str, holder: str) -> None:
         """Let others have it."""

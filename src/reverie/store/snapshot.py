@@ -12,7 +12,7 @@ from typing import Any
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event
-from reverie.core.query import Asked, Brief, Filter, Flow, Found, Head, Match, Page, Vector
+from reverie.core.query import Asked, Brief, Filter, Flow, Found, Head, Lease, Match, Page, Vector
 from reverie.core.subject import index_key
 from reverie.index.cache import IndexCache, Positions, Promising
 from reverie.index.postings import ask, hashed
@@ -171,6 +171,10 @@ class ReadVerbs(ABC):
         for name, value, entries in self._rows("facets", bound):
             found.setdefault(name, []).append((value, int(entries)))
         return found
+
+    def leases(self, *, limit: int) -> list[Lease]:
+        bound = (self._tenant, self.now, limit)
+        return [Lease(name, holder, int(until)) for name, holder, until in self._rows("leases", bound)]
 
     def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:

@@ -39,7 +39,9 @@ def show(look: Look) -> Document:
         looked_to = kept[LIMIT - 1].seq if len(kept) > LIMIT else looked_to
         found = kept[:LIMIT]
     return {
-        "events": [{**event.document(), "meaning": EVENT_TYPES.get(event.type, "")} for event in found],
+        "events": [
+            {**event.document(), "meaning": EVENT_TYPES.get(event.type, "").replace("`", "")} for event in found
+        ],
         "head": head,
         "older": looked_to,
         "types": sorted(EVENT_TYPES),

@@ -1,4 +1,4 @@
-"""Context lab: what an agent would get for a question, under a budget, token by token; two budgets side by side."""
+"""Context lab: what an agent would get for a question, under a budget, token by token; two settings side by side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from reverie.api.console.page import Document, Look, Page
-from reverie.memory.search import Context, Hit
+from reverie.memory.search import Context, Hit, SearchResult
 from reverie.search.dates import when
 
 _CANDIDATES = 20
@@ -19,28 +19,31 @@ def show(look: Look) -> Document:
     host, actor = look.host, look.actor
     refs = host.reader.refs(actor)
     ref = look.text("ref") or (max(refs, key=lambda one: one[1])[0] if refs else "")
-    query, then = look.text("q"), look.text("as_of")
-    budgets = [look.number("budget", 1000)]
-    if look.text("other"):
-        budgets.append(look.number("other", 1000))
+    query, settings = look.text("q"), _settings(look)
     document: Document = {
         "ref": ref,
         "refs": [name for name, _ in refs],
         "q": query,
-        "as_of": then,
-        "budget": budgets[0],
-        "other": budgets[1] if len(budgets) > 1 else None,
-        "position": None,
+        "as_of": look.text("as_of"),
+        "budget": settings[0][0],
+        "other": look.text("other"),
+        "other_as_of": look.text("other_as_of"),
         "packed": [],
         "candidates": [],
+        "signals": [],
     }
     if not query:
         return document
-    position = _position(look, then) if then else None
-    document["position"] = position
-    made, found = host.search.contexts(actor, ref, query, budgets=budgets, as_of=position)
-    document["packed"] = [_packed(look, one) for one in made]
+    found: SearchResult | None = None
+    for budget, then in settings:
+        position = _position(look, then) if then else None
+        [made], hits = host.search.contexts(actor, ref, query, budgets=[budget], as_of=position)
+        document["packed"].append({**_packed(look, made), "position": position})
+        found = found or hits
+    assert found is not None
     block = document["packed"][0]
+    signals = [{name: float(value) for name, value in hit.signals.items() if value} for hit in found.hits[:_CANDIDATES]]
+    document["signals"] = shades = _shades({name for one in signals for name in one})
     document["candidates"] = [
         {
             "id": hit.entry.id,
@@ -48,12 +51,26 @@ def show(look: Look) -> Document:
             "confidence": float(hit.confidence),
             "weak": hit.weak,
             "included": _included(hit, block),
-            "signals": {name: float(value) for name, value in hit.signals.items() if value},
-            "bar": _bar({name: float(value) for name, value in hit.signals.items()}),
+            "signals": parts,
+            "bar": _bar(parts, shades),
         }
-        for hit in found.hits[:_CANDIDATES]
+        for hit, parts in zip(found.hits, signals, strict=False)
     ]
     return document
+
+
+def _settings(look: Look) -> list[tuple[int, str]]:
+    """Budget and time of the block, and of another to compare it with."""
+    first = (look.number("budget", 1000), look.text("as_of"))
+    if not look.text("other") and not look.text("other_as_of"):
+        return [first]
+    return [first, (look.number("other", first[0]), look.text("other_as_of"))]
+
+
+def _shades(names: set[str]) -> dict[str, str]:
+    """A shade for each signal, the same in every bar: words and meaning first, the rest by name."""
+    order = sorted(names, key=lambda name: (name != "words", name != "meaning", name))
+    return {name: "abcde"[min(place, 4)] for place, name in enumerate(order)}
 
 
 def _position(look: Look, then: str) -> int:
@@ -103,13 +120,14 @@ def _ruler(counts: list[int], context: Context) -> Markup:
     return Markup("").join([head.format(said), *pieces, Markup("</svg>")])
 
 
-def _bar(signals: dict[str, float]) -> Markup:
+def _bar(signals: dict[str, float], shades: dict[str, str]) -> Markup:
     """The signals of a score, stacked."""
     total, at, pieces = sum(value for value in signals.values() if value > 0) or 1.0, 0.0, []
-    for number, value in enumerate(value for value in signals.values() if value > 0):
-        width = 100 * value / total
-        pieces.append(_RECT.format("abcd"[number % 4], at, width, 4))
-        at += width
+    for name, shade in shades.items():
+        width = 100 * max(signals.get(name, 0.0), 0.0) / total
+        if width:
+            pieces.append(_RECT.format(shade, at, width, 4))
+            at += width
     head = Markup('<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">')
     return Markup("").join([head, *pieces, Markup("</svg>")])
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from reverie.api.console import plots
+from reverie.api.console.drawing import shares
+from reverie.api.console.dream import FATES
 from reverie.api.console.home import dreamt, positions
 from reverie.api.console.page import Begin, Document, Look, Page, See, whole
 from reverie.api.console.running import Run, Running
@@ -50,9 +53,8 @@ def show(look: Look) -> Document:
 
 def line(report: DreamReport) -> dict[str, Any]:
     """A report in one line of the list."""
-    fates: dict[str, int] = {}
-    for source in report.sources:
-        fates[source.fate] = fates.get(source.fate, 0) + 1
+    counted = Counter(source.fate for source in report.sources)
+    fates = {name: counted[name] for name in FATES if counted[name]}
     keep = report.gates.get("must_keep", {})
     return {
         "id": report.id,
@@ -65,6 +67,7 @@ def line(report: DreamReport) -> dict[str, Any]:
         "tokens_before": report.tokens_before,
         "tokens_after": report.output_tokens,
         "fates": fates,
+        "shares": shares(fates),
         "gates_passed": report.gates.get("passed"),
         "must_keep_missing": keep.get("missing", 0),
         "spend": dict(report.spend),

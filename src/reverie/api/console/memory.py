@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import orjson
 
 from reverie.api.console import diff
 from reverie.api.console.drawing import lineage
@@ -43,6 +44,7 @@ def show(look: Look) -> Document:
     whole = look.text("whole") == "1" or len(entry.content) <= _MOST_TEXT
     return {
         "entry": entry_document(entry) | ({} if whole else {"content": entry.content[:_MOST_TEXT]}),
+        "attributes": {name: _plain(value) for name, value in entry.attributes.items()},
         "characters": len(entry.content),
         "whole": whole,
         "readable": entry.gone_seq is None and not entry.archived,
@@ -60,6 +62,21 @@ def show(look: Look) -> Document:
         "events": _events(look, entry_id, entry.born_seq),
         "tokens": host.parts.tokens.count(entry.content) if host.parts.tokens and whole else None,
     }
+
+
+def _plain(value: Any) -> str:
+    """An attribute as people read it: text as it is, a structure as JSON without its empty parts."""
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(_filled(value), option=orjson.OPT_INDENT_2, default=str).decode()
+
+
+def _filled(value: Any) -> Any:
+    """A structure without empty texts, lists and maps."""
+    if isinstance(value, Mapping):
+        parts = {name: _filled(part) for name, part in value.items()}
+        return {name: part for name, part in parts.items() if part not in ("", [], {}, None)}
+    return [_filled(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _versions(look: Look, ref: str, entry: Entry) -> list[Entry]:

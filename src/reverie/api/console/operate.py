@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
+from contextlib import suppress
 from dataclasses import fields as fields_of
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
@@ -17,9 +20,12 @@ from reverie.core.actor import Right
 from reverie.core.clock import parse_duration, to_iso
 from reverie.core.errors import Forbidden, Invalid, NotFound
 from reverie.core.policy import TenantPolicy
+from reverie.core.query import Lease
 from reverie.http.origin import is_loopback
 from reverie.http.sse import line_stream
 from reverie.memory.keys import describe
+from reverie.ops.backup import last_backup
+from reverie.settings import read_file
 
 POLICY: dict[str, tuple[str, str]] = {
     "max_entry_bytes": ("bytes", "The longest entry that is accepted."),
@@ -50,6 +56,23 @@ POLICY: dict[str, tuple[str, str]] = {
     "model_fallback": ("name", "When a model fails: extractive, or refuse."),
 }
 """Unit and meaning of policies. One that is not here is explained by its own docstring."""
+GROUPS = {
+    "Entries": ("max_entry_bytes", "max_tags", "max_attribute_bytes", "default_ttl_ms", "idempotency_ms"),
+    "Quotas": ("max_entries", "max_bytes"),
+    "Retention": ("undo_window_ms", "cold_retention_ms", "archive_retention_ms"),
+    "Dreams": ("nightly", "hot_target", "dream_budget", "dream_distiller", "dream_trust", "zone"),
+    "Models": (),
+    "Memory stores": (),
+    "Other": (),
+}
+"""Policies by what they are about; the others by their name."""
+_NAMED = (
+    ("model_", "Models"),
+    ("memory_", "Memory stores"),
+    ("max_memor", "Memory stores"),
+    ("store_", "Memory stores"),
+)
+_IMPORTS = 10
 UNITS = (("_ms", "duration"), ("_bytes", "bytes"), ("_tokens", "tokens"), ("_seconds", "seconds"))
 
 
@@ -67,11 +90,15 @@ def show(look: Look) -> Document:
         "keys": [_key(key) for key in host.keys.all(actor.tenant)] if admin else [],
         "secrets": host.rules.secret_ids(actor) if admin else [],
         "policy": [_policy(name, value, defaults.get(name)) for name, value in policy.items()],
+        "groups": list(GROUPS),
         "spent": {"calls": spent.calls, "tokens": spent.tokens},
         "rights": [right.value for right in Right],
         "new_key": None,
         "parts": _parts(look),
         "settings": _settings(look) if admin and is_loopback(look.settings.host) else [],
+        "leases": [_lease(lease) for lease in host.leases.held(actor)] if admin else [],
+        "backup": _backup(look) if admin else None,
+        "imports": _imports(look) if admin else [],
         "database": "PostgreSQL" if look.settings.postgres else "SQLite",
     }
 
@@ -88,6 +115,27 @@ def _job(job: Any) -> dict[str, Any]:
     }
 
 
+def _lease(lease: Lease) -> dict[str, Any]:
+    """A lease with its holder in words: machine and process."""
+    machine, _, rest = lease.holder.partition("/")
+    process = rest.partition("/")[0]
+    shown = f"{machine}, process {process}" if process.isdigit() else lease.holder
+    return {"name": lease.name, "holder": shown, "until": to_iso(lease.until)}
+
+
+def _backup(look: Look) -> str | None:
+    """When the host was last backed up."""
+    made = last_backup(look.host.parts.store)
+    return to_iso(made) if made is not None else None
+
+
+def _imports(look: Look) -> list[dict[str, Any]]:
+    """The last imports, from the log."""
+    head = look.host.reader.snapshot(look.actor)
+    found = look.host.reader.events(look.actor, before=head + 1, limit=_IMPORTS, types=("memory.imported",))
+    return [dict(event.document()) for event in found if "entries" in event.data]
+
+
 def _key(key: Any) -> dict[str, Any]:
     shown = describe(key)
     for name in ("created_at", "expires_at", "revoked_at"):
@@ -97,7 +145,17 @@ def _key(key: Any) -> dict[str, Any]:
 
 def _policy(name: str, value: Any, default: Any) -> dict[str, Any]:
     unit, meaning = explained(name)
-    return {"name": name, "value": value, "unit": unit, "meaning": meaning, "changed": value != default}
+    found = next((group for group, names in GROUPS.items() if name in names), None)
+    group = found or next((group for start, group in _NAMED if name.startswith(start)), "Other")
+    return {
+        "name": name,
+        "group": group,
+        "value": value,
+        "unit": unit,
+        "meaning": meaning,
+        "default": default,
+        "changed": value != default,
+    }
 
 
 def explained(name: str) -> tuple[str, str]:
@@ -133,13 +191,16 @@ def _parts(look: Look) -> dict[str, Any]:
 
 def _settings(look: Look) -> list[dict[str, Any]]:
     """Settings of the process with their origin; on loopback only, where the operator of the host looks."""
-    import os
-
+    path, filed = None, dict[str, Any]()
+    with suppress(Invalid):  # it may have been changed since the process read it
+        path, filed = read_file(os.environ)
     rows = []
     for item in fields_of(look.settings):
         variable = item.metadata["variable"]
         value, default = getattr(look.settings, item.name), item.default
         given = "environment" if os.environ.get(variable) else ("default" if value == default else "option")
+        if given != "environment" and variable in filed and str(filed[variable]) == str(value):
+            given = Path(str(path)).name
         rows.append({"variable": variable, "value": str(value), "origin": given, "help": item.metadata["help"]})
     return rows
 

@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reverie.api.console.page import rendered
+from reverie.api.console.page import Look, rendered
 from reverie.core.errors import Unauthenticated
 from reverie.http.browser import session_of
 from reverie.http.threads import Lane, Threads
@@ -34,7 +34,10 @@ def _page(request: Request) -> Response:
         except Unauthenticated:
             session = None
     document = described(request.app)
-    return rendered("docs.html", request, {**document, "signed_in": actor}, page="docs", session=session)
+    state, look = request.app.state, None
+    if actor is not None:
+        look = Look(state.host, actor, state, {}, request.query_params)
+    return rendered("docs.html", request, {**document, "signed_in": actor}, page="docs", look=look, session=session)
 
 
 def described(app: Any) -> dict[str, Any]:

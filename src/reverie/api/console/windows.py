@@ -6,14 +6,16 @@ from typing import Any
 
 from reverie.api.console import plots
 from reverie.api.console.page import Document, Look, Page, See
-from reverie.api.console.plots import cell
 from reverie.api.console.span import span_of
 from reverie.api.console.text import moment
 from reverie.core.clock import to_iso
+from reverie.core.errors import NotFound
 
 LIMIT = 25
 _ITEMS = 100
 _HISTORY = 500
+_PASSES = 50
+_TWIN = 2000
 _TURNING = (
     "provider_window_reset",
     "provider_window_rewound",
@@ -52,8 +54,12 @@ def _one(look: Look, scope: str) -> Document:
     readable = window.get("state") != "corrupt_state"
     said = look.host.windows.texts(look.actor, scope) if readable else []
     items = window.get("items", [])
-    shown = [{**item, "said": said[at] if at < len(said) else ""} for at, item in enumerate(items)][-_ITEMS:]
-    passes, span = window.get("compactions", []), span_of(look)
+    passes, span = _passes(look, window), span_of(look)
+    twins = {digest: one["twin"] for one in passes for digest in one.get("encrypted_sha256") or ()}
+    shown = [
+        {**item, "said": said[at] if at < len(said) else "", "twin": twins.get(item.get("encrypted_sha256"))}
+        for at, item in enumerate(items)
+    ][-_ITEMS:]
     first = look.host.history.position(look.actor, span.since - 1)
     last = look.host.history.position(look.actor, span.until - 1)
     return {
@@ -66,7 +72,6 @@ def _one(look: Look, scope: str) -> Document:
         "span": span.document(),
         "plots": {
             "requests": requests(look, since=first, until=last, scope=window["scope"]),
-            "tokens": _tokens(passes, window),
         },
     }
 
@@ -103,21 +108,33 @@ def requests(look: Look, *, since: int, until: int, scope: str | None = None) ->
     return rows
 
 
-def _tokens(passes: list[dict[str, Any]], window: dict[str, Any]) -> list[list[list[Any]]]:
-    """Input tokens before and after each compaction, and now."""
-    rows = []
-    for number, one in enumerate(passes, 1):
-        usage = one.get("usage") or {}
-        rows.append([cell(number), cell(_count(usage, "input_tokens")), cell(_count(usage, "output_tokens"))])
-    now = window.get("reported_input_tokens") or window.get("estimated_input_tokens") or 0
-    if rows:
-        rows.append([cell(len(rows) + 1, "now"), cell(int(now)), cell(int(now))])
-    return rows
+def _passes(look: Look, window: dict[str, Any]) -> list[dict[str, Any]]:
+    """The compactions, newest first, each with its tokens and the checkpoint that says what it covers."""
+    return [
+        {
+            **one,
+            "tokens": _count(one.get("usage"), "input_tokens"),
+            "tokens_after": _count(one.get("usage"), "output_tokens"),
+            "twin": _twin(look, window, one.get("checkpoint_ref")),
+        }
+        for one in window.get("compactions", [])[-_PASSES:][::-1]
+    ]
 
 
-def _count(usage: Any, name: str) -> int:
+def _twin(look: Look, window: dict[str, Any], checkpoint: Any) -> dict[str, str] | None:
+    """The readable twin of an opaque item: the checkpoint written with it."""
+    if not isinstance(checkpoint, str) or not window.get("ref"):
+        return None
+    try:
+        entry = look.host.reader.get(look.actor, str(window["ref"]), checkpoint, cold=True)
+    except NotFound:
+        return None
+    return {"id": entry.id, "ref": entry.ref, "text": entry.content[:_TWIN]}
+
+
+def _count(usage: Any, name: str) -> int | None:
     value = usage.get(name) if isinstance(usage, dict) else None
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) else None
 
 
 def rebuild(look: Look) -> Document:

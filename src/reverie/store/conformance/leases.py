@@ -41,6 +41,20 @@ def are_released_by_their_holder_only(lab: Lab) -> None:
     assert _claim(lab, "b")
 
 
+def are_listed_while_they_are_held(lab: Lab) -> None:
+    """By name, of one tenant, without those that are over."""
+    assert _claim(lab, "a", name="late", length=30)
+    assert _claim(lab, "b", name="early")
+    assert _claim(lab, "c", tenant="rival")
+    assert [(one.name, one.holder) for one in lab.read(lambda tx: tx.leases(limit=9))] == [
+        ("early", "b"),
+        ("late", "a"),
+    ]
+    assert [one.name for one in lab.read(lambda tx: tx.leases(limit=1))] == ["early"]
+    lab.clock.advance(10)
+    assert [one.name for one in lab.read(lambda tx: tx.leases(limit=9))] == ["late"]
+
+
 def a_race_has_one_winner(lab: Lab) -> None:
     """Many threads, one lease."""
     barrier = threading.Barrier(8)

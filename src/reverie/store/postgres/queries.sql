@@ -552,6 +552,10 @@ ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder, until = exclu
 WHERE lease.until <= %(now)s OR lease.holder = %(holder)s
 RETURNING 1
 
+-- name: leases
+-- Leases that are held, by name.
+SELECT name, holder, until FROM reverie.lease WHERE tenant = %s AND until > %s ORDER BY name COLLATE "C" LIMIT %s
+
 -- name: release
 -- Give a lease back.
 DELETE FROM reverie.lease WHERE tenant = %s AND name = %s AND holder = %s

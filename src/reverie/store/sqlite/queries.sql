@@ -518,6 +518,10 @@ ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder, until = exclu
 WHERE lease.until <= :now OR lease.holder = :holder
 RETURNING 1
 
+-- name: leases
+-- Leases that are held, by name.
+SELECT name, holder, until FROM lease WHERE tenant = ? AND until > ? ORDER BY name LIMIT ?
+
 -- name: release
 -- Give a lease back.
 DELETE FROM lease WHERE tenant = ? AND name = ? AND holder = ?

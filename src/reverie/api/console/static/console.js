@@ -73,8 +73,14 @@
     if (narrow.matches) document.querySelectorAll("details[data-narrow]").forEach((details) => { details.open = false; });
   };
   ready();
-  document.addEventListener("htmx:after:swap", ready);
-  document.addEventListener("htmx:afterSwap", ready);
+  // A swap replaces what has the focus: its successor, by id, address or name, gets it back.
+  let focused = "";
+  const nameOf = (element) => element.id ? `#${CSS.escape(element.id)}` : ["href", "name"].filter((name) => element.hasAttribute(name)).map((name) => `${element.localName}[${name}="${CSS.escape(element.getAttribute(name))}"]`)[0] ?? "";
+  document.addEventListener("htmx:before:swap", () => { focused = document.activeElement === document.body ? "" : nameOf(document.activeElement); });
+  document.addEventListener("htmx:after:swap", () => {
+    ready();
+    if (focused && document.activeElement === document.body) (document.querySelector(focused) ?? document.getElementById("main"))?.focus({ preventScroll: true });
+  });
 
   document.addEventListener("change", (event) => {
     if (!event.target.matches("[data-choose-all]")) return;
@@ -124,12 +130,19 @@
   const move = (step) => {
     const items = [...document.querySelectorAll("[data-item]")];
     if (!items.length) return;
-    at = Math.max(0, Math.min(items.length - 1, at + step));
-    const link = items[at].matches("a") ? items[at] : items[at].querySelector("a");
-    link.focus();
-    link.scrollIntoView({ block: "nearest" });
+    const here = items.findIndex((item) => item.contains(document.activeElement));
+    at = Math.max(0, Math.min(items.length - 1, (here < 0 ? at : here) + step));
+    const link = items[at].matches("a") ? items[at] : items[at].querySelector("a, summary, button");
+    link?.focus();
+    link?.scrollIntoView({ block: "nearest" });
   };
   document.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" && event.target.matches("[data-search]")) {
+      event.preventDefault();
+      at = -1;
+      move(1);
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog[open]")) return;
     if (event.key === "/") {
       const search = document.querySelector("[data-search]");
@@ -140,6 +153,8 @@
     else if (event.key === "?") document.getElementById("help")?.showModal();
   });
 
-  const search = location.hash === "#search" && document.querySelector("[data-search]");
-  if (search) search.focus();
+  // Going to an anchor takes the focus away from what has it, so the search gets it afterwards.
+  window.addEventListener("load", () => setTimeout(() => {
+    if (location.hash === "#search") document.querySelector("[data-search]")?.focus();
+  }, 0));
 })();
