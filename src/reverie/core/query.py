@@ -62,6 +62,7 @@ class Brief(Struct, frozen=True):
     content: str
     actor: str
     session: str | None
+    subject: str | None = None
 
 
 class Asked(Struct, frozen=True):

@@ -38,3 +38,14 @@ def index_keys(log_key: bytes, subject: str | None, tags: Sequence[str]) -> list
     """Index keys of an entry, each once."""
     named = named_subjects(subject, tags)
     return sorted({index_key(subject_hash(log_key, name)) for name in named}) if named else []
+
+
+def unnamed(subject: str | None, text: str) -> str | None:
+    """The subject, unless the text names it."""
+    return subject if subject and fold(subject) not in fold(text) else None
+
+
+def labelled(speaker: str | None, subject: str | None, text: str) -> str | None:
+    """Who says something, and whom it is about where the text does not say so."""
+    about = unnamed(subject, text)
+    return f"{speaker} on {about}" if speaker and about else speaker or about

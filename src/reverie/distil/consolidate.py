@@ -35,7 +35,7 @@ def reconcile(sources: Sequence[Source], distiller: ExtractiveDistiller) -> list
     single = [source for source in prepared.sources if not source.pinned and len(split(source.content)) == 1]
     verdicts = model().judge([source.content for source in single])
     said = [
-        Said(source.id, source.content, (source.speaker, source.kind))
+        Said(source.id, source.content, (source.speaker, source.subject, source.kind))
         for source, verdict in zip(single, verdicts, strict=True)
         if verdict.kind not in LOW
     ]

@@ -1,4 +1,4 @@
-"""Currency: statements that a later one of the same speaker overtakes leave the text, and count as outdated.
+"""Currency: statements that a later one of the same speaker and subject overtakes leave the text, as outdated.
 
 The line that overtook them names their sources too, and is kept if they had to be. What an author declared binding,
 routine status and chatter overtake nothing and are not overtaken.
@@ -22,7 +22,7 @@ _LONGEST = 24
 def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Statements without those that a later one overtook."""
     at = {str(number): item for number, item in enumerate(items) if _speaks(item)}
-    found = updates([Said(number, item.text, item.speaker) for number, item in at.items()])
+    found = updates([Said(number, item.text, (item.speaker, item.about)) for number, item in at.items()])
     gone: dict[Place, Candidate] = {}
     newest: dict[Place, Candidate] = {}
     for update in found:  # oldest first, so that what a chain hands on reaches its end

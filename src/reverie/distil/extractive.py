@@ -77,7 +77,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/5 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/6 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> Prepared:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -274,7 +274,7 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
     exact = []
     for source, pieces in zip(ordered, said, strict=True):
         today = day_of(source.created_at) if points_at_today(pieces) else None
-        group = (source.speaker, source.kind, source.pinned, today)
+        group = (source.speaker, source.subject, source.kind, source.pinned, today)
         # What an author declared binding is merged only with its own words.
         words = [t for p in pieces for t in p.tokens] if not declares(source) else []
         gists.append(gist(words, group))

@@ -180,7 +180,7 @@ def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
             words.update(t.lower for t in tokenize(anchored))
         if "[" in anchored:  # the text is looked at without markers: an address with one inside loses its middle
             words.update(t.lower for t in tokenize(_MARKER.sub("", anchored)))
-        words.update(t.lower for t in tokenize(f"{s.speaker or ''} {' '.join(s.tags)}"))
+        words.update(t.lower for t in tokenize(f"{s.speaker or ''} {s.subject or ''} {' '.join(s.tags)}"))
     words.update([w.replace(",", "").removesuffix("()") for w in words])
     parts = {p for w in words for p in _PARTS.findall(w)}
     for day in days:

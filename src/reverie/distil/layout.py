@@ -1,4 +1,4 @@
-"""Write chosen statements as text: a heading per day, a line per speaker, oldest day first.
+"""Write chosen statements as text: a heading per day, a line per speaker or subject, oldest day first.
 
 Notes of many different days have a heading per month instead: a heading per note would cost more than it tells. There
 the day stands behind a statement whose meaning depends on it.
@@ -64,8 +64,8 @@ def render(chosen: Iterable[Candidate]) -> str:
             text = f"{text} ({item.day.day} {MONTHS[item.day.month - 1]})"
         joins = (
             last is not None
-            and item.speaker == last.speaker
-            and (item.speaker is not None or item.place[0] == last.place[0])
+            and item.label == last.label
+            and (item.label is not None or item.place[0] == last.place[0])
             and length + item.length <= LONGEST_LINE
         )
         if joins:
@@ -74,7 +74,7 @@ def render(chosen: Iterable[Candidate]) -> str:
         else:
             if line:
                 lines.append("; ".join(line))
-            line = [f"{item.speaker}: {text}" if item.speaker else text]
+            line = [f"{item.label}: {text}" if item.label else text]
             length = item.length + 2
         last = item
     if line:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from reverie.core.dream import Selector, TokenBudgetExceeded
 from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
+from reverie.core.subject import fold
 from reverie.distil.dates import day_of, spell
 from reverie.distil.extractive import ExtractiveDistiller, Prepared
 from reverie.distil.source import Source
@@ -51,17 +52,30 @@ class Work:
 
 def line(source: Source) -> str:
     """A source as it is handed to a distiller: when, who, what."""
-    said = f"{source.speaker}: {source.content}" if source.speaker else source.content
+    label = source.label(source.content)
+    said = f"{label}: {source.content}" if label else source.content
     return f"[{spell(day_of(source.created_at))}] {said}\n" if source.created_at else f"{said}\n"
 
 
-def to_source(entry: Entry) -> Source:
+def to_sources(entries: Iterable[Entry]) -> list[Source]:
+    """Entries as a distiller sees them, each with its subject where there are several; one spelling for each."""
+    given = list(entries)
+    names: dict[str, str] = {}
+    for name in sorted({entry.subject or "" for entry in given}):
+        names.setdefault(fold(name), name)
+    if len(names) < 2:
+        return [to_source(entry) for entry in given]
+    return [to_source(entry, subject=names[fold(entry.subject or "")] or None) for entry in given]
+
+
+def to_source(entry: Entry, *, subject: str | None = None) -> Source:
     """An entry as a distiller sees it."""
     return Source(
         id=entry.id,
         content=entry.content,
         created_at=entry.created_at,
         speaker=speaker(entry.source),
+        subject=subject,
         kind=entry.kind,
         pinned=entry.pinned,
         tags=entry.tags,

@@ -34,12 +34,12 @@ def numbers(text: str) -> list[str]:
 
 def roll_up(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Statements with every group of routine reports replaced by one, at the place of the newest."""
-    groups: dict[tuple[str | None, tuple[str, ...]], list[Candidate]] = {}
+    groups: dict[tuple[str | None, str | None, tuple[str, ...]], list[Candidate]] = {}
     for item in items:
         if item.kind == "status" and not item.required:
-            groups.setdefault((item.speaker, template(item.text)), []).append(item)
+            groups.setdefault((item.speaker, item.about, template(item.text)), []).append(item)
     replaced: dict[tuple[int, int], Candidate | None] = {}
-    for (_, words), group in groups.items():
+    for (_, _, words), group in groups.items():
         if len(group) < LEAST or len(words) > _MOST_NUMBERS + 1:
             continue
         for item in group[:-1]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from reverie.core.subject import labelled
+
 How = Literal["quoted", "shortened", "merged", "rolled"]
 
 
@@ -25,11 +27,17 @@ class Source:
     content: str
     created_at: int  # milliseconds, UTC
     speaker: str | None = None
+    subject: str | None = None
+    """Whom it is about, where the sources are about several."""
     kind: str = "note"
     pinned: bool = False
     tags: tuple[str, ...] = ()
     session: str | None = None
     trust: int = 0
+
+    def label(self, text: str) -> str | None:
+        """The beginning of a line with this text: who says it, and whom it is about."""
+        return labelled(self.speaker, self.subject, text)
 
 
 @dataclass(frozen=True, slots=True)

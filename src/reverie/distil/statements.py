@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from reverie.core.subject import labelled
 from reverie.distil import must_keep, score
 from reverie.distil.dates import anchor, day_of, spell
 from reverie.distil.lexicon import MONTH_NAMES, NEGATIONS, NUMBERS
@@ -74,6 +75,7 @@ class Candidate(NamedTuple):
     text: str
     day: date
     speaker: str | None
+    about: str | None  # the subject of its source
     source_ids: tuple[str, ...]
     how: How
     times: int  # by how many sources
@@ -85,6 +87,11 @@ class Candidate(NamedTuple):
     concepts: dict[str, int]  # weight in tenths of a word, in order
     variant: tuple[str, ...]  # what would make it another fact: numbers, names, negations
     subject: frozenset[str]  # what it is about, without those
+
+    @property
+    def label(self) -> str | None:
+        """The beginning of its line."""
+        return labelled(self.speaker, self.about, self.text)
 
 
 def candidates(
@@ -126,6 +133,7 @@ def candidates(
                 text=shown,
                 day=day,
                 speaker=source.speaker,
+                about=source.subject,
                 source_ids=ids,
                 how="quoted" if shown in original else "shortened",
                 times=len(ids),
@@ -192,9 +200,9 @@ def answered(
 
 def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
     """Statements one speaker made in the same words become one, where it was said last."""
-    same: dict[tuple[str | None, str], list[Candidate]] = {}
+    same: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     for item in items:
-        same.setdefault((item.speaker, item.text.casefold()), []).append(item)
+        same.setdefault((item.speaker, item.about, item.text.casefold()), []).append(item)
     out = []
     for group in same.values():
         newest = group[-1]
@@ -243,10 +251,10 @@ def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     Two statements with the same subject that differ in a number, a name or a negation are shown
     together, the newest first; neither silently replaces the other.
     """
-    about: dict[frozenset[str], list[Candidate]] = {}
+    about: dict[tuple[str | None, frozenset[str]], list[Candidate]] = {}
     for item in items:
         if len(item.subject) > 1:
-            about.setdefault(item.subject, []).append(item)
+            about.setdefault((item.about, item.subject), []).append(item)
     absorbed: dict[tuple[int, int], None] = {}
     merged: dict[tuple[int, int], Candidate] = {}
     for group in about.values():

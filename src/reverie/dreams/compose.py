@@ -18,7 +18,7 @@ from reverie.core.errors import ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.distil.compaction import MOST_DISTILLED, compacted, cut, needs, size, unweighed
 from reverie.distil.gates import GateReport
-from reverie.distil.plan import Work, to_source, weigh
+from reverie.distil.plan import Work, to_sources, weigh
 from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.distil.sentences import split
 from reverie.distil.source import Source as Told
@@ -192,7 +192,7 @@ class Composer:
 
     def _section(self, asked: _Asked, entries: Sequence[Entry], shorter: int | None) -> _Section:
         """Distilled under the gates; quoted where that is impossible, or loses what must be kept."""
-        told = [replace(to_source(entry), content=self._clean(asked, entry.content)) for entry in entries]
+        told = [replace(source, content=self._clean(asked, source.content)) for source in to_sources(entries)]
         room = self.room(asked.policy)
         most = room if len(told) == 1 else room // 2
         distilled: _Section | None = None
@@ -254,11 +254,11 @@ class Composer:
         cleaned = self._gates.cleaner(actor, plan)
         gates = GateReport(0, 0, 0, (), (), ())
         if distiller is not None:
-            work = unweighed([to_source(entry) for entry in snapshot.sources])
+            work = unweighed(to_sources(snapshot.sources))
             answer = distiller.distil(Request(work, most, size, (), (), clean=cleaned, spend=guard))
             text = cut(cleaned(storable(answer.text)), most, size)
             return snapshot, work, Distilled(Answer(text), text, gates, distiller, self._gates.fingerprint(distiller))
-        told = fitting([to_source(entry) for entry in snapshot.sources], most, least=plan.least_entries)
+        told = fitting(to_sources(snapshot.sources), most, least=plan.least_entries)
         while len(told) >= plan.least_entries:
             text, missed = compacted(told, cleaned, most=most)
             if not missed:

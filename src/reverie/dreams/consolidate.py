@@ -15,7 +15,7 @@ from reverie.core.query import Filter
 from reverie.core.run import mark
 from reverie.distil.consolidate import Merge, reconcile
 from reverie.distil.extractive import ExtractiveDistiller
-from reverie.distil.plan import DREAM_KIND, to_source
+from reverie.distil.plan import DREAM_KIND, to_sources
 from reverie.memory.entries import entry_hash
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.rewrite import rewrite
@@ -72,7 +72,7 @@ class Consolidator:
         try:
             for _ in range(_TRIES):
                 entries = self._parts.store.read(scope, lambda tx: _standing(tx, as_of))
-                merges = reconcile([to_source(entry) for entry in entries], self._distiller)
+                merges = reconcile(to_sources(entries), self._distiller)
                 try:
                     return self._commit(actor, ref, entries, merges, trigger)
                 except Moved:

@@ -30,7 +30,7 @@ from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
 from reverie.core.run import mark as run_mark
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
-from reverie.distil.plan import DREAM_KIND, Work, require, to_source
+from reverie.distil.plan import DREAM_KIND, Work, require, to_sources
 from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
@@ -424,7 +424,7 @@ class DreamEngine:
                     ref=plan.ref,
                     output_id=str(report.output_id),
                     checksum=checksum,
-                    sources=[to_source(entry) for entry in sources],
+                    sources=to_sources(sources),
                     text=text,
                     byte_size=report.byte_size,
                     budget=report.budget,

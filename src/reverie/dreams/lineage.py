@@ -18,7 +18,7 @@ from reverie.core.event import NewEvent
 from reverie.core.query import Page
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.leaks import clean
-from reverie.distil.plan import DREAM_KIND, to_source, weigh
+from reverie.distil.plan import DREAM_KIND, to_source, to_sources, weigh
 from reverie.distil.request import Extractive, Request
 from reverie.distil.statements import phrases
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
@@ -359,7 +359,7 @@ class Lineage:
         if tokens is None:
             raise NotFound("This host has no tokenizer to dream with.")
         rules = self._rules.current(actor.tenant)
-        told = sorted((to_source(entry) for entry in sources), key=lambda source: (source.created_at, source.id))
+        told = sorted(to_sources(sources), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, tokens.count)
         limit = report.output_limit or work.output_limit(report.budget, report.share)
         text = self._extractive.distil(Request(work, limit, tokens.count, ())).text
@@ -410,7 +410,7 @@ def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
                 ref=earlier.ref,
                 output_id=output_id,
                 checksum=earlier.checksum,
-                sources=[to_source(source) for source in sources],
+                sources=to_sources(sources),
                 text=entry.content,
                 byte_size=earlier.byte_size,
                 budget=earlier.budget,

@@ -22,7 +22,7 @@ from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
-from reverie.distil.plan import DREAM_KIND, Work, to_source, weigh
+from reverie.distil.plan import DREAM_KIND, Work, to_sources, weigh
 from reverie.distil.request import Answer, Extractive, Request
 from reverie.distil.source import Statement
 from reverie.dreams.archive import ARCHIVE_SPACE
@@ -150,7 +150,7 @@ class Redream:
         return self._parts.tokens.count(text) if self._parts.tokens else len(text)
 
     def _again(self, derived: Derived, report: DreamReport) -> Outcome | None:
-        told = sorted((to_source(e) for e in derived.remaining), key=lambda source: (source.created_at, source.id))
+        told = sorted(to_sources(derived.remaining), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, self._count)
         if not work.shrinks or work.minimum_required > report.budget:
             return None
@@ -193,7 +193,7 @@ class Redream:
         self, actor: Actor, outcome: Outcome, answer: Answer, before: DreamReport, rules: Rules, log_key: bytes
     ) -> Redone:
         derived, work, gates = outcome.derived, outcome.work, outcome.gates
-        told = work.sources if work else tuple(to_source(entry) for entry in derived.remaining)
+        told = work.sources if work else tuple(to_sources(derived.remaining))
         archive, checksum = b"", None
         if before.checksum is not None:
             tokenizer = self._parts.tokens.name if self._parts.tokens else ""

@@ -14,7 +14,7 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.distil.compaction import ELLIPSIS
-from reverie.distil.plan import DREAM_KIND, Work, admit, line, oldest_that_fit, to_source, weigh
+from reverie.distil.plan import DREAM_KIND, Work, admit, line, oldest_that_fit, to_sources, weigh
 from reverie.distil.request import Extractive
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
@@ -138,7 +138,7 @@ class Snapshots:
 
     def weigh(self, entries: Sequence[Entry]) -> Work:
         """Entries made ready to be distilled."""
-        return weigh([to_source(entry) for entry in entries], self._extractive.engine, self.count)
+        return weigh(to_sources(entries), self._extractive.engine, self.count)
 
     def count(self, text: str) -> int:
         """Tokens of the host's tokenizer."""
@@ -193,7 +193,7 @@ class Snapshots:
         snapshot = replace(self.take(actor, plan, policy, expand=False), fitted=True)
         share = policy.hot_share(snapshot.hot_tokens)
         pool = [entry for entry in snapshot.entries if entry.kind != DREAM_KIND]
-        told = [to_source(entry) for entry in pool]
+        told = to_sources(pool)
         start = 0
         while len(pool) - start >= plan.least_entries:
             part, oversize = oldest_that_fit(told[start:], budget, share, self.count)
@@ -229,7 +229,7 @@ class Snapshots:
                     return _originals(tx, [dream])
 
                 found, held_by = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
-                size = sum(self.count(line(to_source(entry))) for entry in found)
+                size = sum(self.count(line(source)) for source in to_sources(found))
                 if entries and used + size > most:
                     break
                 entries.append(dream)

@@ -10,7 +10,7 @@ from reverie.search.analysis import terms
 from reverie.search.passages import mark, passages
 from reverie.search.text import searchable
 
-ANALYSIS = 2
+ANALYSIS = 3
 """Raised when the same text gets other words or passages. Entries of an older analysis are indexed again by a job."""
 LINES = frozenset({"dream"})
 """Kinds of entries whose lines are passages."""

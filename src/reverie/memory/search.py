@@ -13,6 +13,7 @@ from reverie.core.draft import When
 from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Asked, Brief, Filter, Found, Vector
+from reverie.core.subject import labelled
 from reverie.memory.cold import ColdIndexes, behind
 from reverie.memory.derivation import held_by, line_sources
 from reverie.memory.indexing import LINES, model_of
@@ -426,6 +427,7 @@ def _candidate(match: Found) -> Candidate:
         cover=match.cover,
         speaker=named(brief.actor),
         session=brief.session,
+        subject=brief.subject,
         size=len(brief.content),
     )
 
@@ -540,12 +542,14 @@ def _items(hits: Sequence[Hit]) -> list[PackItem]:
     for hit in sorted(hits, key=lambda hit: hit.passage.start):
         start = max(hit.passage.start, reached.get(hit.entry.id, 0))
         reached[hit.entry.id] = max(start, hit.passage.end)
+        content = hit.entry.content[start : hit.passage.end].strip()
+        label = labelled(speaker(hit.entry.source), hit.entry.subject, content)
         items.append(
             PackItem(
                 id=hit.entry.id,
-                content=hit.entry.content[start : hit.passage.end].strip(),
+                content=content,
                 created_at=hit.entry.created_at,
-                source=(speaker(hit.entry.source) or "") + (" (older)" if hit.older else ""),
+                source=(label or "") + (" (older)" if hit.older else ""),
                 score=hit.score,
                 position=hit.entry.position,
                 start=start,

@@ -227,7 +227,7 @@ def _lines(request: Request) -> list[Line]:
             text=request.clean(source.content),
             day=day_of(source.created_at),
             sources=(source.id, *merged.get(source.id, ())),
-            speaker=request.clean(source.speaker) if source.speaker else None,
+            speaker=request.clean(label) if (label := source.label(source.content)) else None,
             session=source.session,
             keep=tuple(keep.get(source.id, ())),
         )
@@ -291,7 +291,8 @@ def _kept(facts: Sequence[Fact], request: Request) -> list[Fact]:
         holding = next((fact for fact in facts if wanted.strip(" .!") in fact.text), None)
         if holding is None:
             source = sources[item.source_id]
-            said = f"{source.speaker}: {wanted}" if source.speaker else wanted
+            label = source.label(wanted)
+            said = f"{label}: {wanted}" if label else wanted
             holding = Fact(said, day_of(source.created_at), (source.id,), 0)
         found[holding] = None
     return list(found)
@@ -302,7 +303,8 @@ def _statement(fact: Fact, contents: dict[str, Source]) -> Statement:
     how: How = "shortened" if len(newest) == 1 else "merged"
     for source_id in newest:
         source = contents[source_id]
-        said = fact.text.removeprefix(f"{source.speaker}: ") if source.speaker else fact.text
+        label = source.label(source.content)
+        said = fact.text.removeprefix(f"{label}: ") if label else fact.text
         if said in " ".join(source.content.split()):
             how = "quoted"
             break

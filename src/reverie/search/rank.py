@@ -24,6 +24,7 @@ from math import sqrt
 
 from msgspec import Struct
 
+from reverie.core.subject import fold
 from reverie.search.analysis import Word, query_terms, terms
 from reverie.search.confidence import confidence, evidence
 from reverie.search.dates import Period, mentions
@@ -84,6 +85,7 @@ class Candidate(Struct, frozen=True):
     cover: float = 0.0
     speaker: str | None = None
     session: str | None = None
+    subject: str | None = None
     size: int = 0
     """Characters of the whole entry; 0: the passage is all of it."""
 
@@ -329,12 +331,12 @@ def _overtake(
 
 
 def _later(new: Candidate, old: Candidate) -> bool:
-    """Whether one was said after the other, by the same author.
+    """Whether one was said after the other, by the same author and not about someone else.
 
     The lines of a dream are in the order of time; a later one of the same entry counts when it says that something
     changed.
     """
-    if new.speaker != old.speaker:
+    if new.speaker != old.speaker or (new.subject and old.subject and fold(new.subject) != fold(old.subject)):
         return False
     if new.position == old.position:
         return new.number > old.number and _CHANGE.search(new.content) is not None

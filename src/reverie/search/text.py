@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from reverie.core.subject import SUBJECT_TAG
 from reverie.search.languages import FUNCTION_WORDS, detect, fold
 
-_MARKS = ("~", "compacted-from:", "archive:")
+_MARKS = ("~", "compacted-from:", "archive:", SUBJECT_TAG)
 """How the tags begin that programs and dreams put on entries: names and checksums that say nothing by meaning."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 

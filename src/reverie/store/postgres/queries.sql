@@ -9,7 +9,7 @@ e.version, e.born_seq, e.epoch, e.gone_seq
 
 -- name: brief
 -- As much of an entry as a ranking needs, in the order of Brief.
-e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session
+e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session, e.subject
 
 -- name: filter_readable
 -- What an ordinary read shows.

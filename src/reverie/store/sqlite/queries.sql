@@ -8,7 +8,7 @@ e.version, e.born_seq, e.epoch, e.gone_seq
 
 -- name: brief
 -- As much of an entry as a ranking needs, in the order of Brief.
-e.n, e.id, e.created_at, e.content, e.actor, e.session
+e.n, e.id, e.created_at, e.content, e.actor, e.session, e.subject
 
 -- name: filter
 -- What a Filter asks of an entry. Absent parts are NULL.
