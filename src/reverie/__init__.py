@@ -1,5 +1,6 @@
 """Reverie: a memory host for AI agents."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ _HOMES = {
 }
 """Every public name and the module that has it."""
 
+_MODULES = frozenset({"aio", "akashik", "anthropic", "responses"})
+"""Public modules, so that `import reverie` is enough for `reverie.aio.open(...)`."""
+
 __all__ = [
     "Actor",
     "Busy",
@@ -138,14 +142,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used: `reverie --help` need not load a database."""
+    if name in _MODULES:
+        return import_module(f"reverie.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'reverie' has no attribute {name!r}")
-    from importlib import import_module
-
     value = getattr(import_module(f"reverie.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,24 @@ def test_a_clock_of_ones_own_tells_the_time(tmp_path: Path) -> None:
     with reverie.open(tmp_path, clock=Stopped()) as memory:
         assert memory.ref("notes").put("Then.").created_at == 1_700_000_000_000
         assert memory.events()[-1].at == 1_700_000_000_000
+
+
+def test_what_is_returned_says_what_it_is_and_when(tmp_path: Path) -> None:
+    memory = reverie.open(tmp_path, clock=Stopped())
+    ref = memory.ref("notes")
+    receipt = ref.put("Ada moved to Lisbon\nin October 2023, and her studio is above the bakery in the Rua das Flores.")
+    (entry,) = ref.entries()
+    instant = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert (entry.created, receipt.created, entry.expires) == (instant, instant, None)
+    assert next(iter(memory.events())).time == instant
+    assert repr(entry) == f"<Entry {entry.id} (note): 'Ada moved to Lisbon in October 2023, and her studio is abov…'>"
+    found = ref.search("where does Ada live?")
+    assert repr(found) == f"<SearchResult of 1: [{found[0]!r}]>"
+    assert repr(found[0]).startswith("<Hit 0.")
+    memory.close()
+
+
+def test_the_public_modules_need_no_import_of_their_own() -> None:
+    script = "import reverie; reverie.aio.open, reverie.akashik, reverie.anthropic, reverie.responses; print('ok')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "ok\n"

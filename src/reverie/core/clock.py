@@ -47,6 +47,11 @@ def local_zone() -> str:
     return "UTC"
 
 
+def to_datetime(ms: int) -> datetime:
+    """An instant as an aware datetime, UTC."""
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
 def to_iso(ms: int) -> str:
     """`2026-11-15T08:05:09.000Z`: always UTC, always three decimals, so text order is time order."""
     return f"{_iso_second(ms // 1000)}.{ms % 1000:03d}Z"

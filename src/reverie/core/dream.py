@@ -7,11 +7,13 @@ stored with the dream is what every door shows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
 
+from reverie.core.clock import to_datetime
 from reverie.core.entry import READABLE, EntryState
 from reverie.core.errors import Conflict, Unprocessable
 
@@ -214,6 +216,15 @@ class DreamReport(Struct, frozen=True):
     def tokens_used(self) -> int:
         """Input plus output: what the budget counts."""
         return self.input_tokens + self.output_tokens
+
+    @property
+    def created(self) -> datetime:
+        """`created_at` as an aware datetime, UTC."""
+        return to_datetime(self.created_at)
+
+    def __repr__(self) -> str:
+        size = f"{len(self.sources)} entries, {self.input_tokens} to {self.output_tokens} tokens"
+        return f"<DreamReport {self.id} of {self.ref}: {size}, {self.state}>"
 
 
 class TokenBudgetExceeded(Unprocessable):

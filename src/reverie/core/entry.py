@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct, field
 
+from reverie.core.clock import to_datetime
 from reverie.core.errors import UnsupportedRef
 
 MAX_REF_LENGTH = 256
@@ -113,6 +115,12 @@ class Source(Struct, frozen=True):
     """0 to 10; a derived entry is no more trusted than its weakest source."""
 
 
+def brief(text: str, most: int = 60) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def speaker(source: Source) -> str | None:
     """The agent or person behind an entry; None when only a credential is known."""
     return named(source.actor)
@@ -168,9 +176,22 @@ class Entry(Struct, frozen=True):
     """Order of insertion inside the store; neighbours in it are neighbours in time."""
 
     @property
+    def created(self) -> datetime:
+        """`created_at` as an aware datetime, UTC."""
+        return to_datetime(self.created_at)
+
+    @property
+    def expires(self) -> datetime | None:
+        """`expires_at` as an aware datetime, UTC."""
+        return None if self.expires_at is None else to_datetime(self.expires_at)
+
+    @property
     def byte_size(self) -> int:
         """UTF-8 bytes of the content: what quotas and limits count."""
         return len(self.content.encode())
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.id} ({self.kind}): {brief(self.content)!r}>"
 
 
 class Link(Struct, frozen=True):
@@ -228,3 +249,8 @@ class Receipt(Struct, frozen=True):
     """`ok`, or `words` when the vector is still to come."""
     replayed: bool = False
     """True when this answers a retry: nothing was written again."""
+
+    @property
+    def created(self) -> datetime:
+        """`created_at` as an aware datetime, UTC."""
+        return to_datetime(self.created_at)

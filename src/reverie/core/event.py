@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -17,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from reverie.core.canonical import is_plain, sha256
-from reverie.core.clock import to_iso
+from reverie.core.clock import to_datetime, to_iso
 from reverie.core.errors import Invalid
 
 EVENT_TYPES: Mapping[str, str] = {
@@ -159,6 +160,11 @@ class Event(Struct, frozen=True):
     data: Mapping[str, Any]
     prev_hash: str
     hash: str
+
+    @property
+    def time(self) -> datetime:
+        """`at` as an aware datetime, UTC."""
+        return to_datetime(self.at)
 
     def document(self) -> dict[str, Any]:
         """The event as every door shows it; `hash` is the SHA-256 of this without `hash`, in canonical JSON."""

@@ -27,13 +27,13 @@ class Source:
     content: str
     created_at: int  # milliseconds, UTC
     speaker: str | None = None
-    subject: str | None = None
-    """Whom it is about, where the sources are about several."""
     kind: str = "note"
     pinned: bool = False
     tags: tuple[str, ...] = ()
     session: str | None = None
     trust: int = 0
+    subject: str | None = None
+    """Whom it is about, where the sources are about several."""
 
     def label(self, text: str) -> str | None:
         """The beginning of a line with this text: who says it, and whom it is about."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reverie.core.actor import Actor, Right
 from reverie.core.draft import When
-from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
+from reverie.core.entry import Entry, Scope, brief, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Asked, Brief, Filter, Found, Vector
 from reverie.core.subject import labelled
@@ -85,6 +85,10 @@ class Hit(Struct, frozen=True):
         """The passage itself."""
         return self.entry.content[self.passage.start : self.passage.end].strip()
 
+    def __repr__(self) -> str:
+        marks = [name for name in ("weak", "older", "cold") if getattr(self, name)]
+        return f"<Hit {self.confidence:.2f} {' '.join([*marks, repr(brief(self.text or self.entry.content))])}>"
+
 
 class SearchResult(Struct, frozen=True):
     """Hits, best first: a sequence of them."""
@@ -117,6 +121,10 @@ class SearchResult(Struct, frozen=True):
     def index(self, hit: Hit) -> int:
         """The place of a hit."""
         return self.hits.index(hit)
+
+    def __repr__(self) -> str:
+        shown = [repr(hit) for hit in self.hits[:3]] + ["…"] * (len(self.hits) > 3)
+        return f"<SearchResult of {len(self.hits)}: [{', '.join(shown)}]>"
 
 
 Sequence.register(SearchResult)
