@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ SUBJECT_TAG = "subject:"
 """Prefix of a tag that names a subject. An entry has one field `subject` and any number of such tags."""
 KEY_BYTES = 16
 """Length of an index key."""
+_APART = re.compile(r"[\W_]+")
 
 
 def fold(text: str) -> str:
@@ -41,8 +43,12 @@ def index_keys(log_key: bytes, subject: str | None, tags: Sequence[str]) -> list
 
 
 def unnamed(subject: str | None, text: str) -> str | None:
-    """The subject, unless the text names it."""
-    return subject if subject and fold(subject) not in fold(text) else None
+    """The subject, unless the text names it: `club-otter` is named by "Club Otter's boats"."""
+    if not subject:
+        return None
+    name, words = (_APART.sub(" ", fold(given)).strip() for given in (subject, text))
+    named = f" {name} " in f" {words} " or (not name.isascii() and name in words)  # not every script parts words
+    return None if named else subject
 
 
 def labelled(speaker: str | None, subject: str | None, text: str) -> str | None:

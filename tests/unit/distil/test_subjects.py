@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
+from reverie.core.subject import unnamed
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
 
@@ -22,6 +25,20 @@ NOTES = [
     ("ada", "Allergic to peanuts."),
     ("carol", "Ada and Carol share an office."),
 ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "named"),
+    [
+        ("ada", "Ada's flat is in Paris.", True),
+        ("club-otter", "Club Otter has 240 members.", True),
+        ("al", "He also likes tea.", False),
+        ("user-42", "Prefers tea.", False),
+        ("佐藤", "佐藤さんは紅茶が好きです。", True),
+    ],
+)
+def test_whether_a_text_names_its_subject(subject: str, text: str, named: bool) -> None:
+    assert unnamed(subject, text) == (None if named else subject)
 
 
 def filled(make_host: Callable[..., Host]) -> Host:
