@@ -50,7 +50,7 @@ from reverie.redact.tree import JSON
 if TYPE_CHECKING:
     from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "5"
+ALGORITHM: Final = "6"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"

@@ -6,7 +6,9 @@ the day it is added, and a route without a schema fails the test until it has an
 
 from __future__ import annotations
 
+import ast
 import copy
+import inspect
 import json
 import logging
 import random
@@ -22,6 +24,8 @@ import psycopg
 import pytest
 from starlette.routing import Route as PlainRoute
 
+from reverie.api.console import access
+from reverie.api.console.routes import PAGES
 from reverie.api.console.routes import routes as console_routes
 from reverie.api.mcp import memory_tools
 from reverie.core.actor import Actor
@@ -70,6 +74,16 @@ ENVELOPES: dict[str, dict[str, Any]] = {
     },
     "DEREGISTER": {"agent_id": "a", "reason": "r"},
 }  # fmt: skip
+FORM = {
+    "change": "retract",
+    "budget": "100",
+    "authority": "4",
+    "expires": "",
+    "rights": "read",
+    "sure": "1",
+    "kind": "dream",
+}
+"""Values with which a form of the console gets far."""
 QUESTIONS = ["field/log?session_id={}", "field/log?agent_id={}", "agents?x={}", "conflicts?session_id={}", "units/{}"]
 HEADERS = ["Idempotency-Key", "X-Request-Id", "If-Match", "User-Agent", "Traceparent", "Last-Event-ID", "X-Anything"]
 
@@ -253,6 +267,59 @@ def walk_tools(walk: Walk, host: Any, actor: Actor) -> None:
                         walk.failed.append(f"mcp {tool.name} {leaf}: repeated in the answer")
 
 
+CONSOLE = Path(inspect.getsourcefile(access) or "").parent
+
+
+def fields_of(module: Path) -> dict[str, set[str]]:
+    """The names that a module of the console asks a request for: of the address (`text`), of a form (`sent`)."""
+    asked: dict[str, set[str]] = {"text": set(), "sent": set()}
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            kind = {"text": "text", "number": "text", "sent": "sent", "all_sent": "sent"}.get(node.func.attr)
+            first = node.args[0]
+            if kind and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                asked[kind].add(first.value)
+    return asked
+
+
+def walk_console(walk: Walk, host: Any, actor: Actor) -> set[str]:
+    """Every parameter of every page and every field of every form, by the names that its module asks for."""
+    session = host.sessions.open(actor)
+    headers = {"Cookie": f"{access.COOKIE}={session}", "Accept": "text/html", "Authorization": ""}
+    walked: set[str] = set()
+    own = {inspect.getsourcefile(page.show) for page in PAGES}
+    shared = [fields_of(module) for module in CONSOLE.glob("*.py") if str(module) not in own]
+
+    def visit(place: str, method: str, path: str, **options: Any) -> None:
+        walk.send(f"console {method} {place}", method, path, headers=headers, **options)
+
+    for page in PAGES:
+        folder = Path(inspect.getsourcefile(page.show) or "")
+        names = re.findall(r"\{(\w+)(?::\w+)?\}", page.path)
+        plain = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: PLAIN.get(found[1], "plain"), page.path)
+        for name in names:
+            for value in walk.values(f"console {page.path} path {name}"):
+                visit(
+                    page.path,
+                    "GET",
+                    re.sub(r"\{%s(?::\w+)?\}" % name, value, page.path).replace("{", "").replace("}", ""),
+                )
+        for name in sorted(fields_of(folder)["text"].union(*(module["text"] for module in shared))):
+            walked.add(name)
+            for value in walk.values(f"console {page.path} query {name}"):
+                visit(page.path, "GET", plain, params={name: value})
+        for do, change in page.do.items():
+            asked = fields_of(Path(inspect.getsourcefile(inspect.unwrap(change)) or ""))["sent"]
+            form = {name: FORM.get(name, PLAIN.get(name, "word")) for name in sorted(asked)}
+            form |= {"do": do, "token": access.form_token(session)}
+            for name in form.keys() - {"do", "token"}:
+                walked.add(name)
+                for sent in (form, {key: form[key] for key in ("do", "token")} | {"sure": "1"}):
+                    for value in walk.values(f"console {page.path} {do} form {name}"):
+                        visit(f"{page.path} {do}", "POST", plain, data={**sent, name: value})
+    return walked
+
+
 def everything(folder: Path, host: Any, actor: Actor, request: pytest.FixtureRequest, engine: str) -> bytes:
     """All that is kept: files of the host, a backup, an export, and every row on PostgreSQL."""
     kept = [*host.bundles.export(actor)]
@@ -300,12 +367,17 @@ def test_no_field_of_any_door_keeps_a_secret(
     seen = walk_documented(walk, server.app)
     walk_field(walk)
     walk_tools(walk, server.host, actor)
+    before = walk.reached
+    walked = walk_console(walk, server.host, actor)
+    asked = set().union(*(names for module in CONSOLE.glob("*.py") for names in fields_of(module).values()))
+    assert asked - walked <= {"do", "token"}, "a field of the console that was not walked"
     assert set(TABLE) == set(ENVELOPES), "an operation of the Field without an example"
     addresses = {route.path.replace(":path}", "}") for route in server.app.routes if isinstance(route, PlainRoute)}
-    pages = {route.path for route in console_routes("") if isinstance(route, PlainRoute)}  # walked by tests/browser
+    pages = {route.path for route in console_routes("") if isinstance(route, PlainRoute)}
     others = {path for path in addresses - seen - OWN - STREAMS - pages if not path.startswith("/akashik/v1/")}
     assert not others, "routes without a schema: give them one, or an example here"
-    assert walk.reached > 150
+    assert before > 150
+    assert walk.reached - before > 150
     assert walk.failed == []
     kept = everything(tmp_path, server.host, actor, request, engine).decode("utf-8", "replace")
     logs = "".join(lines.text)
