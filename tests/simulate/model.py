@@ -180,9 +180,8 @@ class Model:
         stored = [entry for entry in _all(tx, ANYTHING) if entry.state is not EntryState.ERASED]
         origins = {}
         for entry in readable:
-            tx.scope = Scope(TENANT, entry.ref)
-            origins[entry.id] = _originals(tx, entry)
-        tx.scope = Scope(TENANT)
+            with tx.within(entry.ref):
+                origins[entry.id] = _originals(tx, entry)
         documents = [
             (space, document.key, document.body or b"", document.seq)
             for space in (ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, CONFLICTS, "workspace")

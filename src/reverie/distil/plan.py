@@ -19,6 +19,7 @@ from reverie.distil.source import Source
 
 Count = Callable[[str], int]
 DREAM_KIND = "dream"
+DAY_MS = 86_400_000
 SMALL = 200
 """Below this many tokens of output there is no point in squeezing further."""
 
@@ -52,9 +53,19 @@ class Work:
 
 def line(source: Source) -> str:
     """A source as it is handed to a distiller: when, who, what."""
-    label = source.label(source.content)
-    said = f"{label}: {source.content}" if label else source.content
-    return f"[{spell(day_of(source.created_at))}] {said}\n" if source.created_at else f"{said}\n"
+    return lines([source])[0]
+
+
+def lines(sources: Sequence[Source]) -> list[str]:
+    """Sources as they are handed to a distiller, each day spelled once."""
+    days = {source.created_at // DAY_MS: source.created_at for source in sources if source.created_at}
+    spelled = {day: spell(day_of(at)) for day, at in days.items()}
+    made = []
+    for source in sources:
+        label = source.label(source.content)
+        said = f"{label}: {source.content}" if label else source.content
+        made.append(f"[{spelled[source.created_at // DAY_MS]}] {said}\n" if source.created_at else f"{said}\n")
+    return made
 
 
 def to_sources(entries: Iterable[Entry]) -> list[Source]:
@@ -119,11 +130,14 @@ def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | No
 def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Count) -> Work:
     """Make sources ready and count what distilling them takes."""
     prepared = distiller.prepare(sources)
+    sizes = dict(zip(map(id, sources), map(count, lines(sources)), strict=True))
+    merged = [source for source in prepared.sources if id(source) not in sizes]
+    sizes |= zip(map(id, merged), map(count, lines(merged)), strict=True)
     return Work(
         sources=tuple(sources),
         prepared=prepared,
-        tokens_before=sum(count(line(source)) for source in sources),
-        input_tokens=sum(count(line(source)) for source in prepared.sources),
+        tokens_before=sum([sizes[id(source)] for source in sources]),
+        input_tokens=sum([sizes[id(source)] for source in prepared.sources]),
         least_output=distiller.minimum(prepared, count=count),
     )
 
@@ -146,8 +160,8 @@ def oldest_that_fit(sources: Sequence[Source], budget: int, share: int, count: C
     room = budget * 1000 // (1000 + share) - SMALL if budget > 4 * SMALL else budget * 3 // 4
     part: list[Source] = []
     used = oversize = 0
-    for source in sources:
-        size = count(line(source))
+    for source, text in zip(sources, lines(sources), strict=True):
+        size = count(text)
         if size > room // 2 and size > SMALL:
             oversize += 1
             continue

@@ -30,7 +30,7 @@ from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
 from reverie.core.run import mark as run_mark
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
-from reverie.distil.plan import DREAM_KIND, Work, require, to_sources
+from reverie.distil.plan import DREAM_KIND, Work, require
 from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
@@ -232,8 +232,7 @@ class DreamEngine:
         """The report and, for every output, links to its sources, in the caller's transaction: for lineage, forget
         and undo."""
         for output, sources in links.items():
-            for source in sources:
-                tx.link(Link(output, source, DISTILLED_FROM))
+            tx.link(*(Link(output, source, DISTILLED_FROM) for source in sources))
         save_report(tx, report, seq=report.seq)
 
     def _make(self, dream: _Dream) -> _Ready | None:
@@ -338,8 +337,7 @@ class DreamEngine:
             seq = self._append(tx, dream, snapshot, output.entry, made, checksum)
             tx.insert(output.entry, seq=seq, terms=output.terms, vector=output.vector, minted=True)
             earlier = [entry.id for entry in snapshot.entries if entry.kind == DREAM_KIND]
-            for superseded in earlier:
-                tx.link(Link(output.entry.id, superseded, "supersedes"))
+            tx.link(*(Link(output.entry.id, superseded, "supersedes") for superseded in earlier))
             reclaimed = self._retire(tx, actor, plan, snapshot.entries, seq)
             hot = snapshot.hot_tokens or 0
             report = msgspec.structs.replace(
@@ -358,7 +356,7 @@ class DreamEngine:
                 spend=dream.guard.document(),
             )
             self.keep(tx, report, {output.entry.id: [entry.id for entry in snapshot.stored]})
-            self._archive(tx, actor, plan, report, archive, ready, snapshot.sources, text)
+            self._archive(tx, actor, plan, report, archive, ready, text)
             tx.release(f"dream/{plan.ref}", dream.id)
             return report
 
@@ -404,7 +402,6 @@ class DreamEngine:
         report: DreamReport,
         archive: bytes,
         ready: _Ready,
-        sources: Sequence[Entry],
         text: str,
     ) -> None:
         """Archive and index, in the transaction of the dream."""
@@ -414,7 +411,9 @@ class DreamEngine:
         if checksum is not None and tx.load(ARCHIVE_SPACE, checksum) is None:
             tx.save(ARCHIVE_SPACE, checksum, archive, seq=seq, meta={"dream": report.id, "ref": plan.ref})
         work, done = ready.work, ready.done
-        if checksum is not None and work is not None and done is not None and done.distiller is not self._extractive:
+        assert work is not None
+        assert done is not None
+        if checksum is not None and done.distiller is not self._extractive:
             body = orjson.dumps({"checksum": checksum, "dream": report.id})
             tx.save(WORK_SPACE, self._gates.work_key(work, ready.budget, done.distiller), body, seq=seq)
         added = []
@@ -424,7 +423,7 @@ class DreamEngine:
                     ref=plan.ref,
                     output_id=str(report.output_id),
                     checksum=checksum,
-                    sources=to_sources(sources),
+                    sources=work.sources,
                     text=text,
                     byte_size=report.byte_size,
                     budget=report.budget,
@@ -449,7 +448,7 @@ class DreamEngine:
 
     def _tokens(self, entries: Sequence[Entry]) -> int:
         """Tokens of hot memory that these entries take."""
-        return sum(self._snapshots.count(entry.content) for entry in entries)
+        return sum([self._snapshots.count(entry.content) for entry in entries])
 
     def _tokenizer(self) -> str:
         return self._parts.tokens.name if self._parts.tokens else ""

@@ -14,7 +14,7 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.distil.compaction import ELLIPSIS
-from reverie.distil.plan import DREAM_KIND, Work, admit, line, oldest_that_fit, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Count, Work, admit, lines, oldest_that_fit, to_sources, weigh
 from reverie.distil.request import Extractive
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
@@ -83,6 +83,8 @@ class Snapshots:
         self._parts = parts
         self._rules = rules
         self._extractive = extractive
+        self.count: Count = parts.tokens.count if parts.tokens is not None else _no_tokenizer
+        """Tokens of the host's tokenizer."""
 
     def weighed(self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
         """The first part that can be distilled; when none can, the first, which says why."""
@@ -140,12 +142,6 @@ class Snapshots:
         """Entries made ready to be distilled."""
         return weigh(to_sources(entries), self._extractive.engine, self.count)
 
-    def count(self, text: str) -> int:
-        """Tokens of the host's tokenizer."""
-        if self._parts.tokens is None:
-            raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
-        return self._parts.tokens.count(text)
-
     def take(self, actor: Actor, plan: DreamPlan, policy: TenantPolicy, *, expand: bool) -> Snapshot:
         """What the plan takes now; `expand` replaces earlier dreams by their originals."""
 
@@ -172,7 +168,8 @@ class Snapshots:
             if plan.most_entries is not None:
                 trusted = trusted[: plan.most_entries]
             sources, held_by = _originals(tx, trusted) if expand else (trusted, {})
-            hot = sum(self.count(entry.content) for entry in found) if plan.strict and self._parts.tokens else None
+            counted = plan.strict and self._parts.tokens is not None
+            hot = sum([self.count(entry.content) for entry in found]) if counted else None
             return Snapshot(head.seq, trusted, sources, left_out, hot_tokens=hot, held_by=held_by)
 
         snapshot = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
@@ -229,7 +226,7 @@ class Snapshots:
                     return _originals(tx, [dream])
 
                 found, held_by = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
-                size = sum(self.count(line(source)) for source in to_sources(found))
+                size = sum(map(self.count, lines(to_sources(found))))
                 if entries and used + size > most:
                     break
                 entries.append(dream)
@@ -239,6 +236,10 @@ class Snapshots:
             dreams = dreams[len(entries) :]
             told = sorted(self._cleaned(actor, plan, sources), key=lambda entry: (entry.created_at, entry.id))
             yield replace(snapshot, entries=entries, sources=told, held_by=holders, later=0), self.weigh(told)
+
+
+def _no_tokenizer(_: str) -> int:
+    raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
 
 
 def effective_budget(asked: int | None, policy: TenantPolicy) -> int:

@@ -30,7 +30,7 @@ from reverie.core.entry import (
 from reverie.core.errors import Held, IdempotencyReused, Invalid, NotFound, QuotaExceeded, TooLarge
 from reverie.core.event import NewEvent, answer_key, keyed_hash
 from reverie.core.policy import LIGHT_BYTES, TenantPolicy
-from reverie.core.query import Filter
+from reverie.core.query import Filter, Head
 from reverie.core.run import mark
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
@@ -169,14 +169,13 @@ class Entries:
             prepared = [(ref, entry_id, next(made[ref]), expected) for ref, entry_id, _, expected in changes]
 
             def body(tx: WriteTx) -> list[Receipt]:
-                _check_quota(tx, rules.policy, [item for _, _, item, _ in prepared])
+                size = sum([item.entry.byte_size for _, _, item, _ in prepared])
+                _check_quota(tx.head(), rules.policy, len(prepared), size)
                 receipts = []
-                whole = tx.scope
                 for ref, entry_id, item, expected in prepared:
-                    tx.scope = Scope(actor.tenant, ref)
-                    receipts.append(insert(tx, actor, item, operation="SUPERSEDE"))
-                    _supersede(tx, actor, entry_id, receipts[-1], expected)
-                tx.scope = whole
+                    with tx.within(ref):
+                        receipts.append(insert(tx, actor, item, operation="SUPERSEDE"))
+                        _supersede(tx, actor, entry_id, receipts[-1], expected)
                 return receipts
 
             return body
@@ -205,7 +204,7 @@ class Entries:
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
             woken.clear()
             prepared = self.prepare(actor, ref, drafts, rules)
-            size = sum(item.entry.byte_size for item in prepared)
+            size = sum([item.entry.byte_size for item in prepared])
 
             def body(tx: WriteTx) -> list[Receipt]:
                 digest = key = ""
@@ -217,7 +216,7 @@ class Entries:
                     if stored is not None:
                         return _replay(stored, digest)
                 head, policy = tx.head(), rules.policy
-                _check_quota(tx, policy, prepared)
+                _check_quota(head, policy, len(prepared), size)
                 receipts = [insert(tx, actor, item, operation=operation) for item in prepared]
                 if also is not None:
                     for receipt in receipts:
@@ -335,10 +334,9 @@ class Entries:
         return redacted
 
 
-def _check_quota(tx: WriteTx, policy: TenantPolicy, prepared: Sequence[Prepared]) -> None:
+def _check_quota(head: Head, policy: TenantPolicy, entries: int, size: int) -> None:
     """Refuse what the tenant has no room for."""
-    head, size = tx.head(), sum(item.entry.byte_size for item in prepared)
-    if head.entries + len(prepared) > policy.max_entries or head.bytes + size > policy.max_bytes:
+    if head.entries + entries > policy.max_entries or head.bytes + size > policy.max_bytes:
         raise QuotaExceeded(
             details={"entries": head.entries, "max_entries": policy.max_entries, "bytes": head.bytes}
             | {"max_bytes": policy.max_bytes}

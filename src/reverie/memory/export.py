@@ -96,8 +96,8 @@ class Bundles:
                 found = tx.scan(where, limit=_PAGE, cursor=cursor)
                 rows = []
                 for entry in found.items:
-                    tx.scope = Scope(actor.tenant, entry.ref)
-                    rows.append((entry, tx.links(entry.id)))
+                    with tx.within(entry.ref):
+                        rows.append((entry, tx.links(entry.id)))
                 return rows, found.cursor
 
             rows, cursor = self._parts.store.read(Scope(actor.tenant, ref), page)
@@ -248,6 +248,17 @@ def check_bundle(lines: Iterable[bytes]) -> Mapping[str, Any]:
 
 def entry_document(entry: Entry) -> dict[str, Any]:
     """An entry as every native door shows it."""
+    return entry_documents([entry])[0]
+
+
+def entry_documents(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Entries as every native door shows them."""
+    made = [to_iso(entry.created_at) for entry in entries]
+    ends = [None if entry.expires_at is None else to_iso(entry.expires_at) for entry in entries]
+    return [_document(*each) for each in zip(entries, made, ends, strict=True)]
+
+
+def _document(entry: Entry, created_at: str, expires_at: str | None) -> dict[str, Any]:
     source = entry.source
     return {
         "ref": entry.ref,
@@ -270,8 +281,8 @@ def entry_document(entry: Entry) -> dict[str, Any]:
         "archived": entry.archived,
         "pinned": entry.pinned,
         "held": entry.held,
-        "created_at": to_iso(entry.created_at),
-        "expires_at": to_iso(entry.expires_at) if entry.expires_at is not None else None,
+        "created_at": created_at,
+        "expires_at": expires_at,
         "version": entry.version,
         "seq": entry.born_seq,
     }

@@ -77,17 +77,13 @@ class Lifecycle:
             self._writable(ref)
 
         def body(tx: WriteTx) -> int:
-            whole = tx.scope
             for ref, entry_id in places:
-                tx.scope = Scope(actor.tenant, ref)
-                entry = _find(tx, actor, entry_id, cold=False)
-                _not_held(actor, entry)
-                mark = session_mark(tx, entry)
-                event = NewEvent(
-                    "memory.deleted", "DELETE", actor.id, entry_id=entry.id, session=mark, data={"ref": ref}
-                )
-                tx.change(entry.id, seq=tx.append(event), state=EntryState.DELETED)
-            tx.scope = whole
+                with tx.within(ref):
+                    entry = _find(tx, actor, entry_id, cold=False)
+                    _not_held(actor, entry)
+                    about = {"entry_id": entry.id, "session": session_mark(tx, entry)}
+                    event = NewEvent("memory.deleted", "DELETE", actor.id, data={"ref": ref}, **about)
+                    tx.change(entry.id, seq=tx.append(event), state=EntryState.DELETED)
             return len(places)
 
         return self._parts.store.write(Scope(actor.tenant), body) if places else 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from reverie.core.entry import EntryState, Scope
+from reverie.core.entry import EntryState
 from reverie.core.errors import ReverieError
 from reverie.core.event import keyed_hash
 from reverie.dreams.lineage import derived_from
@@ -97,13 +97,11 @@ def prove(tx: WriteTx, target: Target, before: Reach) -> None:
     """Raise Incomplete unless nothing of the target is left: by its labels, its words, or what was made from it."""
     left = find(tx, target, before)
     entries = len(left.alive) + len(left.tombstones)
-    scope = tx.scope
     for ref in sorted({entry.ref for entry in (*before.alive, *before.tombstones)}):
-        tx.scope = Scope(scope.tenant, ref)
         roots = [entry.id for entry in (*before.entries, *before.tombstones) if entry.ref == ref]
-        for entry_id in derived_from(tx, roots):
-            made = tx.get(entry_id, where=ANYTHING)
-            entries += made is not None and made.state is not EntryState.ERASED
-    tx.scope = scope
+        with tx.within(ref):
+            for entry_id in derived_from(tx, roots):
+                made = tx.get(entry_id, where=ANYTHING)
+                entries += made is not None and made.state is not EntryState.ERASED
     if entries:
         raise Incomplete(details={"entries": entries})

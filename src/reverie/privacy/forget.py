@@ -12,7 +12,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import groupby, takewhile
+from operator import attrgetter
 
 import msgspec
 import orjson
@@ -38,7 +39,7 @@ from reverie.store.contract import ReadTx, WriteTx
 from reverie.window.admin import drop_window
 from reverie.window.transcript import SCOPE_ATTRIBUTE
 
-__all__ = ["UNDER_WAY_MS", "Forget", "Forgotten", "within"]
+__all__ = ["UNDER_WAY_MS", "Forget", "Forgotten"]
 
 _TRIES = 8
 """Plans made outside the transaction before one is made inside it, where nothing can change any more."""
@@ -172,16 +173,15 @@ class Forget:
                 raise Moved
             self._destroy(tx, actor, target, reach)
             for item in redone:
-                self._redoing.apply(within(tx, item.derived.entry.ref), actor, item)
-            within(tx, None)
+                with tx.within(item.derived.entry.ref):
+                    self._redoing.apply(tx, actor, item)
             self._reindex(tx, redone)
             for step in self._ended:
                 step(tx, actor, reach.alive)
-            within(tx, None)
             seq = self._certify(tx, actor, target, counts)
             for stone in reach.tombstones:
-                within(tx, stone.ref).purge(stone.id, seq=seq, subject=target.subject)
-            within(tx, None)
+                with tx.within(stone.ref):
+                    tx.purge(stone.id, seq=seq, subject=target.subject)
             prove(tx, target, reach)
             if self._parts.ledger is not None:
                 # before the commit: a crash in between forgets once more after a restore, never once less
@@ -207,9 +207,10 @@ class Forget:
 
     def _destroy(self, tx: WriteTx, actor: Actor, target: Target, reach: Reach) -> None:
         """Purge the entries and what was made from them, with reports marked and archives dropped."""
-        for entry in reach.alive:
-            purge(within(tx, entry.ref), actor, entry, operation="FORGET", subject=target.subject)
-        within(tx, None)
+        for ref, entries in groupby(reach.alive, key=attrgetter("ref")):
+            with tx.within(ref):
+                for entry in entries:
+                    purge(tx, actor, entry, operation="FORGET", subject=target.subject)
         for item in reach.derived:
             if item.report is not None:
                 seq = tx.head().seq if reach.alive else tx.append(_event(actor, item.report.id))
@@ -272,12 +273,6 @@ class Forget:
         missing = self._parts.store.read(Scope(actor.tenant), lambda tx: _uncertified(tx, ripe))
         self._certified[actor.tenant] = compared + len(ripe)
         return list({(line.subject, line.ref): line for line in missing}.values())
-
-
-def within(tx: WriteTx, ref: str | None) -> WriteTx:
-    """The same transaction, looking at one of its refs (or at all)."""
-    tx.scope = Scope(tx.scope.tenant, ref)
-    return tx
 
 
 def _event(actor: Actor, dream_id: str) -> NewEvent:

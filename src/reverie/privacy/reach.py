@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from reverie.core.dream import DreamReport, SourceTrace
-from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
+from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import keyed_hash
 from reverie.core.subject import named_subjects, subject_hash
 from reverie.dreams.archive import ARCHIVE_SPACE
@@ -139,12 +139,10 @@ def _mentions(entry: Entry, target: Target) -> bool:
 
 def all_entries(tx: ReadTx, ref: str | None) -> Iterator[Entry]:
     """Every entry with text, readable or not."""
-    scope = tx.scope
     cursor: str | None = None
     while True:
-        tx.scope = Scope(scope.tenant, ref)
-        page = tx.scan(_ALIVE, limit=_PAGE, cursor=cursor)
-        tx.scope = scope
+        with tx.within(ref):
+            page = tx.scan(_ALIVE, limit=_PAGE, cursor=cursor)
         yield from page.items
         cursor = page.cursor
         if cursor is None:
@@ -152,34 +150,27 @@ def all_entries(tx: ReadTx, ref: str | None) -> Iterator[Entry]:
 
 
 def _get(tx: ReadTx, ref: str, entry_id: str) -> Entry | None:
-    scope = tx.scope
-    tx.scope = Scope(scope.tenant, ref)
-    found = tx.get(entry_id, where=ANYTHING)
-    tx.scope = scope
-    return found
+    with tx.within(ref):
+        return tx.get(entry_id, where=ANYTHING)
 
 
 def _derived(
     tx: ReadTx, target: Target, entries: Sequence[Entry], tombstones: Sequence[Entry], made: set[tuple[str, str]]
 ) -> list[Derived]:
-    found: list[Derived] = []
-    scope = tx.scope
+    found: list[Derived | None] = []
     hashes = _hashes(tx, target, entries)
     for ref in sorted({entry.ref for entry in (*entries, *tombstones)}):
-        tx.scope = Scope(scope.tenant, ref)
         roots = {entry.id for entry in (*entries, *tombstones) if entry.ref == ref}
-        ids = derived_from(tx, sorted(roots)) | {entry_id for where, entry_id in made if where == ref}
-        excluded = roots | ids
-        for entry_id in sorted(ids):
-            entry = tx.get(entry_id, where=ANYTHING)
-            if entry is not None and entry.kind == FILE_KIND:
-                item = _file(tx, entry, excluded, target)
-            else:
-                item = _traced(tx, entry, excluded, hashes, target) if entry is not None else None
-            if item is not None:
-                found.append(item)
-    tx.scope = scope
-    return found
+        with tx.within(ref):
+            ids = derived_from(tx, sorted(roots)) | {entry_id for where, entry_id in made if where == ref}
+            excluded = roots | ids
+            for entry_id in sorted(ids):
+                entry = tx.get(entry_id, where=ANYTHING)
+                if entry is not None and entry.kind == FILE_KIND:
+                    found.append(_file(tx, entry, excluded, target))
+                elif entry is not None:
+                    found.append(_traced(tx, entry, excluded, hashes, target))
+    return [item for item in found if item is not None]
 
 
 def _file(tx: ReadTx, entry: Entry, excluded: set[str], target: Target) -> Derived | None:

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from reverie.core.subject import fold
 from reverie.search.analysis import Word, query_terms, terms
-from reverie.search.confidence import confidence, evidence
+from reverie.search.confidence import judged
 from reverie.search.dates import Period, mentions
 
 SIGNALS = ("words", "meaning", "context", "speaker", "time", "length", "currency")
@@ -155,17 +155,19 @@ def rank(
     if weights.currency:
         gains, older = _overtake(question, chosen, scores, order)
         order.sort(key=lambda at: (-round(scores[at] + gains.get(at, 0.0), 6), newest[at]))
+    best = order[:limit]
+    covers = [
+        chosen[at].cover + (1 - chosen[at].cover) * question.dated if time[at] else chosen[at].cover for at in best
+    ]
+    cosines = [chosen[at].dense or 0.0 for at in best]
+    speaking = judged(zip(covers, cosines, [context[at] for at in best], strict=True), question.trust)
     found = []
-    for at in order[:limit]:
+    for at, (speaks, confidence) in zip(best, speaking, strict=True):
         candidate, gain = chosen[at], gains.get(at, 0.0)
-        values = (*(column[at] for column in columns), gain)
-        cover = candidate.cover + (1 - candidate.cover) * question.dated if time[at] else candidate.cover
-        speaks = evidence(cover, candidate.dense or 0.0, question.trust, context[at])
-        signals = dict(zip(SIGNALS, values, strict=True))
+        signals = dict(zip(SIGNALS, [*[column[at] for column in columns], gain], strict=True))
         score = round(scores[at] + gain, 6)
-        found.append(
-            Ranked(candidate.id, candidate.key, score, signals, confidence(speaks), older.get(at), round(speaks, 4))
-        )
+        key = candidate.position, candidate.number
+        found.append(Ranked(candidate.id, key, score, signals, confidence, older.get(at), round(speaks, 4)))
     return found
 
 

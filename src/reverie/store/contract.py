@@ -17,6 +17,7 @@ returned in this same transaction, and refuse any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
@@ -30,9 +31,15 @@ T = TypeVar("T")
 class ReadTx(Protocol):
     """One unchanging snapshot of one scope."""
 
-    scope: Scope
     now: int
     """The transaction's instant: expiry is judged by it, to the millisecond."""
+
+    @property
+    def scope(self) -> Scope:
+        """What it sees."""
+
+    def within(self, ref: str | None) -> AbstractContextManager[None]:
+        """Inside the block, verbs see one memory of the same tenant; with None, all of them."""
 
     def head(self) -> Head:
         """The tip of the tenant's log."""
@@ -240,8 +247,8 @@ class WriteTx(ReadTx, Protocol):
         by which not even a tombstone is found from now on.
         """
 
-    def link(self, link: Link) -> None:
-        """Add an arrow; adding it again does nothing. Targets need not exist. The transaction must have an event."""
+    def link(self, *links: Link) -> None:
+        """Add arrows; adding one again does nothing. Targets need not exist. The transaction must have an event."""
 
     def save(
         self,

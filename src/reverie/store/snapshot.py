@@ -7,7 +7,8 @@ are bound.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
@@ -41,8 +42,10 @@ READABLE = Filter()
 class ReadVerbs(ABC):
     """One snapshot of one scope. `_tenant` is None when the tenant has never been written: everything is empty."""
 
-    scope: Scope
     now: int
+    _scope: Scope
+    _ref: str
+    """The memory it is bound to."""
     _tenant: int | None
     _log_key: bytes
     _head: Head
@@ -84,6 +87,33 @@ class ReadVerbs(ABC):
     def passing(self, where: Filter) -> list[int]:
         """For the index cache: see `IndexedTx`."""
 
+    # the scope
+
+    @property
+    def scope(self) -> Scope:
+        return self._scope
+
+    @contextmanager
+    def within(self, ref: str | None) -> Iterator[None]:
+        outer = self._scope
+        self._bind(Scope(outer.tenant, ref))
+        try:
+            yield
+        finally:
+            self._bind(outer)
+
+    def _bind(self, scope: Scope) -> None:
+        self._scope = scope
+        if scope.ref is not None:
+            self._ref = scope.ref
+        else:
+            self.__dict__.pop("_ref", None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_ref":
+            raise ValueError("this verb needs a scope with a ref")
+        raise AttributeError(name)
+
     # the verbs
 
     def head(self) -> Head:
@@ -91,12 +121,6 @@ class ReadVerbs(ABC):
 
     def log_key(self) -> bytes:
         return self._log_key
-
-    @property
-    def _ref(self) -> str:
-        if self.scope.ref is None:
-            raise ValueError("this verb needs a scope with a ref")
-        return self.scope.ref
 
     @property
     def _cache(self) -> IndexCache:
@@ -122,8 +146,8 @@ class ReadVerbs(ABC):
     ) -> Page[Entry]:
         base = positions_of(self._tenant)[0] if self._tenant is not None else 0
         at, n = open_cursor(cursor)
-        everywhere = self.scope.ref is None or where.gone or where.expired is not False
-        bound: dict[str, Any] = {"ref": self.scope.ref if everywhere and as_of is None else self._ref}
+        everywhere = self._scope.ref is None or where.gone or where.expired is not False
+        bound: dict[str, Any] = {"ref": self._scope.ref if everywhere and as_of is None else self._ref}
         if as_of is not None:
             name, where = "scan_as_of", as_of_filter(where)
             bound["as_of"] = as_of
@@ -147,7 +171,7 @@ class ReadVerbs(ABC):
         return Page(items, encode([items[-1].created_at, items[-1].position - base]) if more else None)
 
     def count(self, where: Filter) -> int:
-        return int(self._filtered("count", where, ref=self.scope.ref, gone=where.gone)[0][0])
+        return int(self._filtered("count", where, ref=self._scope.ref, gone=where.gone)[0][0])
 
     def cold(self, state: EntryState, *, before: int, limit: int, files: bool = False) -> list[Entry]:
         asked = (self._tenant, state.value, before, files, limit)
@@ -261,15 +285,15 @@ class ReadVerbs(ABC):
     def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         rows = self._rows("about", {"tenant": self._tenant, "who": index_key(subject)})
         found = [entry for entry in map(to_entry, rows) if about(entry, subject, self._log_key, erased=erased)]
-        return found if self.scope.ref is None else [entry for entry in found if entry.ref == self.scope.ref]
+        return found if self._scope.ref is None else [entry for entry in found if entry.ref == self._scope.ref]
 
     def index_state(self, model: str) -> tuple[int, int]:
-        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "now": self.now}
+        bound = {"tenant": self._tenant, "ref": self._scope.ref, "model": model, "now": self.now}
         row = self._rows("index_state", bound)[0]
         return row[0], row[1]
 
     def unembedded(self, model: str, *, limit: int) -> list[Entry]:
-        bound = {"tenant": self._tenant, "ref": self.scope.ref, "model": model, "limit": limit, "now": self.now}
+        bound = {"tenant": self._tenant, "ref": self._scope.ref, "model": model, "limit": limit, "now": self.now}
         return [to_entry(row) for row in self._rows("unembedded", bound)]
 
     def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from reverie.core.entry import Document, Entry, EntryState, Link
+from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, Event, NewEvent, chain
+from reverie.core.query import Filter
 from reverie.core.subject import index_key, index_keys
 from reverie.index.cache import IndexCache, PrivateIndexes
 from reverie.index.postings import pack
@@ -51,6 +52,8 @@ class WriteVerbs(ReadVerbs):
     _arrows: int
     _scrubbed: list[tuple[str, int]]
     """Entries whose words and vectors are destroyed: ref and position."""
+    _read: dict[str, Entry]
+    """Entries of the bound ref as they are now. No other changes them: this transaction holds the head."""
     _left = False
     """Whether an entry left readable memory, or a lease or document went."""
 
@@ -95,7 +98,7 @@ class WriteVerbs(ReadVerbs):
         """An entry is no longer about its subjects, nor about these."""
 
     @abstractmethod
-    def _text_destroyed(self, entry_id: str) -> None:
+    def _text_destroyed(self) -> None:
         """The text of an entry was destroyed."""
 
     # the verbs
@@ -123,7 +126,7 @@ class WriteVerbs(ReadVerbs):
     def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
         self._logged(seq)
         held = self._held
-        if self.scope.ref is not None and entry.ref != self.scope.ref:
+        if self._scope.ref is not None and entry.ref != self._scope.ref:
             raise ValueError("the entry is outside the transaction's scope")
         if not minted:
             key = self._id_key(entry)
@@ -145,7 +148,18 @@ class WriteVerbs(ReadVerbs):
         self._add("add_recall", (held.n, entry.ref, entry.position, seq, False, words, *self._model(vector)))
         return entry
 
+    def _bind(self, scope: Scope) -> None:
+        super()._bind(scope)
+        self._read = {}
+
+    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
+        found = super().at(positions, where)
+        self._read.update((entry.id, entry) for entry in found.values())
+        return found
+
     def _stored(self, entry_id: str) -> Entry:
+        if entry_id in self._read:
+            return self._read[entry_id]
         rows = self._rows("get_any", (self._tenant, self._ref, self._key(entry_id)))
         if not rows:
             raise NotFound("This memory has no entry of that id.")
@@ -200,6 +214,7 @@ class WriteVerbs(ReadVerbs):
             after.position,
         )
         self._change(after, bound)
+        self._read[after.id] = after
         return after
 
     def _drop_recall(self, entry: Entry) -> None:
@@ -244,7 +259,8 @@ class WriteVerbs(ReadVerbs):
         self._scrubbed.append((before.ref, before.position))
         if before.gone_seq is None:
             self._set_recall(before, seq, terms, vector)
-        self._text_destroyed(entry.id)
+        self._read.pop(entry.id, None)
+        self._text_destroyed()
 
     def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
         self._logged(seq)
@@ -261,17 +277,21 @@ class WriteVerbs(ReadVerbs):
         self._scrubbed.append((entry.ref, entry.position))
         self._held.entries -= 1
         self._held.bytes -= entry.byte_size
-        self._text_destroyed(entry_id)
+        self._read.pop(entry_id, None)
+        self._text_destroyed()
         return entry.byte_size
 
-    def link(self, link: Link) -> None:
+    def link(self, *links: Link) -> None:
+        if not links:
+            return
         self._logged(self._held.seq)
-        self._arrows += 1
-        order = self._held.seq * 1_000_000 + self._arrows  # by log position, then as made
-        self._add_link(link, order)
+        first = self._held.seq * 1_000_000 + self._arrows + 1  # by log position, then as made
+        self._arrows += len(links)
+        self._add_links(list(enumerate(links, first)))
 
-    def _add_link(self, link: Link, order: int) -> None:
-        self._do("add_link", (self._tenant, self._ref, link.from_id, link.type, link.to_id, link.note, order))
+    @abstractmethod
+    def _add_links(self, links: Sequence[tuple[int, Link]]) -> None:
+        """New arrows, each with its place in the order."""
 
     def save(
         self,

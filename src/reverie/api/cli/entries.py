@@ -93,7 +93,7 @@ def list_entries(
       reverie list --ref support-bot --tag preference
       reverie list --all --json > everything.json
     """
-    from reverie.memory.export import entry_document
+    from reverie.memory.export import entry_documents
 
     where = make_filter(tag, kind, subject, since, until, pinned=pinned, archived=archived)
     found: list[Entry] = []
@@ -110,7 +110,7 @@ def list_entries(
         if not found:
             opened.check_ref(ref)
     if at.json:
-        print_json({"items": [entry_document(entry) for entry in found], "cursor": cursor})
+        print_json({"items": entry_documents(found), "cursor": cursor})
         return
     if found:
         note(f"{many(len(found), 'entry', 'entries')} of the memory {ref}, tenant {opened.actor.tenant}, newest first")

@@ -13,7 +13,7 @@ from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import EntryState
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
-from reverie.memory.export import entry_document
+from reverie.memory.export import entry_document, entry_documents
 from reverie.memory.read import ANYTHING
 from reverie.memory.search import Mode
 
@@ -58,7 +58,7 @@ def show(look: Look) -> Document:
         question = (ref, *(look.text(name) for name in FACETS))
         page = look.host.reader.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
         document["cursor"] = look.sealed(page.cursor, *question)
-        document["items"] = [entry_document(entry) for entry in page.items]
+        document["items"] = entry_documents(page.items)
         document["everything"] = look.host.reader.count(look.actor, ref, where) if page.cursor else None
     document["facets"] = _facets(look, ref)
     return document

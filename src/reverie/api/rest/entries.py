@@ -28,7 +28,7 @@ from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Header, Query, Segment
 from reverie.http.threads import Lane
-from reverie.memory.export import entry_document
+from reverie.memory.export import entry_document, entry_documents
 
 router = api()
 IdempotencyKey = Annotated[
@@ -99,7 +99,7 @@ def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) ->
         zone=asked.zone,
     )
     cursor = None if found.cursor is None else call.host.cursors.seal(call.actor, belongs, found.cursor)
-    return Reply({"entries": [entry_document(entry) for entry in found.items], "cursor": cursor})
+    return Reply({"entries": entry_documents(found.items), "cursor": cursor})
 
 
 @router.get(

@@ -16,7 +16,7 @@ from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.query import Filter
 from reverie.http.sse import message
-from reverie.memory.export import entry_document
+from reverie.memory.export import entry_documents
 from reverie.memory.search import SearchResult
 
 _ETAG = re.compile(r'"(\d{1,15})"')
@@ -130,11 +130,13 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
 
 def search_document(result: SearchResult) -> dict[str, Any]:
     """Hits as shown; the explanation only when there is one."""
+    entries = entry_documents([hit.entry for hit in result.hits])
+    texts = [hit.text for hit in result.hits]
     document: dict[str, Any] = {
         "hits": [
             {
-                "entry": entry_document(hit.entry),
-                "passage": {"text": hit.text, **msgspec.structs.asdict(hit.passage)},
+                "entry": entry,
+                "passage": {"text": text, **msgspec.structs.asdict(hit.passage)},
                 "score": float(hit.score),
                 "signals": _numbers(hit.signals),
                 "confidence": float(hit.confidence),
@@ -145,7 +147,7 @@ def search_document(result: SearchResult) -> dict[str, Any]:
                 "dream": hit.dream,
                 "sources": list(hit.sources),
             }
-            for hit in result.hits
+            for hit, entry, text in zip(result.hits, entries, texts, strict=True)
         ],
         "mode": result.mode,
         "degraded": list(result.degraded),

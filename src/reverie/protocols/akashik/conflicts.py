@@ -14,7 +14,7 @@ import orjson
 from msgspec import Struct, convert, structs, to_builtins
 
 from reverie.core.actor import Actor
-from reverie.core.entry import READABLE, Entry, EntryState, Scope
+from reverie.core.entry import READABLE, Entry, EntryState
 from reverie.core.event import NewEvent
 from reverie.core.ids import encode
 from reverie.core.query import Filter
@@ -227,8 +227,8 @@ def sides_forgotten(tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None
         conflict = convert(body, Conflict)
         ref = next((gone[side] for side in conflict.units if side in gone), None)
         if ref is not None and key == conflict_id(ref, *conflict.units):
-            tx.scope = Scope(actor.tenant, ref)
-            _end(tx, actor, conflict, [side for side in conflict.units if side not in gone])
+            with tx.within(ref):
+                _end(tx, actor, conflict, [side for side in conflict.units if side not in gone])
 
 
 def _end(tx: WriteTx, actor: Actor, conflict: Conflict, survivors: Sequence[str]) -> None:

@@ -168,25 +168,19 @@ def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
     """Whether a commitment fires now, and its state afterwards. One whose entry is gone never fires."""
     if not _entry(tx, item):
         return False, item
-    scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)
-    try:
-        if item.due is not None:
-            if item.due > tx.now or item.fired_for == item.due:
-                return False, item
-            return True, msgspec.structs.replace(item, fired_for=item.due, fires=item.fires + 1)
+    if item.due is not None:
+        if item.due > tx.now or item.fired_for == item.due:
+            return False, item
+        return True, msgspec.structs.replace(item, fired_for=item.due, fires=item.fires + 1)
+    with tx.within(item.ref):
         met = _holds(tx, item)
-        fires = met and not item.met
-        return fires, msgspec.structs.replace(item, met=met, fires=item.fires + fires)
-    finally:
-        tx.scope = scope
+    fires = met and not item.met
+    return fires, msgspec.structs.replace(item, met=met, fires=item.fires + fires)
 
 
 def _entry(tx: ReadTx, item: Commitment) -> bool:
-    scope, tx.scope = tx.scope, Scope(tx.scope.tenant, item.ref)
-    try:
+    with tx.within(item.ref):
         return tx.get(item.id) is not None
-    finally:
-        tx.scope = scope
 
 
 def _holds(tx: ReadTx, item: Commitment) -> bool:

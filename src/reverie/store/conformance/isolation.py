@@ -123,3 +123,25 @@ def positions_do_not_count_others(lab: Lab) -> None:
         loud.append(lab.put(tenant="loud").position)
         lab.put_many([make_entry() for _ in range(10)], tenant="neighbour")
     assert [p - quiet[0] for p in quiet] == [p - loud[0] for p in loud]
+
+
+def one_transaction_keeps_memories_apart(lab: Lab) -> None:
+    """A transaction that looks at two memories changes in each the entry of that memory, also of the same id."""
+    for ref in ("notes", "other"):
+        lab.put(f"of {ref}", ref=ref, id="same")
+
+    def body(tx: WriteTx) -> None:
+        seq = tx.append(make_event("memory.deleted"))
+        for ref, state in (("notes", EntryState.DELETED), ("other", EntryState.RETRACTED)):
+            with tx.within(ref):
+                assert tx.scope.ref == ref
+                assert tx.change("same", seq=seq, state=state).content == f"of {ref}"
+        with refuses(ValueError):
+            tx.get("same")
+
+    lab.write(body, ref=None)
+    states = {ref: lab.read(lambda tx: tx.get("same", where=ANYTHING), ref=ref) for ref in ("notes", "other")}
+    assert {ref: (found.content, found.state) for ref, found in states.items() if found is not None} == {
+        "notes": ("of notes", EntryState.DELETED),
+        "other": ("of other", EntryState.RETRACTED),
+    }

@@ -101,7 +101,7 @@ class PostgresReadTx(ReadVerbs):
         row: Row | None,
         fresh: Fresh | None = None,
     ) -> None:
-        self.scope = scope
+        self._bind(scope)
         self.now = now
         self._connection = connection
         self._indexes = cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from reverie.core.entry import Entry, Link, Scope
 from reverie.core.event import Event
-from reverie.core.query import Filter, Head
+from reverie.core.query import Head
 from reverie.core.subject import index_keys
 from reverie.store.postgres.batch import Batch, Row, Work, merge
 from reverie.store.postgres.read import PostgresReadTx
@@ -25,7 +25,7 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
     def __init__(self, batch: Batch, scope: Scope) -> None:
         self._batch = batch
         self._held = batch.held
-        self.scope = scope
+        self._bind(scope)
         self.now = batch.now
         self._tenant = self._held.n
         self._log_key = self._held.log_key
@@ -38,8 +38,6 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         """Whether work of this body is in the database."""
         self._arrows = 0
         self._scrubbed = []
-        self._read: dict[str, Entry] = {}
-        """Entries of the bound ref as they are now. No other changes them: this transaction holds the head."""
         self._changed: set[int] = set()
         """Positions of the entries whose change waits: a statement changes each of its entries once."""
 
@@ -107,10 +105,11 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         row = to_row(entry, self._held.n)
         return (*row[:3], short, *row[4:], long_id(entry.id, short))
 
-    def _add_link(self, link: Link, order: int) -> None:
-        start, end = short_id(link.from_id), short_id(link.to_id)
-        ends = (long_id(link.from_id, start), long_id(link.to_id, end))
-        self._add("add_link", (self._tenant, self._ref, start, link.type, end, link.note, order, *ends))
+    def _add_links(self, links: Sequence[tuple[int, Link]]) -> None:
+        for order, link in links:
+            start, end = short_id(link.from_id), short_id(link.to_id)
+            ends = (long_id(link.from_id, start), long_id(link.to_id, end))
+            self._add("add_link", (self._tenant, self._ref, start, link.type, end, link.note, order, *ends))
 
     def _id_key(self, entry: Entry) -> Row:
         return entry.ref, short_id(entry.id)
@@ -121,21 +120,12 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
     def _model(self, vector: Vector | None) -> tuple[Any, bytes | None]:
         return vector or (None, None)
 
-    def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
-        found = super().at(positions, where)
-        self._read.update((entry.id, entry) for entry in found.values())
-        return found
-
-    def _stored(self, entry_id: str) -> Entry:
-        return self._read.get(entry_id) or super()._stored(entry_id)
-
     def _change(self, after: Entry, bound: Row) -> None:
         if after.position in self._changed:
             self._own.append({})
             self._changed.clear()
         self._changed.add(after.position)
         self._add("change", bound)
-        self._read[after.id] = after
 
     def _drop_recall(self, entry: Entry) -> None:
         self._add("drop_recall", (self._tenant, entry.ref, entry.position))
@@ -145,8 +135,7 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         if keys:  # and the row without a key, should a process of an older release have written the entry
             self._do("drop_about", (self._tenant, [*keys, b""], entry.position))
 
-    def _text_destroyed(self, entry_id: str) -> None:
-        self._read.pop(entry_id, None)
+    def _text_destroyed(self) -> None:
         self._batch.destroyed = True
 
     def _claim(self, bound: Mapping[str, Any]) -> Sequence[Row]:

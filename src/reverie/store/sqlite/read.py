@@ -39,7 +39,7 @@ class SqliteReadTx(ReadVerbs):
     """The verbs over one connection."""
 
     def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: IndexCache) -> None:
-        self.scope = scope
+        self._bind(scope)
         self.now = now
         self._connection = db
         self._indexes = cache

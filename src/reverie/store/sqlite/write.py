@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from reverie.core.entry import Document, Entry, Scope
+from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event
 from reverie.core.query import Head
 from reverie.core.subject import index_keys
@@ -36,7 +36,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
             batch.db.execute("SAVEPOINT body")
             held = batch.make_tenant(scope.tenant)
         self._held = self._own = held
-        self.scope = scope
+        self._bind(scope)
         self.now = batch.now
         self._tenant = held.n
         self._log_key = held.log_key
@@ -108,7 +108,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
             batch.models.clear()
         held.back_to(self._before)
         if self._made:
-            del batch.tenants[self.scope.tenant]
+            del batch.tenants[self._scope.tenant]
         held.position = self._position
         self._undo_waiting()
 
@@ -159,7 +159,12 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         for key in (*index_keys(self._log_key, entry.subject, entry.tags), *more):
             self._do("drop_about", (self._tenant, key, entry.position))
 
-    def _text_destroyed(self, entry_id: str) -> None:  # noqa: ARG002
+    def _add_links(self, links: Sequence[tuple[int, Link]]) -> None:
+        place = self._tenant, self._ref
+        rows = [(*place, link.from_id, link.type, link.to_id, link.note, order) for order, link in links]
+        self._changing().executemany(QUERIES["add_link"], rows)
+
+    def _text_destroyed(self) -> None:
         self._batch.scrub = self._destroyed = True
 
     def _add_answer(self, row: tuple[Any, ...]) -> None:
