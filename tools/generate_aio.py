@@ -1,4 +1,4 @@
-"""Write src/reverie/aio.py from the signatures and docstrings of library.py.
+"""Write src/reverie/aio.py from the signatures and docstrings of the library.
 
     python tools/generate_aio.py            write it
     python tools/generate_aio.py --check    exit 1 when it is not up to date
@@ -15,14 +15,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LIBRARY = ROOT / "src/reverie/library.py"
+LIBRARY = tuple(ROOT / "src/reverie/library" / name for name in ("__init__.py", "memory.py", "dreams.py", "ref.py"))
 TARGET = ROOT / "src/reverie/aio.py"
 
 NOT_WRAPPED = {"ref", "close", "__init__", "__enter__", "__exit__"}
 SERVED_TOGETHER = {"put"}
 ONE_BY_ONE = "Iterator"
 
-HEADER = '''"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from library.py; do not edit.
+HEADER = '''"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from the library; do not edit.
 
 import reverie.aio
 
@@ -149,10 +149,10 @@ async def _each(lines: Iterator[T], run: Callable[..., Awaitable[T | None]]) -> 
 
 def generate() -> str:
     """The text of aio.py."""
-    tree = ast.parse(LIBRARY.read_text(encoding="utf-8"))
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    opening = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "open")
-    text = [HEADER, _imports(tree), _open(opening), MEMORY]
+    nodes = [node for path in LIBRARY for node in ast.parse(path.read_text(encoding="utf-8")).body]
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    opening = next(node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "open")
+    text = [HEADER, _imports(nodes), _open(opening), MEMORY]
     text += [_method(node, "self._memory") for node in _methods(classes["Memory"])]
     text.append(DREAMS)
     text += [_method(node, "self._dreams") for node in _methods(classes["Dreams"])]
@@ -166,7 +166,7 @@ def _open(node: ast.FunctionDef) -> str:
     return OPEN.format(signature=ast.unparse(node.args), doc=doc, arguments=_arguments(node, bound=False))
 
 
-def _imports(tree: ast.Module) -> str:
+def _imports(nodes: list[ast.stmt]) -> str:
     """The types that the library's signatures name, and what the facade itself needs."""
     own = """
 # ruff: noqa: A001, A002, B008
@@ -186,11 +186,12 @@ from reverie.library import Age
 """
     theirs = [
         ast.unparse(node)
-        for node in tree.body
+        for node in nodes
         if isinstance(node, ast.ImportFrom)
         and node.module not in ("__future__", "reverie.app", "reverie.client", "types")
+        and not (node.module or "").startswith("reverie.library")
     ]
-    return own + "\n".join(theirs) + '\n\nT = TypeVar("T")\n'
+    return own + "\n".join(dict.fromkeys(theirs)) + '\n\nT = TypeVar("T")\n'
 
 
 def _promise(node: ast.FunctionDef) -> str:

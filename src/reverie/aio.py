@@ -1,4 +1,4 @@
-"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from library.py; do not edit.
+"""Reverie for programs that use asyncio. Written by tools/generate_aio.py from the library; do not edit.
 
 import reverie.aio
 
