@@ -188,18 +188,7 @@ def compaction_request(
     if reason is None or state.mode == "off":
         return None
     tokens, _ = pressure(state)
-    known: dict[str, Any] = {
-        "trigger_reason": reason,
-        "estimated_input_tokens": tokens,
-        "reported_input_tokens": state.reported_input_tokens,
-        "counted_input_tokens": state.counted_input_tokens,
-        "trigger_input_tokens": trigger_tokens(state),
-        "refused_at_tokens": state.refused_at_tokens,
-        "continuation_generation": state.generation,
-        "latest_compaction_index": state.latest_compaction_index,
-        "request_shape_hash": state.request_shape_hash,
-        "input_items": len(state.items),
-    }
+    known = _facts(state, reason, tokens)
     overflowed = reason == "context_window_error"
     if exceeds_window(state):
         return _skip(state, known, "skipped_item_exceeds_window")
@@ -207,27 +196,13 @@ def compaction_request(
         return _skip(state, known, "skipped_server_side_mode")
     if state.round and state.passed_round == state.round and not overflowed:
         return None
-    usable = state.items if limit is None else state.items[:limit]
     if state.dialect.broken(state.items):
         return _skip(state, known, "skipped_unpaired_tool_call")
-    cuts = [k for k in state.dialect.boundaries(state.items) if k <= len(usable)]
-    if halvings and cuts:
-        goal = len(usable) // (2**halvings)
-        cuts = [k for k in cuts if k <= max(goal, cuts[0])]
-    end = cuts[-1] if cuts else 0
+    end = _end(state, limit, halvings)
     prefix_tokens = estimate(state.items[:end], payload_tokens=state.payload_tokens)
-    asked = reason in ("context_window_error", "manual")
-    same_model = state.model is None or _model(state) == state.model
-    if not asked and same_model and (_cooling(state, prefix_tokens, now) or not _grown(state, tokens)):
-        return _skip(state, known, "skipped_cooldown")
-    if state.awaiting_usage and not overflowed:
-        return _skip(state, known, "skipped_cooldown")
-    if end <= state.replaced:
-        return _skip(state, known, "skipped_no_safe_boundary")
-    if not asked and state.pending is not None and tokens - _gain(state, end, prefix_tokens) >= trigger_tokens(state):
-        return _skip(state, known, "skipped_no_gain")
-    if any(first < end for first, _ in state.local_ranges):
-        return _skip(state, known, "skipped_local_compaction_same_round")
+    obstacle = _obstacle(state, reason, end, tokens, prefix_tokens, now)
+    if obstacle is not None:
+        return _skip(state, known, obstacle)
     known |= {"input_items": end, "retained_tail_items": len(state.items) - end}
     method, missing = _method(state, without)
     if method is None:
@@ -256,6 +231,48 @@ def compaction_request(
     )
     state.passed_round = state.round
     return body
+
+
+def _facts(state: WindowState, reason: str, tokens: int) -> dict[str, Any]:
+    """What diagnostics say of the window before a pass."""
+    return {
+        "trigger_reason": reason,
+        "estimated_input_tokens": tokens,
+        "reported_input_tokens": state.reported_input_tokens,
+        "counted_input_tokens": state.counted_input_tokens,
+        "trigger_input_tokens": trigger_tokens(state),
+        "refused_at_tokens": state.refused_at_tokens,
+        "continuation_generation": state.generation,
+        "latest_compaction_index": state.latest_compaction_index,
+        "request_shape_hash": state.request_shape_hash,
+        "input_items": len(state.items),
+    }
+
+
+def _end(state: WindowState, limit: int | None, halvings: int) -> int:
+    """Where the prefix ends that a pass takes: the last safe boundary that the limits allow; 0 without one."""
+    usable = len(state.items) if limit is None else min(limit, len(state.items))
+    cuts = [k for k in state.dialect.boundaries(state.items) if k <= usable]
+    if halvings and cuts:
+        cuts = [k for k in cuts if k <= max(usable // (2**halvings), cuts[0])]
+    return cuts[-1] if cuts else 0
+
+
+def _obstacle(state: WindowState, reason: str, end: int, tokens: int, prefix_tokens: int, now: int) -> str | None:
+    """Why a prefix is not compacted now, or None."""
+    asked = reason in ("context_window_error", "manual")
+    same_model = state.model is None or _model(state) == state.model
+    if not asked and same_model and (_cooling(state, prefix_tokens, now) or not _grown(state, tokens)):
+        return "skipped_cooldown"
+    if state.awaiting_usage and reason != "context_window_error":
+        return "skipped_cooldown"
+    if end <= state.replaced:
+        return "skipped_no_safe_boundary"
+    if not asked and state.pending is not None and tokens - _gain(state, end, prefix_tokens) >= trigger_tokens(state):
+        return "skipped_no_gain"
+    if any(first < end for first, _ in state.local_ranges):
+        return "skipped_local_compaction_same_round"
+    return None
 
 
 def count_request(state: WindowState) -> Json:

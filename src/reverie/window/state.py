@@ -14,20 +14,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reverie.window import answers, planning
 from reverie.window import compaction as passes
-from reverie.window.cache import LastTurn, attribute
+from reverie.window.cache import LastTurn
 from reverie.window.compaction import Attempt
-from reverie.window.continuation import Match, align, at_end, mismatch
-from reverie.window.cost import carry_response
+from reverie.window.continuation import Match
 from reverie.window.dialect import Dialect
-from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, compact, output_items
+from reverie.window.items import Item, Json
 from reverie.window.messages import Messages
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.prune import adjusted_cut
 from reverie.window.responses import Responses
-from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
-from reverie.window.strip import strip_for_compact, unresolved, without_message_ids
+from reverie.window.strip import strip_for_compact, without_message_ids
 from reverie.window.turn import InputIs, Pending, Reset, Turn
 
 _RESPONSES, _MESSAGES = Responses(), Messages()
@@ -147,109 +145,15 @@ class WindowState:
         new. `params` is the rest of the request. `note` stands for what is left out when a history that must be sent
         in full is larger than the window may be.
         """
-        given = self._expanded(self.dialect.items(input))
-        form = shape(params)
-        background = params.get("background") is True
-        store = bool(params.get("store", self.policy.store or background)) and self.base.kind == "api"
-        digest = shape_hash(form)
-        changed = self.request_shape_hash is not None and digest != self.request_shape_hash
-        diagnostics: dict[str, Any] = {"status": "hit", "request_shape_hash": digest}
-        if self.request_shape_hash is not None:
-            diagnostics["previous_request_shape_hash"] = self.request_shape_hash
-        expected = sum(match.need != "omitted" for match in self.match)
-        increment = given
-        whole = True
-        known: list[int] = []
-        if self.scope_id is None or self.empty:
-            reason = "missing_continuation_scope" if self.scope_id is None else "not_applicable_initial_request"
-            diagnostics |= {"status": "fallback_full_request", "fallback_reason": reason}
-            diagnostics["full_input_items"] = len(given)
-        elif input_is == "items":
-            diagnostics |= {"expected_prefix_items": expected, "full_input_items": expected + len(given)}
-            diagnostics["incremental_input_items"] = len(given)
-            whole = False
-        else:
-            diagnostics |= {"expected_prefix_items": expected, "full_input_items": len(given)}
-            found = align(self.match, given, self.dialect.forms(given))
-            if found.whole and len(given) > found.used:
-                increment = given[found.used :]
-                diagnostics["incremental_input_items"] = len(increment)
-                whole = False
-            else:
-                diagnostics |= self._mismatch(given, found.used, found.mismatch)
-                diagnostics |= {"status": "reset", "fallback_reason": "conversation_not_strict_append_only"}
-                known = [self.positions[at] for at in found.at]
-                self.reset("not_append_only")
-        repeats = self.dialect.matches(increment, returned=False)
-        if whole and note is not None and input_is == "history":
-            increment = self._shortened(increment, note)
-        shortened = len(given) - len(increment) + 1 if whole and increment is not given else 0
-        chained = False
-        if not whole:
-            chained = store and self.response_id is not None and not changed
-            if changed:
-                diagnostics |= {"status": "fallback_provider_window_replay"}
-                diagnostics["fallback_reason"] = "request_shape_changed"
-        if self.resets:
-            reason = self.resets[-1].reason
-            diagnostics |= {"status": "reset", "reset_reason": reason}
-            if diagnostics.get("fallback_reason") != "conversation_not_strict_append_only":
-                diagnostics["fallback_reason"] = reason
-        lowering = "full_request"
-        if chained:
-            lowering = "server_side_chain" if self.mode == "server_side" else "incremental_continuation"
-        elif not whole:
-            compacted = self.latest_compaction_index is not None
-            lowering = "provider_window_compacted" if compacted else "provider_window_replay"
-            if self.replay_loss_reason is not None:
-                diagnostics["server_side_context_may_be_lost"] = True
-        diagnostics["request_lowering_mode"] = lowering
-        self.pending = Pending(
-            increment=increment,
-            repeats=repeats,
-            body={},
-            shape=form,
-            shape_hash=digest,
-            store=store,
-            chained=chained,
-            history=input_is == "history",
-            diagnostics=diagnostics,
-            changed_keys=changed_keys(shape_keys(self.shape), shape_keys(form)) if changed else [],
-            known=known,
-            begins=whole,
-            shortened=shortened,
-            background=background,
-        )
-        self.pending.body = self.dialect.body(self, params)
-        return self.pending.body, diagnostics
+        return planning.plan(self, input, input_is=input_is, note=note, params=params)
 
     def replan_unchained(self) -> tuple[Json, dict[str, Any]] | None:
         """After a refused chain: the same request with the whole window in it. None when that would lose context."""
-        pending = self.answerable()
-        if not pending.chained or self.replay_loss_reason is not None:
-            return None
-        pending.chained = False
-        self.response_id = None
-        pending.diagnostics["status"] = "fallback_provider_window_replay"
-        pending.diagnostics["fallback_reason"] = "previous_response_id_rejected"
-        compacted = self.latest_compaction_index is not None
-        pending.diagnostics["request_lowering_mode"] = (
-            "provider_window_compacted" if compacted else "provider_window_replay"
-        )
-        return self.rebuild_body(), pending.diagnostics
+        return planning.replan_unchained(self)
 
     def rebuild_body(self) -> Json:
         """The body of the pending request, rebuilt after a pass changed the window under it."""
-        pending = self.answerable()
-        if pending.chained and self.response_id is None:
-            pending.chained = False
-            pending.diagnostics["request_lowering_mode"] = "provider_window_compacted"
-        elif pending.diagnostics["request_lowering_mode"] == "provider_window_replay" and (
-            self.latest_compaction_index is not None
-        ):
-            pending.diagnostics["request_lowering_mode"] = "provider_window_compacted"
-        pending.body = self.dialect.body(self, pending.body)
-        return pending.body
+        return planning.rebuild_body(self)
 
     def sendable(self, items: Sequence[Item], store: bool, *, cut: bool = False) -> list[Any]:
         """Items as they go over the wire; with `cut`, `items` is the whole window and what the server compacted away
@@ -263,72 +167,11 @@ class WindowState:
     def accept(self, response: str | bytes | Mapping[str, Any], *, items: Sequence[Item] | None = None) -> Turn:
         """Take the answer to the pending request: the response as JSON text. `items`: its output, when a stream
         brought it item by item. A failed answer changes nothing; an incomplete one is kept but is no boundary."""
-        pending = self.answerable()
-        text = response if isinstance(response, str | bytes) else compact(dict(response))
-        read = self.dialect.read(text, items)
-        if read is None:
-            return Turn(completed=False, stored=False)
-        output, completed, usage = read.output, read.completed, read.usage
-        sent = [item.hash for item in [*self.items, *pending.increment]]
-        cache = attribute(
-            usage,
-            self.last,
-            sent=sent,
-            compacted=self.compacted_since,
-            reset=self.reset_since,
-            changed_keys=pending.changed_keys,
-        )
-        if read.word is not None:
-            cache["prompt_cache_diagnostics"] = read.word
-        turn = Turn(completed, True, [*pending.increment, *output], self.next_position, usage=usage, cache=cache)
-        if self.background is not None:  # the question is in the ledger
-            self.background, turn.known = None, len(pending.increment)
-        elif pending.begins:
-            _begin(turn, pending)
-        covered = len(self.items) + len(pending.increment)
-        carry_response(self, usage, estimate(pending.increment))
-        first = self.next_position
-        left_out = pending.shortened - 1 if pending.shortened else 0
-        new = range(len(pending.known), len(pending.repeats))
-        repeated = [*pending.known, *(first + max(0, at - left_out) for at in new)]
-        spoken = [first + len(pending.increment) + at for at in range(len(output))]
-        self.append(
-            turn.appended, [*pending.repeats, *self.dialect.matches(output, returned=True)], [*repeated, *spoken]
-        )
-        turn.server_items = sum(item.is_compaction for item in output)
-        if turn.server_items and not pending.store:
-            self.prune_from = self.latest_compaction_index
-        evicted = cache["cache_loss"] == "expired_or_evicted" and self.compare_with is None
-        self.compare_with = self.last_response_id if evicted else None
-        self.last_response_id = read.id
-        self.response_id = read.id if pending.store and completed else None
-        self.all_stored = self.all_stored and pending.store
-        self._note_loss(pending, output)
-        self._note_usage(read.reported, covered + (len(output) if read.reports_output else 0))
-        if turn.server_items and not read.after_compaction:  # the figure is of the window as it was before
-            self.reported_input_tokens, self.reported_at_items, self.awaiting_usage = None, 0, True
-        self.shape = pending.shape
-        self.request_shape_hash = pending.shape_hash
-        model = pending.shape.get("model")
-        if isinstance(model, str) and model != self.model:
-            self.model, self.refused_at_tokens, self.server_overflows = model, None, 0
-        self.last = LastTurn([*sent, *(item.hash for item in output)], _tokens(usage), bool(turn.server_items))
-        self.suspected_loss = self.compare_with is not None
-        self.compacted_since = self.reset_since = False
-        self.server_faults = 0
-        self.pending = None
-        return turn
+        return answers.accept(self, response, items)
 
     def defer(self, response: str, *, since: int) -> Turn:
         """The answer to the pending request is fetched later: keep the request until then."""
-        pending = self.answerable()
-        identity = output_items(response)[0].get("id")
-        self.background = {"response_id": str(identity), "since": since, "pending": pending.document()}
-        turn = Turn(False, True, list(pending.increment), self.next_position)
-        if pending.begins:
-            _begin(turn, pending)
-        self.pending = None
-        return turn
+        return answers.defer(self, response, since)
 
     def resume(self) -> None:
         """Take up the request whose answer was fetched."""
@@ -475,54 +318,3 @@ class WindowState:
         if self.pending is None:
             raise ValueError("There is no planned request. Call plan first.")
         return self.pending
-
-    def _expanded(self, given: list[Item]) -> list[Item]:
-        if not any(item.type == "item_reference" for item in given):
-            return given
-        known = {item.value["id"]: item for item in self.items if isinstance(item.value.get("id"), str)}
-        return [known.get(str(item.value.get("id")), item) if item.type == "item_reference" else item for item in given]
-
-    def _mismatch(self, given: Sequence[Item], at: int, expected: Match | None) -> dict[str, Any]:
-        if expected is None:
-            return {"first_mismatch_index": None, "mismatch_kind": "length_mismatch"}
-        now = self.dialect.matches(given[at : at + 1], returned=False)
-        preview = self.redact if self.policy.previews else None
-        return mismatch(at, expected.form, now[0].form if now else at_end(), preview=preview, known=expected)
-
-    def _shortened(self, given: list[Item], note: str) -> list[Item]:
-        """The newest part of a history that fits half the trigger, at a safe boundary, behind a note for the rest."""
-        room = passes.trigger_tokens(self) // 2
-        cuts = [k for k in self.dialect.boundaries(given) if k < len(given)]
-        fitting = [k for k in cuts if estimate(given[k:]) <= room]
-        cut = fitting[0] if fitting else (cuts[-1] if cuts else 0)
-        return [self.dialect.note(note), *given[cut:]] if cut else given
-
-    def _note_loss(self, pending: Pending, output: Sequence[Item]) -> None:
-        if unresolved(item.value for item in pending.increment):
-            self.replay_loss_reason = "item_reference"
-        elif any(item.type == "reasoning" and not item.value.get("encrypted_content") for item in output):
-            self.replay_loss_reason = "reasoning_without_payload"
-
-    def _note_usage(self, reported: int | None, covered: int) -> None:
-        usable = reported is not None and reported > 0
-        self.reported_input_tokens = reported if usable else None
-        self.reported_at_items = covered if usable else 0
-        self.counted_input_tokens, self.counted_at_items = None, 0
-        self.awaiting_usage = False  # some providers never report: then the estimate decides
-        if usable:
-            self.tokens_after_pass = None
-
-
-def _begin(turn: Turn, pending: Pending) -> None:
-    """Say where a conversation that begins is taken up, and what of it is kept already."""
-    turn.follows = pending.known[-1] if pending.known else -1
-    # behind a note that stands for what is left out, fewer of them are among what is appended
-    noted = 1 if pending.shortened else 0
-    turn.known = noted + max(0, len(pending.known) - pending.shortened)
-
-
-def _tokens(usage: Mapping[str, Any] | None) -> int | None:
-    if not usage or not isinstance(usage.get("input_tokens"), int):
-        return None
-    spoken = usage.get("output_tokens")
-    return int(usage["input_tokens"]) + (spoken if isinstance(spoken, int) else 0)
