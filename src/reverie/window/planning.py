@@ -33,11 +33,11 @@ class _New:
 
 def plan(
     state: WindowState,
-    input: Any,
+    input: Any,  # noqa: A002
     *,
     input_is: InputIs,
     note: str | None,
-    params: Mapping[str, Any],  # noqa: A002
+    params: Mapping[str, Any],
 ) -> tuple[Json, dict[str, Any]]:
     """The request for `input`, and how it was decided. See `WindowState.plan`."""
     given = _expanded(state, state.dialect.items(input))

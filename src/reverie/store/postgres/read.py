@@ -124,6 +124,10 @@ class PostgresReadTx(ReadVerbs):
         parts, values = filter_parts(where, self.now)
         return self._fetch(statement(name, parts), values | {"tenant": self._tenant} | bound)
 
+    def _bind(self, scope: Scope) -> None:
+        super()._bind(scope)
+        self._fresh = self._fetched = None  # what was fetched ahead is of another memory
+
     def _many(self, values: Sequence[Any]) -> Any:
         return array(values)
 
