@@ -122,3 +122,16 @@ def test_the_public_modules_need_no_import_of_their_own() -> None:
     script = "import reverie; reverie.aio.open, reverie.akashik, reverie.anthropic, reverie.responses; print('ok')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "ok\n"
+
+
+def test_an_entry_that_was_dreamt_names_its_dream(tmp_path: Path) -> None:
+    memory = reverie.open(tmp_path)
+    ref = memory.ref("notes")
+    old = ref.put("Ada prefers tea over coffee.")
+    ref.put("Thanks a lot, talk to you soon!")
+    ref.dream()
+    (dream,) = ref.entries()
+    for attempt in (ref.get, ref.delete, lambda entry_id: ref.supersede(entry_id, "Ada prefers coffee.")):
+        with pytest.raises(reverie.NotFound, match=f"the dream {dream.id} holds its statements"):
+            attempt(old.id)
+    memory.close()

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.entry import Entry
+from reverie.core.errors import NotFound
 from reverie.store.contract import ReadTx
 
 _DISTILLED_FROM = "distilled-from"
@@ -53,6 +54,17 @@ def held_by(tx: ReadTx, entry_id: str) -> Entry | None:
     """The readable dream that holds a source, through however many dreams; None when there is none."""
     found = [entry for other in sorted(derived_from(tx, [entry_id])) if (entry := tx.get(other)) is not None]
     return max(found, key=lambda entry: entry.born_seq, default=None)
+
+
+def missing(tx: ReadTx, entry_id: str) -> NotFound:
+    """The error for an entry that is not readable. For a source of a dream it names the dream."""
+    holder = held_by(tx, entry_id)
+    if holder is None:
+        return NotFound("There is no entry of that id in this memory.")
+    return NotFound(
+        f"This entry is in cold storage: the dream {holder.id} holds its statements. Read it with `cold`, or store a "
+        "correction as a new entry."
+    )
 
 
 def kin(tx: ReadTx, entry_id: str) -> set[str]:

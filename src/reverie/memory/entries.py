@@ -27,11 +27,12 @@ from reverie.core.entry import (
     check_namespace,
     speaker,
 )
-from reverie.core.errors import Held, IdempotencyReused, Invalid, NotFound, QuotaExceeded, TooLarge
+from reverie.core.errors import Held, IdempotencyReused, Invalid, QuotaExceeded, TooLarge
 from reverie.core.event import NewEvent, answer_key, keyed_hash
 from reverie.core.policy import LIGHT_BYTES, TenantPolicy
 from reverie.core.query import Filter, Head
 from reverie.core.run import mark
+from reverie.memory.derivation import missing
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
 from reverie.redact import Redaction
@@ -347,7 +348,7 @@ def _supersede(tx: WriteTx, actor: Actor, entry_id: str, receipt: Receipt, expec
     """Retire a readable entry in favour of the one just stored."""
     old = tx.get(entry_id)
     if old is None or (old.state is EntryState.DRAFT and old.source.actor != actor.id):
-        raise NotFound("There is no entry of that id in this memory.")
+        raise missing(tx, entry_id)
     data = {"ref": old.ref, "by": receipt.id}
     mark = session_mark(tx, old)
     event = NewEvent("memory.superseded", "SUPERSEDE", actor.id, entry_id=old.id, session=mark, data=data)

@@ -14,7 +14,7 @@ from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound, Re
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Page
-from reverie.memory.derivation import kin
+from reverie.memory.derivation import kin, missing
 from reverie.memory.entries import session_mark
 from reverie.memory.files import destroyed
 from reverie.memory.indexing import indexed
@@ -277,7 +277,7 @@ def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
     check_namespace(entry_id)
     entry = tx.get(entry_id, where=msgspec.structs.replace(ANYTHING, expired=False) if cold else None)
     if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
-        raise NotFound("There is no entry of that id in this memory.")
+        raise missing(tx, entry_id)
     return entry
 
 

@@ -14,6 +14,7 @@ from reverie.core.entry import READABLE, Entry, EntryState, Link, Scope, check_n
 from reverie.core.errors import Invalid, NotFound, StoreError
 from reverie.core.event import Event
 from reverie.core.query import Filter, Page
+from reverie.memory.derivation import missing
 from reverie.memory.indexing import model_of
 from reverie.memory.times import between
 from reverie.services import Services
@@ -45,8 +46,11 @@ class Reader:
         if valid_ref(ref):
             where = msgspec.structs.replace(ANYTHING, expired=False) if cold else None
 
-            def body(tx: ReadTx) -> Entry | None:
-                return tx.get(entry_id, as_of=_position(tx, as_of), where=where)
+            def body(tx: ReadTx) -> Entry:
+                found = tx.get(entry_id, as_of=_position(tx, as_of), where=where)
+                if found is None:
+                    raise missing(tx, entry_id)
+                return found
 
             entry = self._store.read(Scope(actor.tenant, ref), body)
         if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
