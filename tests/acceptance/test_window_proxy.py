@@ -31,6 +31,7 @@ from tests.responses_emulator import (
     message,
     thought,
 )
+from tests.responses_emulator.sockets import SocketFront
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -582,6 +583,96 @@ def test_stream_ids_are_turns_one_after_another(make: Make, provider: Emulator) 
     assert names == ["first"] * names.count("first") + ["second"] * names.count("second")
     assert {"first", "second"} == set(names)
     assert all("stream_id" not in seen.body for seen in provider.requests("create"))
+
+
+@pytest.fixture
+def front(provider: Emulator) -> Iterator[SocketFront]:
+    with SocketFront(provider) as started:
+        yield started
+
+
+def test_turns_go_over_a_websocket_of_the_upstream(make: Make, provider: Emulator, front: SocketFront) -> None:
+    lab = make(front.url)
+    sdk = lab.client(provider.key, default_headers={"x-reverie-scope": "far"})
+    with sdk.responses.connect() as connection:
+        talker = Talker(connection, store=False)
+        heard = [talker.ask(f"fact:ask-{number} please") for number in range(20)][-1]
+    assert heard == "Answer with 40 facts and 20 outputs."
+    assert front.connections == 1
+    creates = [frame for frame in front.frames if frame["type"] == "response.create"]
+    assert len(creates) == 40, "every turn is one frame"
+    assert all("stream" not in frame and "background" not in frame for frame in creates)
+    assert len(provider.requests("compact")) >= 2, "passes go over HTTP"
+    assert max(seen.tokens for seen in provider.seen) < 3500
+    assert {"response.created", "response.output_item.done", "response.completed"} <= set(talker.kinds)
+
+
+def test_a_lost_websocket_of_the_upstream_is_opened_again_with_the_window(
+    make: Make, provider: Emulator, front: SocketFront
+) -> None:
+    lab = make(front.url)
+    front.limit = 6
+    sdk = lab.client(provider.key, default_headers={"x-reverie-scope": "far"})
+    with sdk.responses.connect() as connection:
+        talker = Talker(connection, store=False)
+        for number in range(10):
+            if number == 5:
+                front.drop = 1
+            heard = talker.ask(f"fact:ask-{number} please")
+    assert heard == "Answer with 20 facts and 10 outputs.", "nothing was lost with a connection"
+    assert front.connections >= 4
+    assert "error" not in talker.kinds
+    front.drop = 2
+    with sdk.responses.connect() as connection:
+        gone = Talker(connection, store=False)
+        with pytest.raises(RuntimeError, match="upstream"):
+            gone.ask("fact:ask-10 please")
+        gone.last = talker.last
+        assert gone.ask("fact:ask-11 please").startswith("Answer with 22 facts")
+
+
+def test_an_overflow_over_a_websocket_of_the_upstream_is_handled(
+    make: Make, provider: Emulator, front: SocketFront
+) -> None:
+    lab = make(front.url, trigger_input_tokens=100_000, context_window=100_000)
+    sdk = lab.client(provider.key, default_headers={"x-reverie-scope": "far"})
+    with sdk.responses.connect() as connection:
+        talker = Talker(connection, store=False)
+        heard = [talker.ask(f"fact:ask-{number} please " + "word " * 100) for number in range(30)][-1]
+    assert heard.endswith("outputs.")
+    assert "error" not in talker.kinds
+    assert provider.requests("compact"), "only a refusal for length brings a pass here"
+
+
+def test_a_stream_refused_for_length_is_repeated_although_the_trigger_is_far(make: Make, provider: Emulator) -> None:
+    lab = make(provider.url, trigger_input_tokens=100_000, context_window=100_000)
+    chat = Chat(lab.client(provider.key), "far off", stream=True)
+    for _ in range(60):
+        heard = chat.ask()
+    assert heard == "Answer with 120 facts and 60 outputs."
+    assert provider.requests("compact"), "only a refusal for length brings a pass here"
+
+
+def test_frames_of_the_caller_keep_their_way_beside_turns(make: Make, provider: Emulator, front: SocketFront) -> None:
+    lab = make(front.url)
+    address_ = lab.root.replace("http://", "ws://") + "/v1/responses"
+    headers = {"Authorization": f"Bearer {provider.key}"}
+    with connect(address_, additional_headers=headers, proxy=None) as socket:
+        history = [{"role": "user", "content": "fact:one"}]
+        create = {"type": "response.create", "model": MODEL, "input": history, "prompt_cache_key": "mixed"}
+        socket.send(json.dumps(create))
+        kinds = []
+        while "response.completed" not in kinds:
+            kinds.append(json.loads(socket.recv(60))["type"])
+        socket.send(json.dumps({"type": "response.steer", "input": history}))
+        assert json.loads(socket.recv(60))["type"] == "passed.on"
+        plain = {"type": "response.create", "stream_id": "own", "model": MODEL, "input": history}
+        socket.send(json.dumps(plain))
+        frames = [json.loads(socket.recv(60))]
+        while frames[-1]["type"] != "response.completed":
+            frames.append(json.loads(socket.recv(60)))
+        assert {frame["stream_id"] for frame in frames} == {"own"}
+    assert front.connections == 1
 
 
 def test_a_page_gets_no_websocket(make: Make, provider: Emulator) -> None:

@@ -57,6 +57,8 @@ class Asked:
     """As they go upstream, without those that describe the body."""
     query: bytes
     input_is: InputIs = "history"
+    far: Any = None
+    """The WebSocket to the upstream behind the caller's own (far.py)."""
 
     @property
     def chained(self) -> bool:
@@ -94,6 +96,8 @@ class Upstream:
         self._path = parts.path.rstrip("/").encode("ascii", "replace")
         self._named = parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")
         self._pool: httpcore2.AsyncConnectionPool | None = None
+        self.no_sockets_until = 0.0
+        """Until when (monotonic) it is known to take no WebSocket."""
 
     @property
     def has_path(self) -> bool:

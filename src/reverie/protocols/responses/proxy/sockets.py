@@ -1,8 +1,8 @@
 """WebSocket connections to `/v1/responses`: each `response.create` is one turn of a window.
 
-A turn goes upstream as a streamed request, and its events come back as frames, unchanged and in order. Frames that
-belong to no window, warm-ups, `response.steer` and types that are not known here go to a WebSocket of the upstream as
-they are.
+A turn goes to a WebSocket of the upstream where there is one, else upstream as a streamed request; its events come back
+as frames, unchanged and in order. Frames that belong to no window, warm-ups, `response.steer` and types that are not
+known here go to that WebSocket as they are.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import WebSocketException
-
+from reverie.protocols.responses.proxy.far import Far
 from reverie.protocols.responses.proxy.relay import (
     SCOPE,
     Asked,
@@ -35,7 +33,6 @@ from reverie.protocols.responses.proxy.status import Counts
 
 MOST_WAITING = 64
 """Frames that wait for their turn; more are not read before one was answered."""
-MOST_BYTES = 64 * 2**20
 _OWN = (b"content-length", b"content-type", b"accept", b"accept-encoding")
 _FRAME_ONLY = ("type", "stream_id", "event_id")
 
@@ -75,8 +72,7 @@ class Socket:
             for name, value in forwarded(given)
             if not name.lower().startswith(b"sec-websocket-") and name.lower() not in _OWN
         ]
-        self._far: ClientConnection | None = None
-        self._pump: asyncio.Task[None] | None = None
+        self._far = Far(upstream, self._headers, self._query, self._give)
 
     async def run(self) -> None:
         """Serve the connection to its end. Turns come one after another; a caller that leaves cancels its turn."""
@@ -96,11 +92,7 @@ class Socket:
                 turn.result()
         finally:
             reader.cancel()
-            if self._pump is not None:
-                self._pump.cancel()
-            if self._far is not None:
-                with suppress(WebSocketException, OSError):
-                    await self._far.close()
+            await self._far.close()
 
     async def _read(self, frames: asyncio.Queue[str | None]) -> None:
         while True:
@@ -111,7 +103,11 @@ class Socket:
                 frames.put_nowait(None)
                 return
             text = event.get("text")
-            await frames.put(text if text is not None else (event.get("bytes") or b"").decode("utf-8", "replace"))
+            frame = text if text is not None else (event.get("bytes") or b"").decode("utf-8", "replace")
+            if self._far.answering and _steers(frame) and await self._far.send(frame):
+                self._counts.requests["passed_through"] += 1  # it is for the response that is being made
+                continue
+            await frames.put(frame)
 
     async def _frame(self, text: str) -> None:
         try:
@@ -137,7 +133,8 @@ class Socket:
         if not isinstance(event.get("input"), str | list):
             return None
         body = {name: value for name, value in event.items() if name not in _FRAME_ONLY} | {"stream": True}
-        return Asked(scope_id, body, [*self._headers, (b"Content-Type", b"application/json")], self._query)
+        headers = [*self._headers, (b"Content-Type", b"application/json")]
+        return Asked(scope_id, body, headers, self._query, far=self._far)
 
     async def _turn(self, asked: Asked, event: dict[str, Any]) -> bool:
         """Answer a frame through its window. False when there can be no window."""
@@ -145,7 +142,7 @@ class Socket:
         previous = asked.body.get("previous_response_id")
         if previous is not None and previous == await self._windows.latest(asked):
             body = {name: value for name, value in asked.body.items() if name != "previous_response_id"}
-            asked = Asked(asked.scope_id, body, asked.headers, asked.query, input_is="items")
+            asked = Asked(asked.scope_id, body, asked.headers, asked.query, input_is="items", far=self._far)
         frames = _Frames(self._send, event.get("stream_id"))
         status = await self._windows.turn(asked, _Present(), frames)
         if status is None:
@@ -158,11 +155,8 @@ class Socket:
     async def _pass_on(self, text: str, event: dict[str, Any]) -> None:
         """A frame of no window: to a WebSocket of the upstream, else, where it creates a response, as a request."""
         self._counts.requests["passed_through"] += 1
-        if await self._connected():
-            assert self._far is not None
-            try:
-                await self._far.send(text)
-            except WebSocketException:
+        if await self._far.connected():
+            if not await self._far.send(text):
                 await self._refuse(event, 502, "upstream_disconnected", "The upstream closed the connection.")
             return
         if event.get("type") != "response.create" or event.get("generate") is False:
@@ -182,31 +176,22 @@ class Socket:
         except UpstreamFault as fault:
             await self._refuse(event, 502, fault.kind, "The upstream could not be reached.")
 
-    async def _connected(self) -> bool:
-        """Whether there is a WebSocket of the upstream; it is opened when it is first needed, and again when lost."""
-        if self._far is not None and self._pump is not None and not self._pump.done():
-            return True
-        scheme, _, rest = self._upstream.url.partition("://")
-        root = f"{'wss' if scheme == 'https' else 'ws'}://{rest.partition('/')[0]}"
-        target = self._upstream.target(b"/v1/responses", self._query).decode("ascii", "replace")
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
-        try:
-            self._far = await connect(root + target, additional_headers=headers, max_size=MOST_BYTES, proxy=None)
-        except (WebSocketException, OSError, TimeoutError):
-            return False
-        self._pump = asyncio.create_task(self._bring(self._far))
-        return True
-
-    async def _bring(self, far: ClientConnection) -> None:
-        with suppress(WebSocketException):
-            async for message in far:
-                kind = "text" if isinstance(message, str) else "bytes"
-                await self._send({"type": "websocket.send", kind: message})
+    async def _give(self, message: str | bytes) -> None:
+        """A frame of the upstream, as it is."""
+        await self._send({"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message})
 
     async def _refuse(self, event: dict[str, Any] | None, status: int, code: str, said: str) -> None:
         error = {"type": "invalid_request_error", "code": code, "message": said, "param": None}
         frames = _Frames(self._send, (event or {}).get("stream_id"))
         await frames.emit({"type": "error", "status": status, "error": error})
+
+
+def _steers(text: str) -> bool:
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and event.get("type") == "response.steer"
 
 
 class _Frames:

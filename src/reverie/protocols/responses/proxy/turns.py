@@ -10,15 +10,12 @@ import asyncio
 import json
 import logging
 import secrets
-import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, MutableMapping, Sequence
+from collections.abc import Generator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
-
-import httpcore2
 
 from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
@@ -36,16 +33,15 @@ from reverie.protocols.responses.proxy.relay import (
     error_body,
     header,
     pass_through,
-    pieces,
     refuse,
     returned,
     start,
 )
 from reverie.protocols.responses.proxy.relay import answer as refused
+from reverie.protocols.responses.proxy.reply import Reply, decoder, read
 from reverie.protocols.responses.proxy.sse import Events
 from reverie.protocols.responses.proxy.status import Counts
 from reverie.window import Base, Item, NegativeCache, WindowPolicy
-from reverie.window.compaction import trigger_tokens
 from reverie.window.driver import keep
 from reverie.window.engine import BackgroundPending, Engine
 from reverie.window.steps import Answer, Keep
@@ -68,16 +64,6 @@ _FIELDS = {
     "first_mismatch_path": b"x-reverie-window-mismatch-path",
     "mismatch_kind": b"x-reverie-window-mismatch-kind",
 }
-
-
-@dataclass(slots=True)
-class Reply:
-    """An answer of the upstream: read whole, or open."""
-
-    status: int
-    headers: list[Header]
-    body: bytes = b""
-    stream: AsyncIterator[bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -294,13 +280,11 @@ class _Exchange:
     async def _relay(self, reply: Reply) -> tuple[int, bool]:
         """Pass a stream on, piece by piece, and keep what it told when it ends well.
 
-        A window that is getting full may be refused for its length in the stream: there the opening events, which say
-        nothing yet, wait for the first that does, so that the request can be repeated unseen.
+        A window may be refused for its length in the stream, whatever its size was thought to be. So the opening
+        events, which say nothing yet, wait for the first that does, and the request can be repeated unseen.
         """
         state = self._engine.state
-        careful = state.pressure()[0] * 2 >= trigger_tokens(state) or (
-            state.mode == "server_side" and not state.dialect.mixes  # it may pause after a compaction
-        )
+        careful = state.mode != "off" and bool(state.items)
         events, told = Events(), state.dialect.reading()
         waiting: list[bytes] | None = [] if careful else None
         decoded = decoder(reply.headers)
@@ -407,26 +391,29 @@ class _Exchange:
             return await self._fetch(target)
         streams = not step.is_pass and body.get("stream") is True
         try:
+            if streams and self._asked.far is not None:
+                far = await self._asked.far.turn(body)
+                if far is not None:
+                    return _answered(far)
             if streams:
                 response = await self._open.enter_async_context(upstream.ask(b"POST", target, headers, data))
-                reply = await _read(response, whole=response.status != 200)
+                reply = await read(response, whole=response.status != 200)
             else:
                 async with asyncio.timeout(step.timeout), upstream.ask(b"POST", target, headers, data) as response:
-                    reply = await _read(response, whole=True)
+                    reply = await read(response, whole=True)
         except TimeoutError:
             return Answer(None, error=UpstreamFault("upstream_timeout"), stalled=True)
         except UpstreamFault as fault:
             return Answer(None, error=fault)
-        if reply.stream is not None:
-            return Answer(reply.status, value=reply)
+        if reply.stream is not None or not step.collect:
+            return _answered(reply)
         text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
-        if step.collect and reply.status == 200:
+        if reply.status == 200:
             told = Streaming()
             for event in Events().feed(decoder(reply.headers)(reply.body) + b"\n\n"):
                 told.feed(event)
             text = told.body() if told.response is not None else ""
-        failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
-        return Answer(reply.status, text, value=reply, error=failed)
+        return _answered(reply, text)
 
     async def _fetch(self, target: bytes) -> Answer:
         left = (b"content-type", *_ONCE)
@@ -434,12 +421,10 @@ class _Exchange:
         headers.append((b"Accept-Encoding", b"identity"))
         try:
             async with self._windows._upstream.ask(b"GET", target, headers, None) as response:
-                reply = await _read(response, whole=True)
+                reply = await read(response, whole=True)
         except UpstreamFault as fault:
             return Answer(None, error=fault)
-        text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
-        failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
-        return Answer(reply.status, text, value=reply, error=failed)
+        return _answered(reply)
 
     # what is said about it
 
@@ -466,6 +451,16 @@ class _Exchange:
         return shown if any(name == STATUS for name, _ in shown) else [(STATUS, b"unknown"), *shown]
 
 
+def _answered(reply: Reply, text: str | None = None) -> Answer:
+    """An answer as the engine takes it."""
+    if reply.stream is not None:
+        return Answer(reply.status, value=reply)
+    if text is None:
+        text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
+    failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
+    return Answer(reply.status, text, value=reply, error=failed)
+
+
 def _with_betas(headers: list[Header], betas: Sequence[str]) -> list[Header]:
     """The caller's headers, with the betas that a step needs added to those it names."""
     given = b",".join(value for name, value in headers if name.lower() == BETA).decode("latin-1")
@@ -475,14 +470,6 @@ def _with_betas(headers: list[Header], betas: Sequence[str]) -> list[Header]:
     return [*kept, (BETA, wanted.encode("latin-1"))] if wanted else kept
 
 
-async def _read(response: httpcore2.Response, *, whole: bool) -> Reply:
-    headers = list(response.headers)
-    if not whole and b"event-stream" in (header(headers, b"content-type") or b""):
-        return Reply(int(response.status), headers, stream=pieces(response))
-    body = b"".join([piece async for piece in pieces(response)])
-    return Reply(int(response.status), headers, body)
-
-
 def _account(headers: Sequence[Header]) -> str:
     """What tells accounts apart. A ChatGPT account keeps its id while its tokens change."""
     own = header(headers, b"chatgpt-account-id")
@@ -490,22 +477,6 @@ def _account(headers: Sequence[Header]) -> str:
         return "chatgpt " + own.decode("latin-1")
     names = (b"authorization", b"api-key", b"x-api-key", b"openai-organization", b"openai-project")
     return "\n".join((header(headers, name) or b"").decode("latin-1") for name in names)
-
-
-def decoder(headers: Sequence[Header]) -> Callable[[bytes], bytes]:
-    """How to read a body; the caller gets it as it is."""
-    packed = (header(headers, b"content-encoding") or b"identity").strip().lower()
-    if packed not in (b"gzip", b"deflate"):
-        return bytes
-    unpack = zlib.decompressobj(47 if packed == b"gzip" else zlib.MAX_WBITS)
-
-    def read(data: bytes) -> bytes:
-        try:
-            return unpack.decompress(data)
-        except zlib.error:
-            return b""
-
-    return read
 
 
 def _plain(value: Any) -> bytes:
