@@ -4,7 +4,7 @@
     python -m bench store --quick      one, with fewer rounds
     python -m bench store --json       its figures as JSON
 
-A measurement is a module of this folder with a `main`. Each runs in its own process, so none warms another's caches.
+A measurement is a module of this folder with a `main`, or a package. Each runs in its own process, so none warms another's caches.
 Options a measurement does not know are not passed on to it.
 """
 
@@ -20,8 +20,15 @@ FOLDER = Path(__file__).parent
 
 def measurements() -> list[str]:
     """The names of the measurements that exist."""
-    modules = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
-    return [path.stem for path in modules if "def main(" in path.read_text("utf-8")]
+    modules = [path for path in FOLDER.glob("*.py") if not path.name.startswith("_")]
+    found = [path.stem for path in modules if "def main(" in path.read_text("utf-8")]
+    return sorted([*found, *(path.parent.name for path in FOLDER.glob("*/__main__.py"))])
+
+
+def _source(name: str) -> str:
+    """The text of a measurement: a module, or the main module of a package."""
+    path = FOLDER / f"{name}.py"
+    return (path if path.exists() else FOLDER / name / "__main__.py").read_text("utf-8")
 
 
 def main() -> int:
@@ -38,7 +45,7 @@ def main() -> int:
             parser.error(f"there is no measurement '{name}'. Known: {', '.join(known)}")
     failed = []
     for name in given.names or known:
-        source = (FOLDER / f"{name}.py").read_text("utf-8")
+        source = _source(name)
         options = [option for option in ("--quick", "--json") if getattr(given, option[2:]) and option in source]
         if not given.json:
             print(f"\n== {name} ==\n", flush=True)
