@@ -302,7 +302,7 @@ def walk_console(walk: Walk, host: Any, actor: Actor) -> set[str]:
                 visit(
                     page.path,
                     "GET",
-                    re.sub(r"\{%s(?::\w+)?\}" % name, value, page.path).replace("{", "").replace("}", ""),
+                    re.sub(rf"\{{{name}(?::\w+)?\}}", value, page.path).replace("{", "").replace("}", ""),
                 )
         for name in sorted(fields_of(folder)["text"].union(*(module["text"] for module in shared))):
             walked.add(name)
