@@ -40,7 +40,7 @@ class Consolidated(Struct, frozen=True):
     duplicates: int
     outdated: int
     seq: int | None
-    """Where in the log it stands; None when nothing changed."""
+    """Its position in the log; None when nothing changed."""
 
 
 class Moved(Exception):
@@ -48,7 +48,7 @@ class Moved(Exception):
 
 
 class Consolidator:
-    """One pass over one memory. No budget, no model, no new text: only which entry stands."""
+    """One pass over one memory. No budget, no model, no new text: only which entry remains."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts

@@ -43,7 +43,7 @@ class Jobs:
         return self.queue.add(actor.tenant, name, arguments, unique=unique)
 
     def all(self, actor: Actor, *, status: str | None = None) -> list[Job]:
-        """The tenant's jobs that wait, run or are dead, oldest first."""
+        """The tenant's pending, running and failed jobs, oldest first."""
         actor.require(Right.ADMIN)
         return list(self.queue.list(actor.tenant, status=status))
 

@@ -1,4 +1,4 @@
-"""Backups: a copy made while writers go on, proved before it gets its name, and brought back without overwriting.
+"""Backups: a copy made while writers go on, proved before it gets its name, and restored without overwriting.
 
 `FILE.json`, next to `FILE`, describes the backup: checksum, schema, and the head of every tenant's log.
 The key file is not inside: backup and key together open registered secrets, so they are kept apart by default.
@@ -115,7 +115,7 @@ def restore(
     forget_again: ForgetAgain | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Bring a backup back as the database of the data folder `into`, which must be new or empty.
+    """Restore a backup as the database of the data folder `into`, which must be new or empty.
 
     The database appears under its name only after it was verified, and after everything that `ledger` says was
     forgotten since the backup was made is forgotten again. An older schema is brought up to date.

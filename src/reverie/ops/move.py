@@ -2,8 +2,8 @@
 
 Passes copy what the target lacks while writers go on; each needs to catch up with less than the one before. Then the
 whole copy is verified by the hashes of its log. Then writing stops for the last pass, which is short, and the source
-is closed for good: whoever still writes to it is told that memory was moved. Killed at any instruction, the move goes
-on where it was when it is started again.
+is closed for good: a writer that still uses it is refused, with the reason that memory was moved. Killed at any
+instruction, the move continues where it was when it is started again.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Change(msgspec.Struct, frozen=True):
         """Since which positions it was not there for others, up to now: reads as of then must not begin to show it."""
         since = []
         if self.before.state is EntryState.DRAFT and self.after.state is not EntryState.DRAFT:
-            since.append(self.before.born_seq)  # nobody but its author could read it until now
+            since.append(self.before.born_seq)  # only its author could read it until now
         if self.returns:
             assert self.before.gone_seq is not None
             since.append(self.before.gone_seq)

@@ -129,7 +129,7 @@ class ReadTx(Protocol):
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         """For each position the position of the readable entry of its ref before it and after it.
 
-        With more steps, the same for those found; the one they were found from stands on their other side.
+        With more steps, the same for those found; the one they were found from is on their other side.
         """
 
     def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:

@@ -1,10 +1,10 @@
-"""Callers that come at the same time are served together, by one of them.
+"""Group commit: concurrent callers are batched; the first in line leads.
 
-Most of what a write costs, it costs per call: redacting and embedding 64 texts at once takes a third of the time of
-doing it 64 times, and storing them in one body saves another tenth. So a caller that finds somebody at work
-waits in line; whoever is done appoints the first in line, who serves the whole line. A caller that finds nobody is
-served at once and pays for nothing but a look. Callers that wait in an event loop stand in the same line: one thread
-leads for all of them, and wakes their loop once for the whole group.
+Most of the cost of a write is per call: redacting and embedding 64 texts at once takes a third of the time of doing it
+64 times, and storing them in one body saves another tenth. A caller that arrives while another is being served waits in
+line; the one that finishes hands the lead to the first in line, which serves everyone waiting. A caller that arrives
+alone is served at once, at the cost of one look. Callers in an event loop join the same line: one thread leads for all
+of them and wakes their loop once per group.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ Line = list[_Turn[Item, Answer] | _Awaited[Item, Answer]]
 class GroupCommit(Generic[Key, Item, Answer]):
     """Serves items that share a key together. `serve` gives one answer per item.
 
-    If it raises for several items at once, each is served alone, so that nobody suffers for what another one sent.
+    If it raises for several items at once, each is served alone, so that no caller fails because of another's item.
     """
 
     def __init__(self, serve: Callable[[Key, list[Item]], list[Answer]]) -> None:
@@ -143,7 +143,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
             _wake(group)
 
     def _lead_for_loops(self, key: Key, line: Line[Item, Answer]) -> None:
-        """Lead, in a thread of its own, until a thread that waits can take over or nobody is left."""
+        """Lead, in a thread of its own, until a waiting thread takes over or the line is empty."""
         try:
             while self._pass_on(key, line, here=True):
                 with self._lock:
@@ -207,7 +207,7 @@ def _wake(group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None
         else:
             loops.setdefault(turn.loop, []).append(turn)
     for loop, turns in loops.items():
-        with suppress(RuntimeError):  # the loop is closed: nobody waits in it
+        with suppress(RuntimeError):  # the loop is closed: nothing waits in it
             loop.call_soon_threadsafe(_settle, turns)
 
 

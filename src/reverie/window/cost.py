@@ -37,7 +37,7 @@ def payload(state: WindowState) -> int:
 
 def carry(state: WindowState, sent: int, *, new: int, cached: int | None) -> None:
     """Add what a request of `sent` tokens paid for repeating what a pass would have taken away. `new` tokens of it were
-    sent for the first time; `cached`: those that were read from the cache, None when nobody told."""
+    sent for the first time; `cached`: those that were read from the cache, None when that is not reported."""
     repeated = max(0, sent - new)
     beyond = min(repeated, max(0, sent - remains(state)))
     hit = repeated if cached is None else min(cached, repeated)

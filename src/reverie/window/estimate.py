@@ -9,7 +9,7 @@ from reverie.window.items import COMPACTIONS, Item, compact, encode, item_type, 
 from reverie.window.media import without_media
 
 PAYLOAD_TOKENS = 2_000
-"""What a compaction payload counts when nobody told."""
+"""Tokens of a compaction payload when the provider does not report them."""
 UNKNOWN_WINDOW_TRIGGER = 80_000
 DEFAULT_OUTPUT_TOKENS = 32_000
 _RESERVE = 16_000

@@ -50,7 +50,7 @@ class WindowState:
     items: list[Item] = field(default_factory=list)
     match: list[Match] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    """Where each item of `match` stands in the scope's sequence."""
+    """The position of each item of `match` in the scope's sequence."""
     prune_from: int | None = None
     response_id: str | None = None
     last_response_id: str | None = None

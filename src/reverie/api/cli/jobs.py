@@ -19,7 +19,7 @@ def list_(
     all_tenants: AllTenants = False,
     at: At = HERE,
 ) -> None:
-    """List jobs that wait, run or are dead. What is due by the clock and gets through never shows here.
+    """List pending, running and failed jobs. Scheduled work that succeeds does not appear here.
 
     \b
     Example:

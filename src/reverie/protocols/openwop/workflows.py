@@ -96,4 +96,4 @@ _VARIABLES: Mapping[str, Callable[[Event], dict[str, Any]]] = {
     "memory.compacted": _compacted,
     "agent.memory.consolidated": _consolidated,
 }
-"""The variables of a pass as its event says them: what a run that is gone on with answers."""
+"""The variables of a pass, from its event: the answer of a resumed run."""

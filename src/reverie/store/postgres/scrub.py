@@ -4,7 +4,7 @@ An UPDATE in PostgreSQL leaves the old row where it was until VACUUM. Waiting fo
 that destroyed text asks for it itself: soon, in the background, many forgets at a time. What VACUUM frees is out of
 reach of every query and overwritten as pages fill up again; docs/postgres.md says what remains on the disk until then.
 
-ANALYZE comes with it: for its planner the server keeps samples of what columns hold, and gives them to whoever asks
+ANALYZE comes with it: for its planner the server keeps samples of what columns hold, and gives them to anyone who asks
 `pg_stats`. New samples take the place of those that hold destroyed text.
 """
 

@@ -4,13 +4,13 @@ Between processes and machines the turn is the lock on the tenant's head. In thi
 first one runs the bodies of all who wait, in one transaction, and wakes them when it is durable. Tenants never wait for
 each other.
 
-When the connection breaks while a commit is under way nobody knows whether it happened. Then the head is locked again,
+When the connection breaks during a commit, its outcome is unknown. Then the head is locked again,
 which waits until the server is through with the old transaction, and the log is asked for the event that would be in
 it. If it is there the write is acknowledged; if not, it is run again. (What has no event may always be run again.)
 Nothing is lost and nothing is done twice.
 
 Control-C comes between any two instructions of the main thread, also between a commit and the news of it. So the main
-thread never does the work itself: another thread does, which finishes it whoever still waits.
+thread never does the work itself: another thread does, which finishes it even when no caller waits any more.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ split or merged: it stays in the gap between a page's cell pointers and its cell
 it. SQLite never reads that gap (https://www.sqlite.org/fileformat2.html, section 1.6), so zeros in it change nothing.
 `VACUUM` would do the same at the price of writing the whole file twice.
 
-The caller must hold the write lock over an empty write-ahead log: then nobody writes to the file itself.
+The caller must hold the write lock over an empty write-ahead log: then nothing writes to the file itself.
 """
 
 from __future__ import annotations

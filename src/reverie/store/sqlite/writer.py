@@ -1,6 +1,6 @@
 """One thread writes at a time. Callers that wait at the same time share one commit, and one wait for the disk.
 
-A caller that finds nobody writing and nobody waiting does its own writing instead of handing it to another thread and
+A caller that finds no other writing or waiting writes in its own thread instead of handing the work to another and
 back. (Of some 600 us a put, that saved 20 to 320 in three of four runs on a busy machine, and cost 50 in one.)
 Everybody else waits for the writer's thread, which commits for all of them together. When more wait than one commit
 takes, tenants take turns: a thousand writes of one tenant delay another tenant's next write by one commit. A large
@@ -123,7 +123,7 @@ class Writer:
         self._indexes = indexes or IndexCache()
         self._clock = clock
         self._turn = threading.Lock()
-        """Held by whoever uses the connection."""
+        """Held by the thread that uses the connection."""
         self._inside: int | None = None
         """The thread that does."""
         self._queue: queue.SimpleQueue[_Job] = queue.SimpleQueue()
@@ -147,14 +147,14 @@ class Writer:
     def submit(self, scope: Scope | None, body: Callable[[Any], Any]) -> Any:
         """Run `body` in the next commit and return its result once that commit is durable.
 
-        `scope` None: the body gets a ControlPart with the bare connection, for what stands above tenants.
+        `scope` None: the body gets a ControlPart with the bare connection, for work above tenants.
         """
         if threading.get_ident() == self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
         if not self._crowded and not self._left and self._queue.empty() and not self._turn.locked():
             # `with`, because it alone cannot be torn from its release by a signal: with a plain acquire, Control-C in
-            # the wrong microsecond stopped every writer for ever. Whoever loses the race for the turn waits for it.
+            # the wrong microsecond stopped every writer for ever. A thread that loses the race waits for its turn.
             with self._turn:
                 if self._closed:
                     raise StoreUnavailable("The store is closed.")
@@ -330,7 +330,7 @@ class Writer:
     def _scrub(self) -> None:
         """Leave no trace of destroyed text: empty the write-ahead log, then wipe what pages hold beside their rows.
 
-        A reader may be in the way, and a large file takes a while. Nobody waits for either: the next commit goes on
+        A reader may be in the way, and a large file takes a while. No caller waits for either: the next commit goes on
         with it, or the next idle moment.
         """
         try:
