@@ -21,7 +21,7 @@ REVERIE_DATA ?= ./data
 .PHONY: help run test check format docs screenshots bench soak compat lock resolve package release site clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 run: $(VENV)/.run ## Start the host on embedded SQLite (data in ./data, or REVERIE_DATA=...)
 	REVERIE_DATA='$(REVERIE_DATA)' $(BIN)/reverie serve
@@ -53,8 +53,8 @@ docs: $(VENV)/.dev ## Write the generated pages and the async facade
 screenshots: $(VENV)/.dev ## Take the pictures of the console in docs/images (needs Chromium)
 	$(BIN)/python tools/screenshots.py --docs
 
-bench: $(VENV)/.dev ## Measure, beside other memories, each in an environment of its own
-	$(BIN)/python -m bench
+bench: $(VENV)/.dev ## Measure beside other memories and write docs/measured.md (QUICK=1: a first look)
+	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
 soak: $(VENV)/.dev ## The long crash, race and fuzz runs, in full
 	REVERIE_SOAK=1 $(PYTEST) -n $(JOBS) --timeout 14400 $(PYTEST_ARGS) \

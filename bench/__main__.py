@@ -1,11 +1,12 @@
-"""Run the measurements: all of them, or those named.
+"""Write the page of figures, or run the measurements named.
 
-    python -m bench                    every measurement
+    python -m bench                    the page: docs/measured.md, a table for every question, peers beside Reverie
+    python -m bench all                every measurement
     python -m bench store --quick      one, with fewer rounds
     python -m bench store --json       its figures as JSON
 
-A measurement is a module of this folder with a `main`, or a package. Each runs in its own process, so none warms another's caches.
-Options a measurement does not know are not passed on to it.
+A measurement is a module of this folder with a `main`, or a package. Each runs in its own process, so none warms
+another's caches. Options a measurement does not know are not passed on to it.
 """
 
 from __future__ import annotations
@@ -36,15 +37,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(known)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or of: {', '.join(known)}")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     given = parser.parse_args()
-    for name in given.names:
+    everything = [name for name in known if name != "page"]
+    names = everything if given.names == ["all"] else given.names or ["page"]
+    for name in names:
         if name not in known:
             parser.error(f"there is no measurement '{name}'. Known: {', '.join(known)}")
     failed = []
-    for name in given.names or known:
+    for name in names:
         source = _source(name)
         options = [option for option in ("--quick", "--json") if getattr(given, option[2:]) and option in source]
         if not given.json:

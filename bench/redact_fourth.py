@@ -1,6 +1,6 @@
 """A fourth corpus for the redactor: shapes rather than formats, each plain and inside a string of JSON.
 
-Two larger corpora written without sight of the rules brought these shapes up (`docs/benchmarks.md`); here every
+Two larger corpora written without sight of the rules brought these shapes up (`docs/benchmarks-details.md`); here every
 shape stands once, with other services, languages and wording than theirs. Holes are those of the rules' own examples
 (`sample.py`), hollow brackets mark what must not survive, an arrow down and left ends a line. The same for the same
 seed.

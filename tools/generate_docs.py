@@ -12,6 +12,7 @@ import inspect
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -19,6 +20,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+ADDRESSED = [ROOT / "pyproject.toml", ROOT / "mkdocs.yml", *sorted((ROOT / "deploy/systemd").glob("*.service")), *PAGES]
+"""Files that may name the address of the project, which is `Source` in pyproject.toml."""
+_ADDRESS = re.compile(r"https://[\w.-]+/[\w-]+/reverie(?=[/\s\")]|$)", re.MULTILINE)
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 
 
@@ -230,9 +234,10 @@ def main() -> int:
         return f"{found[1]}{made[name]}{found[3]}"
 
     stale = []
-    for page in PAGES:
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    for page in ADDRESSED:
         before = page.read_text(encoding="utf-8")
-        after = _BLOCK.sub(block, before)
+        after = _ADDRESS.sub(source, _BLOCK.sub(block, before) if page in PAGES else before)
         if after != before:
             stale.append(page)
             if "--check" not in sys.argv:

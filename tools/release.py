@@ -3,7 +3,8 @@
     python tools/release.py dist
 
 `make release` builds and tries the distributions first. The bill lists what `requirements/core.txt` pins: the packages
-that an installation without extras has, with the hashes that were locked. Equal inputs give equal bytes.
+that an installation without extras has, with the hashes that were locked, the licence each declares and what each
+needs. Equal inputs give equal bytes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ import json
 import re
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError, metadata, requires
 from pathlib import Path
 from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 _PINNED = re.compile(r"^([\w.-]+)==([^\s;\\]+)(?:\s*;\s*([^\\\n]+?))?\s*\\?$")
@@ -38,20 +43,53 @@ def packages(lock: str) -> list[dict[str, Any]]:
     return found
 
 
-def bill(version: str, lock: str) -> dict[str, Any]:
-    """The bill of materials of a release."""
+def licence(name: str) -> list[dict[str, Any]]:
+    """The licence of an installed package as it declares it: an expression, or the name of a classifier."""
+    try:
+        declared = metadata(name)
+    except PackageNotFoundError:  # one for another platform
+        return []
+    if expression := declared.get("License-Expression"):
+        return [{"expression": expression}]
+    classifiers = declared.get_all("Classifier") or []
+    names = [one.rpartition(" :: ")[2] for one in classifiers if one.startswith("License :: ")]
+    plain = (declared.get("License") or "").strip()
+    names = [one for one in names if one != "OSI Approved"] or [plain if "\n" not in plain else ""]
+    return [{"license": {"name": one}} for one in names if one]
+
+
+def needs(reference: str, lines: list[str], known: dict[str, list[str]]) -> dict[str, Any]:
+    """Which of the known packages these requirements name, leaving out extras."""
+    wanted = [Requirement(line) for line in lines]
+    names = {canonicalize_name(one.name) for one in wanted if "extra" not in str(one.marker)}
+    return {"ref": reference, "dependsOn": sorted(ref for name in names for ref in known.get(name, []))}
+
+
+def bill(version: str, lock: str, direct: list[str]) -> dict[str, Any]:
+    """The bill of materials of a release. `direct`: what the project itself asks for."""
     components = packages(lock)
+    known: dict[str, list[str]] = {}
+    for component in components:
+        known.setdefault(canonicalize_name(component["name"]), []).append(component["bom-ref"])
+        if licences := licence(component["name"]):
+            component["licenses"] = licences
     reference = f"pkg:pypi/reverie@{version}"
     itself = {"type": "application", "bom-ref": reference, "name": "reverie", "version": version, "purl": reference}
     itself["licenses"] = [{"license": {"id": "Apache-2.0"}}]  # type: ignore[assignment]
-    needs = {"ref": reference, "dependsOn": [component["bom-ref"] for component in components]}
+    graph = [needs(reference, direct, known)]
+    for component in components:
+        try:
+            asked = requires(component["name"]) or []
+        except PackageNotFoundError:
+            asked = []
+        graph.append(needs(component["bom-ref"], asked, known))
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": itself},
         "components": components,
-        "dependencies": [needs],
+        "dependencies": graph,
     }
 
 
@@ -68,7 +106,8 @@ def check(version: str, changelog: str, package: str, module: str) -> None:
 
 def main(folder: str) -> int:
     dist = Path(folder)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    version = project["version"]
     texts = [ROOT / "CHANGELOG.md", ROOT / "clients/typescript/package.json", ROOT / "src/reverie/__init__.py"]
     check(version, *(path.read_text(encoding="utf-8") for path in texts))
     made = sorted(path for path in dist.iterdir() if path.name.startswith(f"reverie-{version}"))
@@ -76,7 +115,9 @@ def main(folder: str) -> int:
         raise SystemExit(f"{dist} does not hold one wheel and one sdist of {version}")
     lock = (ROOT / "requirements/core.txt").read_text(encoding="utf-8")
     materials = dist / f"reverie-{version}.cdx.json"
-    materials.write_text(json.dumps(bill(version, lock), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    materials.write_text(
+        json.dumps(bill(version, lock, project["dependencies"]), indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
     made = sorted({*made, materials})
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in made]
     (dist / "SHA256SUMS").write_text("\n".join(sums) + "\n", encoding="utf-8")

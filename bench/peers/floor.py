@@ -54,12 +54,12 @@ class Floor:
         with self._lock:
             return len(self._db.execute(sql, (count,)).fetchall())
 
-    def search(self, query: str) -> int:
+    def search(self, query: str) -> list[str]:
         asked = " OR ".join(f'"{word}"' for word in _WORD.findall(query))
         sql = """SELECT e.id, e.content FROM words AS w JOIN entry AS e ON e.n = w.rowid
                  WHERE words MATCH ? ORDER BY rank LIMIT 10"""
         with self._lock:
-            return len(self._db.execute(sql, (asked,)).fetchall())
+            return [content for _, content in self._db.execute(sql, (asked,))]
 
     def close(self) -> None:
         self._db.close()

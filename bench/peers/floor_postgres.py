@@ -39,14 +39,14 @@ class Floor:
         with self._pool.connection() as connection:
             return len(connection.execute("SELECT text FROM note ORDER BY n DESC LIMIT %s", (count,)).fetchall())
 
-    def search(self, query: str) -> int:
+    def search(self, query: str) -> list[str]:
         sql = (
-            "SELECT id FROM note, to_tsquery('english', %s) AS q WHERE words @@ q "
+            "SELECT text FROM note, to_tsquery('english', %s) AS q WHERE words @@ q "
             "ORDER BY ts_rank(words, q) DESC LIMIT 10"
         )
         asked = " | ".join(word for word in "".join(c if c.isalnum() else " " for c in query).split())
         with self._pool.connection() as connection:
-            return len(connection.execute(sql, (asked,)).fetchall())
+            return [text for (text,) in connection.execute(sql, (asked,))]
 
     def close(self) -> None:
         self._pool.close()

@@ -42,8 +42,8 @@ class LangGraph:
     def newest(self, count: int) -> int:
         return len(self._store.search(_SPACE, limit=count))
 
-    def search(self, query: str) -> int:
-        return len(self._store.search(_SPACE, query=query, limit=10))
+    def search(self, query: str) -> list[str]:
+        return [str(item.value["text"]) for item in self._store.search(_SPACE, query=query, limit=10)]
 
     def close(self) -> None:
         self._pool.close()

@@ -55,8 +55,8 @@ class Mem0:
     def newest(self, count: int) -> int:
         return len(self._memory.get_all(filters=_WHO, top_k=count)["results"])
 
-    def search(self, query: str) -> int:
-        return len(self._memory.search(query, filters=_WHO, top_k=10)["results"])
+    def search(self, query: str) -> list[str]:
+        return [str(hit["memory"]) for hit in self._memory.search(query, filters=_WHO, top_k=10)["results"]]
 
     def close(self) -> None:
         self._memory.vector_store.client.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import shutil
 import sys
 import threading
@@ -39,8 +40,8 @@ class Peer(Protocol):
     def newest(self, count: int) -> int:
         """List `count` entries, newest first where the peer has an order; how many came."""
 
-    def search(self, query: str) -> int:
-        """The best ten; how many came."""
+    def search(self, query: str) -> list[str]:
+        """The texts of the best ten, best first."""
 
     def close(self) -> None:
         """Let go of everything."""
@@ -171,11 +172,22 @@ def batches(make: Callable[[Path], Peer], folder: str, size: int, count: int, se
         return watch.figures(done)
 
 
+def answers(make: Callable[[Path], Peer], folder: str, notes: list[str], asked: list[str]) -> dict[str, Any]:
+    """What each question finds among the notes: the texts of the first three. Vectors are those of a real model."""
+    global _model
+    _model = _static()
+    with _fresh(make, folder) as peer:
+        for note in notes:  # one by one: the order of notes is their order in time
+            peer.put(note)
+        return {"found": [peer.search(question)[:3] for question in asked]}
+
+
 _ACTS: dict[str, Callable[..., dict[str, Any]]] = {
     "single": single,
     "clients": clients,
     "tasks": tasks,
     "batches": batches,
+    "answers": answers,
 }
 
 
@@ -198,6 +210,15 @@ class _Loaded:
             size = min(500 if self._ids else 50, entries - len(self._ids))
             self._ids += self._peer.put_many(texts[len(self._ids) : len(self._ids) + size])
         return {"entries": len(self._ids)}
+
+    def size(self, folder: str) -> dict[str, Any]:
+        """Bytes on disk for each entry, with what a reader needs beside the database, and memory of the process."""
+        used = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+        room = sum(path.stat().st_size for path in Path(folder).rglob("*-reserve"))  # room kept back, not used
+        text = sum(len(one.encode()) for one in memories(len(self._ids), seed=14))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        count = len(self._ids)
+        return {"bytes": (used - room) / count, "text": text / count, "process_mb": peak / 1e6}
 
     def read(self, gets: int, lists: int) -> dict[str, Any]:
         """Entries by id, spread over the store, and lists of 100."""
@@ -227,7 +248,7 @@ class _Loaded:
         watch, until, found = _Watch(), time.perf_counter() + seconds, 0
         for query in asked[5:]:
             start = time.perf_counter()
-            found += peer.search(query)
+            found += len(peer.search(query))
             times.append(time.perf_counter() - start)
             if time.perf_counter() > until:
                 break
@@ -261,8 +282,22 @@ class _fresh:  # noqa: N801  (used as `with _fresh(...)`)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+_model: Callable[[str], list[float]] | None = None
+
+
+def _static() -> Callable[[str], list[float]]:
+    """Reverie's built-in table of word vectors, which needs nothing but Python: every peer gets the same model."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+    from reverie.providers.static import LENGTH, StaticEmbedder
+
+    table = StaticEmbedder()
+    return lambda text: [number / LENGTH for number in memoryview(table.embed([text])[0]).cast("b")]
+
+
 def embed(text: str) -> list[float]:
     """Words hashed into a vector: stands in for a model where a peer wants one. Costs next to nothing."""
+    if _model is not None:
+        return _model(text)
     vector = [0.0] * DIMENSIONS
     for word in text.lower().split():
         vector[zlib.crc32(word.encode()) % DIMENSIONS] += 1.0

@@ -36,8 +36,8 @@ class Reverie:
     def newest(self, count: int) -> int:
         return len(self._notes.list(limit=count).items)
 
-    def search(self, query: str) -> int:
-        return len(self._notes.search(query).hits)
+    def search(self, query: str) -> list[str]:
+        return [hit.entry.content for hit in self._notes.search(query).hits]
 
     def close(self) -> None:
         self._memory.close()

@@ -40,6 +40,15 @@ def test_the_bill_lists_what_the_core_pins(dist: Path) -> None:
     pinned = set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE))
     assert {component["name"] for component in bill["components"]} == pinned
     assert all(component["hashes"] for component in bill["components"])
+    assert [component["name"] for component in bill["components"] if "licenses" not in component] in (
+        [],
+        ["httpx2-jsfetch"],
+    )
+    graph = {node["ref"]: node["dependsOn"] for node in bill["dependencies"]}
+    assert set(graph) == {*(component["bom-ref"] for component in bill["components"]), f"pkg:pypi/reverie@{VERSION}"}
+    assert any(one.startswith("pkg:pypi/starlette@") for one in graph[f"pkg:pypi/reverie@{VERSION}"])
+    [starlette] = [ref for ref in graph if ref.startswith("pkg:pypi/starlette@")]
+    assert any(one.startswith("pkg:pypi/anyio@") for one in graph[starlette])
     assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", VERSION)
 
 

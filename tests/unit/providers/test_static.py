@@ -59,6 +59,15 @@ def test_a_process_without_numpy_makes_the_same_bytes():
     assert json.loads(said.stdout) == [list(short.values()), False]
 
 
+def test_a_process_that_goes_on_storing_imports_numpy():
+    code = (
+        "import sys; from reverie.providers.static import StaticEmbedder; embedder = StaticEmbedder()\n"
+        "print([('numpy' in sys.modules, embedder.embed(['a note of some six words']))[0] for _ in range(100)].index(True))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    assert 10 < int(said.stdout) < 100
+
+
 def test_name_carries_the_hash_of_the_table(embedder):
     table = resources.files("reverie.providers.static").joinpath("table.npy").read_bytes()
     assert embedder.name == f"static-minilm-256/{hashlib.sha256(table).hexdigest()[:12]}"

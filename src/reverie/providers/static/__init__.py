@@ -39,7 +39,8 @@ _SEGMENT = 256
 """Rows added before widening: 256 * 127 still fits an int16."""
 
 _FEW = 512
-"""A text of up to so many pieces is added up in a few milliseconds without numpy, whose import takes a hundred."""
+"""Pieces that a process adds up without numpy, in a few milliseconds: a command that stores one memory saves the
+import, which takes a hundred. A process that goes on storing imports it after some thirty texts."""
 
 _BATCH = 512
 """Texts handled at once, so that the gathered rows stay near the processor."""
@@ -68,6 +69,7 @@ class StaticEmbedder:
         self.name: str = f"{manifest['name']}/{manifest['files']['table.npy']['sha256'][:12]}"
         self._file = data["table.npy"]
         self._rows: int = manifest["rows"]
+        self._pieces = 0
         self._wide: NDArray[np.int16]
         self._lock = threading.Lock()
         self._wordpiece = WordPiece(data["vocabulary.txt"].decode("utf-8").splitlines())
@@ -86,7 +88,8 @@ class StaticEmbedder:
         """One vector per text, in order; a text without any known word gets the zero vector."""
         if len(texts) == 1:
             own = self._wordpiece.rows(texts[0])
-            return [self._embed_one(own) if "numpy" in sys.modules or len(own) > _FEW else self._embed_few(own)]
+            self._pieces += len(own) + 1
+            return [self._embed_one(own) if "numpy" in sys.modules or self._pieces > _FEW else self._embed_few(own)]
         vectors: list[bytes] = []
         for start in range(0, len(texts), _BATCH):
             sums = self._sums([self._wordpiece.rows(text) for text in texts[start : start + _BATCH]])
