@@ -16,7 +16,8 @@ import msgspec
 ENTRIES, DREAMS, BATCH = 100_000, 1000, 1000
 LIMIT_MS = 100
 PAGES = (
-    "/", "/memories", "/memories?q=boat+7+oars", "/memories?where=cold", "/memories?tag=boat-7", "/context?q=boat+7&budget=600",
+    "/", "/memories", "/memories?q=boat+7+oars", "/memories?where=cold", "/memories?tag=boat-7", "/memories/change?ref=notes&change=pin&tag=boat-7",
+    "/context?q=boat+7&budget=600",
     "/dreams", "/windows", "/agents", "/field", "/forget", "/audit", "/audit?type=memory.compacted", "/operate", "/docs",
 )  # fmt: skip
 

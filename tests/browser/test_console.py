@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.conftest import SECRET, Open, Site
 
+from reverie.core.dream import DreamPlan
+
 PAGES = (
     "/", "/memories", "/memories?q=how+long+is+berth+3", "/context?q=boats&budget=300", "/dreams", "/windows", "/agents",
     "/field", "/forget", "/audit", "/operate", "/docs",
@@ -175,10 +177,27 @@ def test_a_reader_sees_no_way_to_change(site: Site, tab: Open) -> None:
     assert page.locator("#run").count() == 0
 
 
-def test_hostile_text_stays_text(site: Site, tab: Open) -> None:
-    entry = site.put(HOSTILE, tenant="hostile", tags=("<b>x</b>",), subject="<i>y</i>")
-    opened = tab(site.key(tenant="hostile"))
-    for path in ("/memories", "/memories?q=evil+unbroken", f"/memories/notes/{entry}", "/context?q=evil", "/audit"):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_text_stays_text_on_every_page(site: Site, tab: Open, width: int) -> None:
+    tenant = f"hostile-{width}"
+    actor, name = site.host.system_actor(tenant), "m" * 150
+    entry = site.put(HOSTILE, tenant=tenant, tags=("<b>x</b>", "t" * 60), subject="<i>y</i>" + "s" * 100)
+    for n in [*range(8), *range(8)]:
+        site.put(f"{HOSTILE[:80]} \u0642\u0627\u0631\u0628 {n} {'w' * 200} {n + 3} euros", tenant=tenant, ref=name)
+    report = site.host.dreams.run(actor, DreamPlan(ref=name, budget=8000, fit=True))
+    assert report is not None
+    site.host.agents.install(
+        actor, {"agentId": "x", "label": "<img src=x>" + "L" * 80, "persona": "p", "modelClass": "small"}
+    )
+    site.host.schedules.save(actor, {"cron": "0 3 * * *", "ref": name})
+    opened = tab(site.key(tenant=tenant))
+    opened.page.set_viewport_size({"width": width, "height": 844})
+    own = (
+        f"/memories/notes/{entry}", f"/dreams/{report.id}", f"/dreams/{report.id}?undo=1", "/memories?where=cold",
+        "/memories/change?change=forget&ref=notes", "/memories?q=evil+unbroken", f"/memories?ref={name}&where=cold",
+        f"/context?q=evil&other=200&ref={name}",
+    )  # fmt: skip
+    for path in (*PAGES, *own):
         page = opened.go(path)
         assert page.evaluate("window.pwned") is None
         assert page.evaluate(WIDER) <= 0, path

@@ -64,6 +64,7 @@ def run(settings: Settings) -> None:
                 print("The command line on the same data:", *(f"    {line}" for line in lines), sep="\n", flush=True)
             tracing = traces.configured()
             app = build_app(settings, host, traces=tracing)
+            app.state.console_sample = _sample
             if settings.seams:
                 log(Action.SEAMS_ON, level=logging.WARNING, seams=",".join(settings.seams))
             worker = build_worker(settings, host, metrics=app.state.metrics)
@@ -80,6 +81,13 @@ def run(settings: Settings) -> None:
     finally:
         for one in listeners:
             one.close()
+
+
+def _sample() -> list[dict[str, Any]]:
+    """What the console offers to fill an empty tenant with."""
+    from reverie.demo.corpus import entries
+
+    return entries()
 
 
 def _look_for_damage(settings: Settings, host: Host) -> None:

@@ -60,7 +60,8 @@ class Bulk:
         """A page of what the filter matches, as of a log position: now, unless the caller looks on from earlier."""
         at = self._reader.snapshot(actor) if position is None else position
         page = self._reader.page(actor, ref, where, limit=limit, cursor=cursor, as_of=at)
-        return Reach(at, self._reader.count(actor, ref, where), page)
+        whole = cursor is None and page.cursor is None
+        return Reach(at, len(page.items) if whole else self._reader.count(actor, ref, where), page)
 
     def change(
         self, actor: Actor, ref: str, where: Filter, change: str, *, position: int, count: int

@@ -23,6 +23,6 @@ def mount(app: Starlette, *, version: str) -> None:
     recent = Recent(host.parts.store, read_only=host.parts.read_only)
     host.at_close.append(recent.save)
     app.state.console_searches, app.state.console_running = recent, Running()
-    app.state.console_facets = Facets()
+    app.state.console_facets, app.state.console_sample = Facets(), None
     vars(host)["search"] = Noted(host.search, recent)
     app.router.routes.extend(routes(version))

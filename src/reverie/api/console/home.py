@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from reverie.api.console import plots
 from reverie.api.console.alerts import alerts
 from reverie.api.console.latency import Recent
-from reverie.api.console.page import Document, Look, Page
+from reverie.api.console.page import Document, Look, Page, See
 from reverie.api.console.span import span_of
 from reverie.api.console.windows import requests
+from reverie.core.clock import MS_PER_DAY, from_iso, to_iso
+from reverie.core.draft import to_draft
+from reverie.core.errors import Conflict, NotFound
 from reverie.dreams.lineage import DreamFigures
 from reverie.memory.history import Day
 
 DREAMS = 100
 """Dreams that a plot shows, and those read for it: the newest."""
 _REPORTS = 5
+SAMPLE = "tidebook"
+"""The memory that the sample goes to."""
 
 
 def show(look: Look) -> Document:
@@ -37,6 +43,7 @@ def show(look: Look) -> Document:
         "tokens_saved": kept[-1][-1][0] if kept else 0,
         "searches": sum(one.count for one in searches),
         "events": host.reader.snapshot(actor),
+        "sample": look.state.console_sample is not None and look.may("write"),
         "span": span.document(),
         "alerts": alerts(look, reports),
         "plots": {
@@ -62,4 +69,22 @@ def dreamt(look: Look, before: int, last: int) -> tuple[list[DreamFigures], list
     return [one for one in found if one.seq > before], [one for one in found if one.seq <= before]
 
 
-PAGE = Page("home", "/", "home.html", show)
+def sample(look: Look) -> See:
+    """Fill an empty tenant with five weeks of a made-up team's notes, to look around in."""
+    entries: Callable[[], list[dict[str, Any]]] | None = look.state.console_sample
+    if entries is None:
+        raise NotFound("This host has no sample.")
+    if look.host.reader.refs(look.actor):
+        raise Conflict("This tenant has memories already.")
+    rows = entries()
+    moved = look.host.parts.clock.now() // MS_PER_DAY - from_iso(rows[-1]["created_at"]) // MS_PER_DAY - 1
+    drafts = []
+    for row in rows:
+        at = from_iso(row.pop("created_at")) + moved * MS_PER_DAY
+        drafts.append(to_draft({**row, "id": None, "created_at": to_iso(at)}))
+    look.host.entries.put(look.actor, SAMPLE, drafts)
+    said = f"{len(drafts)} notes of a made-up team. Search them, then run a dream and read what it did."
+    return See(f"/memories?ref={SAMPLE}", said)
+
+
+PAGE = Page("home", "/", "home.html", show, {"sample": sample})

@@ -59,7 +59,9 @@ def show(look: Look) -> Document:
         page = look.host.reader.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
         document["cursor"] = look.sealed(page.cursor, *question)
         document["items"] = entry_documents(page.items)
-        document["everything"] = look.host.reader.count(look.actor, ref, where) if page.cursor else None
+        filtered = any(look.text(name) for name in FACETS)
+        known = None if filtered else next((count for name, count in refs if name == ref), None)
+        document["everything"] = {"count": known} if page.cursor or look.text("cursor") else None
     document["facets"] = _facets(look, ref)
     return document
 
