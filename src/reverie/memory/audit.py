@@ -64,12 +64,14 @@ class Audit:
 
         Checked: no gap, every hash fits its event, every event names its predecessor, the tip is the one the tenant's
         head records, the text of every stored entry is the text the log saw written, no entry is missing, and none
-        lost its text, or still has it, against the log; and, on SQLite, that the log reaches what was acknowledged, as
-        noted outside the database.
+        lost its text, or still has it, against the log; on SQLite, that the log reaches what was acknowledged, as noted
+        outside the database; and on PostgreSQL that entries, vectors and documents fit the sums stored with them.
         """
         actor.require(Right.READ)
         noted = self._store.anchored(actor.tenant)
         verdict = self._store.read(Scope(actor.tenant), lambda tx: _verify(tx, noted, progress))
+        if verdict.ok and (damage := self._store.damaged(actor.tenant)) is not None:
+            verdict = msgspec.structs.replace(verdict, ok=False, reason=damage)
         self._note(actor.tenant, Proof(self._parts.clock.now(), verdict.events, verdict.ok))
         return verdict
 

@@ -91,7 +91,8 @@ def _integrity(host: Host, settings: Settings) -> Iterator[Check]:
         if settings.postgres
         else "Stop every process of this memory, then: reverie upgrade --finish"
     )
-    yield Check("checksums", "warn", "pages have none: damage to vectors and documents goes unnoticed", step)
+    unnoticed = "indexes" if settings.postgres else "vectors and documents"
+    yield Check("checksums", "warn", f"pages have none: damage to {unnoticed} goes unnoticed", step)
 
 
 def _logs(host: Host, _settings: Settings) -> Iterator[Check]:

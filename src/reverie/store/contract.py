@@ -360,6 +360,9 @@ class Store(Protocol):
         To be asked before the snapshot it is compared with.
         """
 
+    def damaged(self, tenant: str) -> str | None:
+        """What of a tenant's rows is no longer as it was stored, by the sums stored with them; None when nothing is."""
+
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy while writers go on."""
 

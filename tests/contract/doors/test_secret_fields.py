@@ -29,6 +29,7 @@ from reverie.api.console.routes import PAGES
 from reverie.api.console.routes import routes as console_routes
 from reverie.api.mcp import memory_tools
 from reverie.core.actor import Actor
+from reverie.http.browser import COOKIE, form_token
 from reverie.http.openapi import document
 from reverie.http.routes import Operation, Route
 from reverie.protocols.akashik.http import mcp_tools as akashik_tools
@@ -285,7 +286,7 @@ def fields_of(module: Path) -> dict[str, set[str]]:
 def walk_console(walk: Walk, host: Any, actor: Actor) -> set[str]:
     """Every parameter of every page and every field of every form, by the names that its module asks for."""
     session = host.sessions.open(actor)
-    headers = {"Cookie": f"{access.COOKIE}={session}", "Accept": "text/html", "Authorization": ""}
+    headers = {"Cookie": f"{COOKIE}={session}", "Accept": "text/html", "Authorization": ""}
     walked: set[str] = set()
     own = {inspect.getsourcefile(page.show) for page in PAGES}
     shared = [fields_of(module) for module in CONSOLE.glob("*.py") if str(module) not in own]
@@ -299,11 +300,7 @@ def walk_console(walk: Walk, host: Any, actor: Actor) -> set[str]:
         plain = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: PLAIN.get(found[1], "plain"), page.path)
         for name in names:
             for value in walk.values(f"console {page.path} path {name}"):
-                visit(
-                    page.path,
-                    "GET",
-                    re.sub(rf"\{{{name}(?::\w+)?\}}", value, page.path).replace("{", "").replace("}", ""),
-                )
+                visit(page.path, "GET", re.sub(r"[{}]", "", page.path.replace("{" + name, value)))
         for name in sorted(fields_of(folder)["text"].union(*(module["text"] for module in shared))):
             walked.add(name)
             for value in walk.values(f"console {page.path} query {name}"):
@@ -311,7 +308,7 @@ def walk_console(walk: Walk, host: Any, actor: Actor) -> set[str]:
         for do, change in page.do.items():
             asked = fields_of(Path(inspect.getsourcefile(inspect.unwrap(change)) or ""))["sent"]
             form = {name: FORM.get(name, PLAIN.get(name, "word")) for name in sorted(asked)}
-            form |= {"do": do, "token": access.form_token(session)}
+            form |= {"do": do, "token": form_token(session)}
             for name in form.keys() - {"do", "token"}:
                 walked.add(name)
                 for sent in (form, {key: form[key] for key in ("do", "token")} | {"sure": "1"}):

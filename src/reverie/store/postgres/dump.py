@@ -59,8 +59,13 @@ def _head(connection: Connection, file: IO[bytes]) -> None:
 
 def _copy(connection: Connection, file: IO[bytes], table: str) -> None:
     name = sql.Identifier("reverie", table)
-    found = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(name))
-    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in found.description or ())
+    # sums of rows are made again where the rows are stored again
+    found = connection.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+        "AND attgenerated = '' ORDER BY attnum",
+        (name.as_string(connection),),
+    )
+    columns = sql.SQL(", ").join(sql.Identifier(column) for (column,) in found.fetchall())
     into = sql.SQL("COPY {} ({}) FROM stdin;\n").format(name, columns)
     file.write(into.as_bytes(connection))
     # a query and not the table: COPY of a table skips no rows for row security, it refuses

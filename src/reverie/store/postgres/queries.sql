@@ -607,6 +607,12 @@ INSERT INTO reverie.setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO 
 -- Remove a host-wide value.
 DELETE FROM reverie.setting WHERE name = %s RETURNING value
 
+-- name: sums_of_rows
+-- The columns in which the server keeps a sum of each row, and how it is made.
+SELECT c.relname, a.attname, pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
+JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum JOIN pg_class c ON c.oid = d.adrelid
+WHERE c.relnamespace = 'reverie'::regnamespace AND a.attgenerated = 's' ORDER BY c.relname
+
 -- name: database_bytes
 -- How large everything of Reverie is: tables, indexes and long values.
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class

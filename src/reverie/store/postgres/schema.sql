@@ -75,6 +75,34 @@ CREATE TABLE reverie.entry (
   gone_seq bigint,
   gone_at bigint,
   scrub_seq bigint,
+  -- A sum of the row, which the server writes with it: damage that its pages do not show is found by reading both.
+  intact bigint GENERATED ALWAYS AS (
+  hashtextextended((
+    n::text || chr(31) ||
+    ref || chr(31) ||
+    id || chr(31) ||
+    coalesce(long_id, '') || chr(31) ||
+    kind || chr(31) ||
+    content || chr(31) ||
+    tags || chr(31) ||
+    coalesce(subject, '') || chr(31) ||
+    attributes || chr(31) ||
+    actor || chr(31) ||
+    coalesce(role, '') || chr(31) ||
+    door || chr(31) ||
+    coalesce(session, '') || chr(31) ||
+    coalesce(run, '') || chr(31) ||
+    coalesce(node, '') || chr(31) ||
+    trust::text || chr(31) ||
+    state || chr(31) ||
+    created_at::text || chr(31) ||
+    coalesce(expires_at::text, '') || chr(31) ||
+    version::text || chr(31) ||
+    born_seq::text || chr(31) ||
+    epoch::text || chr(31) ||
+    coalesce(gone_seq::text, '')
+  ) COLLATE "C", 0)
+  ) STORED,
   PRIMARY KEY (tenant, n)
 );
 CREATE UNIQUE INDEX entry_id ON reverie.entry (tenant, ref, id);
@@ -171,6 +199,9 @@ CREATE TABLE reverie.recall (
   words bytea,
   model text COLLATE "C",
   vector bytea,
+  intact bytea GENERATED ALWAYS AS (
+    substr(sha256(coalesce(words, '') || '\x1f'::bytea || coalesce(vector, '')), 1, 8)
+  ) STORED,
   PRIMARY KEY (tenant, ref, n)
 );
 CREATE INDEX recall_again ON reverie.recall (tenant, ref, seq) WHERE again;
@@ -187,6 +218,9 @@ CREATE TABLE reverie.document (
   meta text NOT NULL,
   updated_at bigint NOT NULL,
   seq bigint NOT NULL,
+  intact bytea GENERATED ALWAYS AS (
+    substr(sha256(coalesce(body, '')), 1, 8)
+  ) STORED,
   PRIMARY KEY (tenant, space, key, version)
 );
 

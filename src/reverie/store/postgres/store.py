@@ -12,7 +12,7 @@ import psycopg
 
 from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
-from reverie.core.errors import StoreError, StoreUnavailable
+from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import open_new
 from reverie.core.ports import Clock
 from reverie.core.query import Anchored
@@ -22,6 +22,7 @@ from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.postgres.control import PostgresControlTx
 from reverie.store.postgres.dump import dump
 from reverie.store.postgres.faults import AGAIN, lost, translate
+from reverie.store.postgres.intact import all_tenants, damage
 from reverie.store.postgres.migrate import migrate, schema_version
 from reverie.store.postgres.pool import Connection, Returns, connect, open_pool
 from reverie.store.postgres.read import FRESH, Fresh, PostgresReadTx
@@ -154,14 +155,19 @@ class PostgresStore:
                 raise error from fault
         raise AssertionError("unreachable")
 
-    def check(self, *, quick: bool = False) -> Mapping[str, Any]:  # noqa: ARG002
-        """Whether the server answers, its schema, its size, and that row security binds this role.
+    def check(self, *, quick: bool = False) -> Mapping[str, Any]:
+        """Whether the server answers, its schema, its size, that row security binds this role, and that every row is as
+        it was stored.
 
-        Damage inside the files is the server's to find: `pg_amcheck`, data checksums.
+        Other damage inside the files is the server's to find: `pg_amcheck`, data checksums.
         """
 
         def look(connection: Connection) -> Mapping[str, Any]:
             connection.execute(_SNAPSHOT)
+            if not quick:
+                for number, name in all_tenants(connection):
+                    if what := damage(connection, number):
+                        raise StoreCorrupt(f"{what} (tenant {name})")
             return {
                 "engine": f"PostgreSQL {connection.info.server_version // 10000}",
                 "schema": schema_version(connection),
@@ -177,6 +183,14 @@ class PostgresStore:
     def anchored(self, tenant: str) -> Anchored | None:  # noqa: ARG002
         """Nothing is noted: the server's own log is its own, and so are its replicas."""
         return None
+
+    def damaged(self, tenant: str) -> str | None:
+        def look(connection: Connection) -> str | None:
+            connection.execute(_SNAPSHOT)
+            numbers = [number for number, name in all_tenants(connection) if name == tenant]
+            return damage(connection, numbers[0]) if numbers else None
+
+        return self._transact(look)
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         path = Path(target)
