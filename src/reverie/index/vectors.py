@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 _Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Rows: TypeAlias = "npt.NDArray[Any]"
 
-CODED = 200_000
+CODED = 50_000
 """From so many vectors on, codes are looked at first."""
-LOOKED_AT = 3072
+LOOKED_AT = 4096
 """So many vectors of the nearest codes are compared exactly, at least; or `_TIMES` as many as are asked for."""
 _TIMES = 40
 BLOCK = 1024

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Literal, Protocol, TypeVar, overload
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ from reverie.search.rank import (
     Ranked,
     Weights,
     meaning_worth,
-    rank,
+    ranked,
     worth_widening,
 )
 from reverie.search.text import comparable
@@ -351,21 +352,23 @@ class Search:
         near_any = vector is None or any(one.dense is not None for one in found.candidates)
         if not near_any and index is tx and (found.candidates or tx.scan(where, limit=1).items):
             degraded = [*degraded, "vectors_missing"]
-        ranked = rank(found.question, found.candidates, neighbours=found.neighbours, weights=self._weights)
+        order = ranked(found.question, found.candidates, neighbours=found.neighbours, weights=self._weights)
         allowed = found.matched
         if where == Filter():
             allowed = frozenset(one.position for one in found.candidates)
         elif beside := {one.position for one in found.candidates} - allowed:
             allowed |= tx.briefs(sorted(beside), where).keys()
-        kept = [one for one in ranked if one.key[0] in allowed]
-        hits = _hits(tx, kept, found.spans, where, limit, spread=spread)
+        kept: Iterable[Ranked] = (one for one in order if one.key[0] in allowed)
+        if explain:
+            kept = list(kept)
+        hits = _hits(tx, iter(kept), found.spans, where, limit, spread=spread)
         if not explain:
             return SearchResult(hits, mode, tuple(degraded))
         outside = dict.fromkeys(one.id for one in found.candidates if one.position not in allowed)
         dropped = [Filtered(entry_id, "next to a match, but outside the filter") for entry_id in outside]
         shown = [(hit.entry.position, hit.passage.number - 1) for hit in hits]
         why = explained(
-            found.question, kept, found.candidates, shown=shown, limit=limit, filtered=dropped, degraded=degraded
+            found.question, list(kept), found.candidates, shown=shown, limit=limit, filtered=dropped, degraded=degraded
         )
         return SearchResult(hits, mode, tuple(degraded), why)
 
@@ -472,7 +475,7 @@ def _trust(query: str) -> float:
 
 def _hits(
     tx: ReadTx,
-    ranked: Sequence[Ranked],
+    order: Iterator[Ranked],
     spans: Mapping[Key, tuple[int, int] | None],
     where: Filter,
     limit: int,
@@ -482,10 +485,7 @@ def _hits(
     """The first `limit` hits. Of an entry only its best passage, unless its lines are passages or all are wanted."""
     hits: list[Hit] = []
     seen: set[int] = set()
-    at = 0
-    while at < len(ranked) and len(hits) < limit:
-        part = ranked[at : at + 2 * limit]
-        at += len(part)
+    while len(hits) < limit and (part := list(islice(order, limit + 2))):
         entries = tx.at(list(dict.fromkeys(one.key[0] for one in part)), where)
         for one in part:
             entry = entries.get(one.key[0])

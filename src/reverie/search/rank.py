@@ -18,15 +18,16 @@ Nothing here depends on the order of the candidates; equal scores are ordered ne
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import sqrt
 
 from msgspec import Struct
 
 from reverie.core.subject import fold
 from reverie.search.analysis import Word, query_terms, terms
-from reverie.search.confidence import judged
+from reverie.search.confidence import confidence, evidence
 from reverie.search.dates import Period, mentions
 
 SIGNALS = ("words", "meaning", "context", "speaker", "time", "length", "currency")
@@ -132,7 +133,18 @@ def rank(
     weights: Weights = WEIGHTS,
     limit: int | None = None,
 ) -> list[Ranked]:
-    """Order candidates, best first, and return the first `limit` of them (all by default).
+    """Order candidates, best first, and return the first `limit` of them (all by default)."""
+    return list(islice(ranked(question, candidates, neighbours=neighbours, weights=weights), limit))
+
+
+def ranked(
+    question: Question,
+    candidates: Sequence[Candidate],
+    *,
+    neighbours: Neighbours,
+    weights: Weights = WEIGHTS,
+) -> Iterator[Ranked]:
+    """Candidates, best first; those that are not asked for cost no more than their score.
 
     A neighbour counts only if it is among the candidates itself; the caller adds the neighbours of its best candidates
     (`worth_widening`), which may also put an entry on the list that shares no word with the question.
@@ -149,26 +161,22 @@ def rank(
     columns = (words, meaning, context, named, time, length)
     scores = [round(sum(values), 6) for values in zip(*columns, strict=True)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
-    order = sorted(range(len(chosen)), key=lambda at: (-scores[at], newest[at]))
+    order = sorted(range(len(chosen)), key=newest.__getitem__)
+    order.sort(key=scores.__getitem__, reverse=True)
     gains: dict[int, float] = {}
     older: dict[int, str] = {}
     if weights.currency:
         gains, older = _overtake(question, chosen, scores, order)
-        order.sort(key=lambda at: (-round(scores[at] + gains.get(at, 0.0), 6), newest[at]))
-    best = order[:limit]
-    covers = [
-        chosen[at].cover + (1 - chosen[at].cover) * question.dated if time[at] else chosen[at].cover for at in best
-    ]
-    cosines = [chosen[at].dense or 0.0 for at in best]
-    speaking = judged(zip(covers, cosines, [context[at] for at in best], strict=True), question.trust)
-    found = []
-    for at, (speaks, confidence) in zip(best, speaking, strict=True):
+        if gains:
+            order.sort(key=lambda at: (-round(scores[at] + gains.get(at, 0.0), 6), newest[at]))
+    for at in order:
         candidate, gain = chosen[at], gains.get(at, 0.0)
         signals = dict(zip(SIGNALS, [*[column[at] for column in columns], gain], strict=True))
         score = round(scores[at] + gain, 6)
+        cover = candidate.cover + (1 - candidate.cover) * question.dated if time[at] else candidate.cover
+        speaks = evidence(cover, candidate.dense or 0.0, question.trust, context[at])
         key = candidate.position, candidate.number
-        found.append(Ranked(candidate.id, key, score, signals, confidence, older.get(at), round(speaks, 4)))
-    return found
+        yield Ranked(candidate.id, key, score, signals, confidence(speaks), older.get(at), round(speaks, 4))
 
 
 def worth_widening(
@@ -285,6 +293,17 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 """Words that say that something is no longer as it was."""
+_PLAIN_WORD = re.compile(r"[a-z]+")
+_CHANGE_BEGINS = frozenset(
+    _PLAIN_WORD.findall(
+        "now no any anymore moved switched changed new instead from stopped dropped gave given left extended raised"
+        " increased reduced pushed postponed handed closed replaced gone used jetzt nun nicht statt neue neuer neues"
+        " neuen umgezogen verschoben gewechselt maintenant ne nouveau nouvelle ahora ya nuevo nueva mudado cambiado"
+        " adesso ora non spostato spostata cambiato cambiata trasferito trasferita agora mudou novo nova nu niet nieuw"
+        " nieuwe teraz nowy nowa nowe yeni flytta flyttad inte"
+    )
+)
+"""The words that one of those in ASCII begins with: a text without any of them needs no closer look."""
 _CHANGE_TERMS = frozenset(
     terms("now new longer anymore more instead moved switched changed stopped dropped left replaced gone used")
 )
@@ -332,6 +351,13 @@ def _overtake(
     return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
 
 
+def _changes(text: str) -> bool:
+    """Whether a text says that something changed."""
+    if text.isascii() and _CHANGE_BEGINS.isdisjoint(_PLAIN_WORD.findall(text.lower())):
+        return False
+    return _CHANGE.search(text) is not None
+
+
 def _later(new: Candidate, old: Candidate) -> bool:
     """Whether one was said after the other, by the same author and not about someone else.
 
@@ -341,7 +367,7 @@ def _later(new: Candidate, old: Candidate) -> bool:
     if new.speaker != old.speaker or (new.subject and old.subject and fold(new.subject) != fold(old.subject)):
         return False
     if new.position == old.position:
-        return new.number > old.number and _CHANGE.search(new.content) is not None
+        return new.number > old.number and _changes(new.content)
     return (new.created_at, new.position) > (old.created_at, old.position)
 
 
@@ -356,7 +382,7 @@ def _same_matter(
     if old_words == new_words:
         return False  # said again
     shared = len(old_words & new_words) / max(1, min(len(old_words), len(new_words)))
-    changed = _CHANGE.search(new.content) is not None
+    changed = _changes(new.content)
     if covered and new_score >= _EQUAL * old_score and shared >= (_SAME_SAID if changed else _SAME):
         return True
     return changed and shared >= _SAME_CHANGED and new_score >= _CHANGED * old_score

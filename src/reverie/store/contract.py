@@ -108,7 +108,7 @@ class ReadTx(Protocol):
         """Those of `terms` that some readable entry of this memory has."""
 
     def nearest(self, vector: Vector, where: Filter, *, limit: int) -> list[Match]:
-        """The best passages by cosine with vectors of the same model and length; exact up to 200,000 vectors."""
+        """The best passages by cosine with vectors of the same model and length; exact up to 50,000 vectors."""
 
     def find(
         self,
