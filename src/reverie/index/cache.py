@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 _UNIT = 127.0 * 127.0
 """The product of a vector with itself: vectors rest with this length."""
-_WIDER = 4
-"""How many times more are looked at when too few of the best match the filter."""
-_RARE = _WIDER**2
+_FILTERED = 5
+"""Half as many times more are looked at first when there is a filter: enough for one that leaves half."""
+_RARE = 16
 """When fewer than one in so many of the best match, the store is asked for all that do and only those are ranked.
 
 That takes about as long as to rank and look up twice more, which would not do.
@@ -190,7 +190,7 @@ class IndexCache:
         among those.
         """
         among: npt.NDArray[np.int64] | None = None
-        wanted = limit if where == Filter() else limit * _WIDER
+        wanted = limit if where == Filter() else limit * _FILTERED // 2
         while True:
             lists = [find(wanted, among) for find in finds]
             briefs = tx.foremost(
@@ -207,8 +207,8 @@ class IndexCache:
                 return kept, briefs
             if among is None and (min(short) + 1) * _RARE < wanted:
                 among, wanted = self._passing(tx, memory, where), limit
-            else:
-                wanted *= _WIDER
+            else:  # as many as will do if those that follow match as often, and a quarter more
+                wanted *= max(2, limit * 5 // (4 * (min(short) + 1)))
 
     def _passing(self, tx: IndexedTx, memory: Memory, where: Filter) -> npt.NDArray[np.int64]:
         """A search asks for words and for meaning in one snapshot: the store is asked once."""

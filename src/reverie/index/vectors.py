@@ -40,6 +40,8 @@ machine cost 90 to 500 ms.
 """
 _SLACK = 4.0
 """More than float32 can be wrong about the bound, in units of a product."""
+_FEW = 16_384
+"""Up to so many vectors all of every vector is read: to find out which could do without takes longer."""
 _TRIED = 4
 """So many times the vectors asked for, the best by their first half, tell how good one has to be."""
 _ROUGH = 8
@@ -132,6 +134,10 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
         part.segment.check(f"{own.key}.{name}")
     out = _out(part, own)
     head, tail = query[:half], query[half:]
+    if size <= _FEW:
+        scores = _products(own.data, query)
+        rows = np.delete(np.arange(size), out)
+        return rows, scores[rows]
     scores = _products(own.data[:, :half], head)
     scores[out] = _NEVER
     if (tried := limit * _TRIED) < size:
