@@ -7,7 +7,6 @@ hits that were right.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
 
@@ -23,12 +22,6 @@ def evidence(cover: float, cosine: float, trust: float, context: float) -> float
     """
     close = trust * max(0.0, cosine)
     return cover + 0.2 * close + 0.3 * close * close + 0.15 * (1 - trust) + 0.15 * min(context, 1.5)
-
-
-def judged(hits: Iterable[tuple[float, float, float]], trust: float) -> list[tuple[float, float]]:
-    """Evidence and confidence of each hit, from its cover, cosine and context."""
-    found = [evidence(cover, cosine, trust, context) for cover, cosine, context in hits]
-    return [(value, confidence(value)) for value in found]
 
 
 def confidence(value: float) -> float:
