@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opentelemetry import trace
-from opentelemetry.trace import Tracer, TracerProvider
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer, TracerProvider
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
@@ -21,7 +21,7 @@ class Traces:
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._provider = provider
-        self._tracer: Tracer | None = trace.get_tracer("reverie", tracer_provider=provider) if provider else None
+        self._tracer: Tracer | None = provider.get_tracer("reverie") if provider else None
 
     @property
     def on(self) -> bool:
@@ -34,6 +34,8 @@ class Traces:
 
     @contextmanager
     def _span(self, tracer: Tracer, name: str, attributes: Mapping[str, str | int]) -> Iterator[Any]:
+        from opentelemetry.trace import StatusCode
+
         with tracer.start_as_current_span(
             name, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
         ) as span:
@@ -41,7 +43,7 @@ class Traces:
                 yield span
             except BaseException as fault:
                 span.set_attribute("error.type", type(fault).__name__)
-                span.set_status(trace.StatusCode.ERROR)
+                span.set_status(StatusCode.ERROR)
                 raise
 
     def close(self) -> None:
