@@ -60,7 +60,7 @@ soak: $(VENV)/.dev ## The long crash, race and fuzz runs, in full
 	REVERIE_SOAK=1 $(PYTEST) -n $(JOBS) --timeout 14400 $(PYTEST_ARGS) \
 		$(wildcard tests/crash tests/soak tests/property tests/fuzz tests/race tests/isolation tests/simulate)
 
-compat: $(VENV)/.dev ## Run other frameworks' tests against the adapters (SOURCES=DIR with their checkouts)
+compat: $(VENV)/.dev ## Run other frameworks' tests against the adapters (SOURCES=DIR with their releases and checkouts)
 	$(BIN)/python -m tools.compat '$(or $(SOURCES),/nonexistent)' --write
 
 lock: $(VENV)/.dev ## Pin the dependencies again, with hashes

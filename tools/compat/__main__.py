@@ -2,9 +2,10 @@
 
     python -m tools.compat SOURCES [--only NAME] [--write]
 
-SOURCES holds checkouts of the frameworks, each in a folder of its name. An environment per framework is made in
-`.venvs`. With --write the table in docs/integrations.md is written; with --only its other rows stay. Exits 1 when an
-extra resolves to an older framework than there is, or a test fails that `suites.py` does not name.
+SOURCES holds what `suites.py` names: unpacked source distributions (`NAME-VERSION`) and git checkouts; a folder without
+git names its commit in a file COMMIT. An environment per framework is made in `.venvs`. With --write the table in
+docs/integrations.md is written; with --only its other rows stay. Exits 1 when an extra resolves to an older framework
+than there is, when a test fails that `suites.py` does not name, or when one that it names passes.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
 
+from tools.compat.reference import reference
+from tools.compat.report import results
 from tools.compat.suites import SUITES, Suite
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "integrations.md"
+NEEDS = ("pytest", "pytest-timeout")
 BEGIN, END = "<!-- compat: begin (written by make compat) -->", "<!-- compat: end -->"
 
 
@@ -38,8 +41,10 @@ class Outcome:
     total: int = 0
     own: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    named: set[str] = field(default_factory=set)
+    """Tests that `left_out` names and that failed."""
     failed: list[str] = field(default_factory=list)
-    commit: str = ""
+    sources: list[str] = field(default_factory=list)
 
 
 def uv(*arguments: str, text: str | None = None) -> str:
@@ -63,26 +68,24 @@ def environment(suite: Suite) -> tuple[Path, str]:
     python = folder / "bin" / "python"
     if not python.exists():
         uv("venv", "-q", str(folder), "--python", sys.executable)
-    uv("pip", "install", "-q", "--upgrade", "--python", str(python), "-e", f".[{suite.extra}]", "pytest", *suite.needs)
+    uv("pip", "install", "-q", "--upgrade", "--python", str(python), "-e", f".[{suite.extra}]", *NEEDS, *suite.needs)
     code = f"from importlib.metadata import version; print(version({suite.package!r}))"
     return python, subprocess.run([str(python), "-c", code], capture_output=True, text=True).stdout.strip()
 
 
-def run(
-    python: Path, tests: Path, *, folder: Path, plugin: str, without: tuple[str, ...] = ()
-) -> list[tuple[str, bool]]:
-    """(name, passed) of every test of a file."""
+def run(python: Path, tests: Path, *, folder: Path, suite: Suite | None = None) -> list[tuple[str, bool]]:
+    """(name, passed) of every test of a file; with a suite, one of theirs."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", str(tests)]
-        command += ["-p", plugin, "-o", "asyncio_mode=auto"] if plugin else ["-c", os.devnull, "--rootdir", scratch]
-        command += ["-k", " and ".join(f"not {name}" for name in without)] if without else []
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "MEM0_TELEMETRY": "false"}
+        if suite is None:
+            command += ["-c", os.devnull, "--rootdir", scratch]
+        else:
+            command += ["-p", suite.plugin, "--timeout", "600", *suite.options]
+            command += ["-k", suite.select] if suite.select else []
+        env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "MEM0_TELEMETRY": "false"}
         subprocess.run(command, cwd=folder, env=env, capture_output=True)
-        if not report.exists():
-            return [(tests.name, False)]
-        cases = ElementTree.parse(report).iter("testcase")
-        return [(str(case.get("name")), not any(child.tag in ("failure", "error") for child in case)) for case in cases]
+        return results(report) or [(tests.name, False)]
 
 
 def judge(suite: Suite, sources: Path) -> Outcome:
@@ -94,35 +97,56 @@ def judge(suite: Suite, sources: Path) -> Outcome:
     for name in suite.own:
         if name.startswith("examples/"):
             done = subprocess.run([str(python), str(ROOT / name)], capture_output=True, cwd=ROOT)
-            results = [(name, done.returncode == 0)]
+            ran = [(name, done.returncode == 0)]
         else:
-            results = run(python, ROOT / name, folder=ROOT, plugin="")
-        outcome.own += sum(passed for _, passed in results)
-        outcome.failed += [case for case, passed in results if not passed]
-    for name in suite.theirs:
-        tests = sources / name
-        if not tests.exists():
-            continue
-        top = sources / name.partition("/")[0]
-        found = subprocess.run(["git", "-C", str(top), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-        outcome.commit = found.stdout.strip()
-        folder = tests.parent.parent
-        while (folder / "__init__.py").exists():  # else their packages hide those that are installed
-            folder = folder.parent
-        for case, passed in run(python, tests, folder=folder, plugin=suite.plugin, without=suite.too_long):
-            outcome.total += 1
-            outcome.passed += passed
-            reason = suite.left_out.get(case.partition("[")[0])
-            if not passed and reason:
-                outcome.left_out[reason] += 1
-            elif not passed:
-                outcome.failed.append(f"{name}::{case}")
+            ran = run(python, ROOT / name, folder=ROOT)
+        outcome.own += sum(passed for _, passed in ran)
+        outcome.failed += [case for case, passed in ran if not passed]
+    for pattern in suite.theirs:
+        tests = next(iter(sorted(sources.glob(pattern))), None)
+        if tests is not None:
+            theirs(suite, python, sources, tests, outcome)
+    if outcome.total:
+        for name in sorted(set(suite.left_out) - outcome.named):
+            outcome.failed.append(f"{name} is named in suites.py and did not fail")
     return outcome
+
+
+def theirs(suite: Suite, python: Path, sources: Path, tests: Path, outcome: Outcome) -> None:
+    """Run one file of theirs."""
+    top = sources / tests.relative_to(sources).parts[0]
+    if (found := origin(top)) not in outcome.sources:
+        outcome.sources.append(found)
+    folder = tests.parent.parent
+    while (folder / "__init__.py").exists():  # else their packages hide those that are installed
+        folder = folder.parent
+    cases = reference(tests) if tests.suffix == ".ts" else run(python, tests, folder=folder, suite=suite)
+    for case, passed in cases:
+        name = case.partition("[")[0]
+        outcome.total += 1
+        outcome.passed += passed
+        if passed:
+            continue
+        if name in suite.left_out:
+            outcome.left_out[suite.left_out[name]] += 1
+            outcome.named.add(name)
+        else:
+            outcome.failed.append(f"{tests.relative_to(sources)}::{case}")
+
+
+def origin(top: Path) -> str:
+    """The release or commit that a folder is of."""
+    if (top / "PKG-INFO").exists():
+        return top.name
+    if (top / "COMMIT").exists():
+        return f"{top.name} {(top / 'COMMIT').read_text().strip()}"
+    found = subprocess.run(["git", "-C", str(top), "log", "-1", "--format=%h"], capture_output=True, text=True)
+    return f"{top.name} {found.stdout.strip()}"
 
 
 def table(outcomes: list[Outcome], day: str, written: str = "") -> str:
     """The table of docs/integrations.md. Frameworks that were not run keep what is `written` of them."""
-    lines = ["| framework | version | outside tests | ours | date | source |", "|---|---|---|---|---|---|"]
+    lines = ["| framework | version | outside tests | ours | date | source of the tests |", "|---|---|---|---|---|---|"]
     ran = {one.suite.name: one for one in outcomes}
     for suite in SUITES:
         one = ran.get(suite.name)
@@ -131,7 +155,7 @@ def table(outcomes: list[Outcome], day: str, written: str = "") -> str:
             continue
         outside = f"{one.passed} of {one.total}" if one.total else "-"
         own = f"{one.own} passed" if suite.own else "-"
-        lines.append(f"| {' | '.join((suite.name, one.version, outside, own, day, one.commit or 'the package'))} |")
+        lines.append(f"| {' | '.join((suite.name, one.version, outside, own, day, ', '.join(one.sources) or '-'))} |")
     for suite in SUITES:
         one = ran.get(suite.name)
         if one is None:
