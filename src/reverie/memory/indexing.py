@@ -45,10 +45,11 @@ def indexed(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed
 
 
 def _terms(entry: Entry, texts: Sequence[str]) -> list[str]:
-    if len(texts) == 1:
+    parts = passages(entry.content, lines=entry.kind in LINES)
+    if len(parts) == 1 and parts[0].end - parts[0].start == len(entry.content):
         return terms(texts[0])
     found: list[str] = []
-    for part, text in zip(passages(entry.content, lines=entry.kind in LINES), texts, strict=True):
+    for part, text in zip(parts, texts, strict=True):
         found.append(mark(part.start, part.end))
         found += terms(text)
     return found

@@ -28,7 +28,7 @@ from reverie.search.context import LeftOut, PackItem, pack
 from reverie.search.explain import Explanation, Filtered
 from reverie.search.explain import explain as explained
 from reverie.search.languages import ENGLISH, detect
-from reverie.search.passages import Passage, passages
+from reverie.search.passages import Passage, passages, said_at
 from reverie.search.rank import (
     WEIGHTS,
     Candidate,
@@ -430,7 +430,7 @@ def _candidate(match: Found) -> Candidate:
     return Candidate(
         id=brief.id,
         position=brief.position,
-        created_at=brief.created_at,
+        created_at=said_at(brief.content, match.span[0], brief.created_at) if match.span else brief.created_at,
         content=text,
         number=match.number,
         lexical=match.score,
@@ -556,7 +556,7 @@ def _items(hits: Sequence[Hit]) -> list[PackItem]:
             PackItem(
                 id=hit.entry.id,
                 content=content,
-                created_at=hit.entry.created_at,
+                created_at=said_at(hit.entry.content, start, hit.entry.created_at),
                 source=(label or "") + (" (older)" if hit.older else ""),
                 score=hit.score,
                 position=hit.entry.position,

@@ -2,14 +2,17 @@
 
 A passage has about eighty words, begins and ends at the border of a sentence or line, and shares its last sentence with
 the one after it. A short entry is one passage. The lines of a dream are passages, whatever their length: each is a
-statement of its own.
+statement of its own. Its headings are none: they date the lines below them.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from msgspec import Struct
+
+from reverie.search.dates import MONTHS
 
 WORDS = 80
 """About so many words make a passage."""
@@ -22,6 +25,11 @@ _CHARACTERS = 6
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _BORDER = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++|\n++")
 _SPACE = re.compile(r"\s+")
+_MONTHS = [name.capitalize() for name in MONTHS]
+_HEADING = re.compile(rf"\[(?:(\d{{1,2}}) )?({'|'.join(_MONTHS)}) (\d{{4}})\]$", re.MULTILINE)
+"""`[8 May 2023]` or `[May 2023]`, alone on a line."""
+_HEADINGS = 8
+"""Lines above a passage that begin like a heading, as far as it is looked for."""
 
 
 class Passage(Struct, frozen=True):
@@ -34,7 +42,7 @@ class Passage(Struct, frozen=True):
 
 
 def passages(content: str, *, lines: bool = False) -> list[Passage]:
-    """The passages of a content, in order; together they cover all of it. `lines`: one for each line."""
+    """The passages of a content, in order; together they cover all of it. `lines`: one for each but the headings."""
     if lines:
         spans = _lines(content)
     elif len(content) <= (_SHORT if not _UNSPACED.search(content) else _SHORT // 3):
@@ -49,10 +57,27 @@ def _lines(content: str) -> list[tuple[int, int]]:
     start = 0
     for line in content.splitlines(keepends=True):
         end = start + len(line)
-        if line.strip():
+        if line.strip() and not _HEADING.match(line.rstrip()):
             spans.append((start, end))
         start = end
     return spans or [(0, len(content))]
+
+
+def said_at(content: str, start: int, created_at: int) -> int:
+    """When the passage at `start` was said: at noon of the day in the heading above it; without one, `created_at`."""
+    at = start
+    for _ in range(_HEADINGS):
+        at = content.rfind("\n[", 0, at) if at > 0 else -1
+        heading = _HEADING.match(content, at + 1)
+        if heading is not None and heading.start() < start:
+            day, month, year = int(heading[1] or 1), _MONTHS.index(heading[2]) + 1, int(heading[3])
+            try:
+                return int(datetime(year, month, day, 12, tzinfo=UTC).timestamp() * 1000)
+            except ValueError:
+                return created_at
+        if at < 0:
+            break
+    return created_at
 
 
 def _joined(content: str) -> list[tuple[int, int]]:
