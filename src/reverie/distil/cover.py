@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 _TOLD_AGAIN = (1000, 600, 360, 216, 130)  # per mille a concept still counts after being told n times
 _PATIENCE = 200  # statements in a row that may be too long for what is left
-_OVERHEAD = 5  # tokens: what a line costs beside its words
+_OVERHEAD = 10  # tokens: what a line costs beside its words
 
 
 def densest(weights: Sequence[Sequence[int]], costs: Sequence[int], among: Iterable[int]) -> int:

@@ -127,10 +127,10 @@ class ExtractiveDistiller:
         """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what was declared binding needs more.
 
         `whole`: what must be kept comes first, if all of it fits. Without, it competes with the rest. Statements in
-        `avoid` are left out; their sources count as unkept.
+        `avoid` are left out; their sources count as unkept. Where there is room for every statement, none is shortened.
         """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
-        avoided = [item for item in prepared.candidates if shown(item) in avoid] if avoid else []
+        avoided = [i for i in prepared.candidates if not avoid.isdisjoint((shown(i), shown(_unshortened(i))))]
         if avoided:
             prepared = _without(prepared, avoided)
         items = prepared.candidates
@@ -163,6 +163,10 @@ class ExtractiveDistiller:
             else:
                 beyond = middle
         kept = [items[i] for i in sorted(ranked[:chosen])]
+        if whole and len(kept) == len(items) and any(item.whole for item in items):
+            longer, size = _drawn(said := [_unshortened(item) for item in items], range(len(items)), count)
+            if size <= output_tokens:
+                kept, text, tokens = said, longer, size
         told = {i for item in kept for i in item.source_ids}
         chosen_places = {item.place for item in kept}
         missed = [item for item in items if item.must_keep and item.place not in chosen_places] + avoided
@@ -197,6 +201,10 @@ class ExtractiveDistiller:
             wanted = _with_needed((i for i, item in enumerate(items) if item.must_keep), needs)
             least = wanted or least
         return _drawn(items, least, count)[1]
+
+
+def _unshortened(item: Candidate) -> Candidate:
+    return item._replace(text=item.whole, how="quoted") if item.whole else item
 
 
 _FATES: dict[str, str] = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
@@ -273,7 +281,7 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
     gists = []
     exact = []
     for source, pieces in zip(ordered, said, strict=True):
-        today = day_of(source.created_at) if points_at_today(pieces) else None
+        today = day_of(source.created_at) if any(points_at_today(p.tokens) for p in pieces) else None
         group = (source.speaker, source.subject, source.kind, source.pinned, today)
         # What an author declared binding is merged only with its own words.
         words = [t for p in pieces for t in p.tokens] if not declares(source) else []

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from reverie.distil.lexicon import word_set
-from reverie.distil.questions import facts
+from reverie.distil.questions import asks_only, facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.source import Source
 from reverie.distil.tokens import join, tokenize
-from reverie.distil.value import Value, model
+from reverie.distil.value import UNKNOWN, Value, model
 
 Why = str
 """`pinned`, `kind` or `marker` for what was declared; `rule` or a class of the value model for what was judged."""
@@ -101,13 +101,18 @@ def inferred(sentence: str) -> Why | None:
     return None
 
 
-_IDLE = 256
-"""The value below which a statement is chatter whatever its words: `That must have been scary!`"""
+_NEUTRAL = 1024
+"""The value of a statement that the model finds as likely to matter as not: `That must have been scary!` is below."""
 
 
 def matters(sentence: str, value: Value) -> bool:
-    """Whether a statement must be kept: by the model, or by a pattern where the model is not sure of the opposite."""
-    return value.must_keep or (value.weight >= _IDLE and is_weighty(sentence))
+    """Whether a statement must be kept: by the model, or by a pattern where the model does not say the opposite.
+
+    A question that states nothing is never kept for its own sake.
+    """
+    if not (value.must_keep or (value.weight >= _NEUTRAL and is_weighty(sentence))):
+        return False
+    return not sentence.endswith("?") or value is UNKNOWN or not asks_only(sentence)
 
 
 def find(sources: Iterable[Source], without: Set[tuple[str, str]] = frozenset()) -> tuple[MustKeep, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from reverie.distil.lexicon import INTERJECTIONS, word_set
 from reverie.distil.shorten import clauses
-from reverie.distil.tokens import Token
+from reverie.distil.tokens import Token, tokenize
 
 _AUXILIARIES = word_set("can could would will do does did is are was were am should shall may might have has had don't")
 _QUESTION_WORDS = word_set("what what's how how's where where's which who who's when why any anything")
@@ -39,6 +39,21 @@ def facts(tokens: Sequence[Token]) -> list[Token]:
         stated = stated[:-1]
     words = [token for token in stated if token.word]
     return list(stated) if len(words) >= _SHORTEST and any(token.telling for token in words) else []
+
+
+def asks_only(sentence: str) -> bool:
+    """Whether an English sentence that ends in a question mark asks for information, and neither states nor asks for a
+    deed: `Is it in the contract?`, but not `Could you always answer with the sources at the end?`"""
+    tokens = tokenize(sentence)
+    if facts(tokens):
+        return False
+    words = [word for word in _words(tokens) if word not in _CONNECTIVES and word not in INTERJECTIONS]
+    asked = words[:2]
+    return bool(asked) and (
+        asked[0] in _QUESTION_WORDS
+        or (asked[0] in _AUXILIARIES and asked[1:] != ["you"] and asked[-1] in _SUBJECTS)
+        or len(words) <= _SHORTEST
+    )
 
 
 def _words(part: Sequence[Token]) -> list[str]:

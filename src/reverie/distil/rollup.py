@@ -59,6 +59,7 @@ def _rolled(group: Sequence[Candidate]) -> Candidate:
     times = sum(item.times for item in group)
     return newest._replace(
         text=f"{text} (×{times}{f', {days}' if days else ''})",
+        whole="",
         source_ids=ids,
         times=1,  # the count is part of the text
         how="rolled",

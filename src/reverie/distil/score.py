@@ -14,10 +14,8 @@ from reverie.distil.lexicon import EVALUATIVE, FIRST_PERSON, POINTING, SECOND_PE
 from reverie.distil.sentences import Form
 from reverie.distil.tokens import Token
 
-_IDLE = 85
+_IDLE = 90
 """Per cent by which the words of chatter count."""
-_BASE = 2048
-"""How much the value model counts: the more, the less."""
 NAME, NUMBER, PLAIN, MOOD = 30, 25, 10, 3  # tenths of a word
 
 
@@ -59,15 +57,13 @@ def factor(
     asked: bool,
     routine: bool,
     idle: bool,
-    weight: int = 1024,
 ) -> int:
-    """Per cent by which a statement's words count.
+    """Per cent by which a statement's words count. `words` are those of the whole sentence.
 
-    `words` are those of the whole sentence; `weight` is the verdict of the value model, 0 to 2,048.
+    What must be kept comes before all this; among the rest, how a statement's class weighs against its words was
+    measured and costs answers: a fact is asked for as often as a preference.
     """
-    per_cent = 100 * (_BASE + weight) // (_BASE + 1024)
-    if asked:
-        per_cent = per_cent * 30 // 100
+    per_cent = 30 if asked else 100
     first = not words.isdisjoint(FIRST_PERSON)
     if first:
         per_cent = per_cent * 120 // 100

@@ -50,14 +50,13 @@ def phrases(source: Source) -> list[Phrase]:
     return out
 
 
-def points_at_today(said: Iterable[Phrase]) -> bool:
+def points_at_today(tokens: Iterable[Token]) -> bool:
     """True if the same words would mean something else on another day."""
-    for phrase in said:
-        before = ""
-        for t in phrase.tokens:
-            if t.lower in _TODAY or (before == "this" and t.lower in _SPANS):
-                return True
-            before = t.lower
+    before = ""
+    for t in tokens:
+        if t.lower in _TODAY or (before == "this" and t.lower in _SPANS):
+            return True
+        before = t.lower
     return False
 
 
@@ -73,6 +72,7 @@ class Candidate(NamedTuple):
     place: tuple[int, int]
     needs: tuple[int, int] | None  # the place of the statement this one leans on ("It is ...")
     text: str
+    whole: str  # the same before it was shortened; empty when it says no more
     day: date
     speaker: str | None
     about: str | None  # the subject of its source
@@ -131,6 +131,7 @@ def candidates(
                 place=(position, number),
                 needs=out[-1].place if out and score.leans(kept) else None,
                 text=shown,
+                whole=_before(shown, text, stated) if form in (Form.PROSE, Form.ITEM) else "",
                 day=day,
                 speaker=source.speaker,
                 about=source.subject,
@@ -148,7 +149,6 @@ def candidates(
                     asked=bool(kept) and kept[-1].text == "?",
                     routine=routine,
                     idle=idle,
-                    weight=value.weight,
                 ),
                 concepts=score.concepts(kept),
                 variant=tuple(t.lower for i, t in enumerate(kept) if t.varies or (i and t.capital)),
@@ -158,6 +158,12 @@ def candidates(
             )
         )
     return out
+
+
+def _before(shown: str, text: str, stated: Sequence[Token]) -> str:
+    """What a statement said before it was shortened; of a question that states something, the stated part."""
+    longer = join(stated) if stated else text.rstrip(".")
+    return longer if longer != shown and len(longer) > len(shown) else ""
 
 
 _LONGEST_ANSWER, _LONGEST_QUESTION = 7, 16  # words and marks
@@ -190,6 +196,7 @@ def answered(
         return item
     return item._replace(
         text=f"({join(question)}) {item.text}",
+        whole="",
         source_ids=(*item.source_ids, before.id),
         how="merged",
         needs=None,
@@ -266,6 +273,7 @@ def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
         who = "" if before.speaker == newest.speaker or before.speaker is None else f", {before.speaker}"
         merged[newest.place] = newest._replace(
             text=f"{newest.text} (earlier{when}{who}: {before.text})",
+            whole="",
             source_ids=(*newest.source_ids, *(i for i in before.source_ids if i not in newest.source_ids)),
             how="merged",
             required=newest.required or before.required,

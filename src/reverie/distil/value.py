@@ -5,8 +5,9 @@ vectors is folded into one small score per word and class, so that no vector is 
 in integers, so every machine gives the same verdict. The weights are data (`value.npz`), fitted by
 `tools/fit_value.py` on statements we wrote and labelled ourselves (`bench/data/statements.tsv`).
 
-The model is asked only about languages its labels cover. A statement in any other language must be kept, unless it is a
-mere courtesy.
+Words of other languages that go with a class (`cues.txt`: days, rules, health, choices, likes, kin) set the same
+features as their English counterparts, so a language needs few labels of its own. The model is asked only about
+languages its labels cover. A statement in any other language must be kept, unless it is a mere courtesy.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.distil.courtesy import is_courtesy
-from reverie.search.languages import ENGLISH, guess
+from reverie.distil.lexicon import word_set
+from reverie.search.languages import ENGLISH, FUNCTION_WORDS, guess
 
 MUST_KEEP = (
     "instruction",
@@ -42,13 +44,22 @@ MUST_KEEP = (
 LOW = ("status", "chatter")
 CLASSES = (*MUST_KEEP, "fact", *LOW)
 
-COVERED = frozenset({ENGLISH})
+COVERED = word_set(
+    "english german french spanish italian portuguese dutch polish russian turkish arabic hindi japanese chinese korean"
+)
+"""Languages with labels of their own."""
+OTHER = "other"
+"""A language with labels, but which one is not known."""
 BUCKETS = 4096
 _SHORT, _LONG = 4, 20
 UNIT = 64
 """The value of a surface feature that applies, and of the bias."""
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d|[!?]")
+_WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0dff\u0e00-\u0eff])+(?:['’][^\W\d_]+)?|\d|[!?]")
+"""Words with the marks that stand above or below letters, digits, and marks of tone."""
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_HANGUL = re.compile(r"[\uac00-\ud7af]")
+_MARKS = str.maketrans("’？！؟", "'?!?")
 _NAME = re.compile(r"(\b[a-z]{1,20}|,) [A-Z][a-z]")
 _SURFACE: tuple[re.Pattern[str], ...] = tuple(
     re.compile(pattern)
@@ -89,6 +100,8 @@ _WORDS = tuple(
     )
 )
 """Words, pairs of words and heads of longer words (~) that go with a class."""
+_CUES = ("day", "self", "you", "rule", "now", "", "due", "health", "chose", "like", "kin")
+"""The groups of `cues.txt`, in the order of the groups above."""
 QUANTUM = 1 << 20
 """The score that stands for one natural logarithm."""
 WHOLE = 1 << 10
@@ -117,23 +130,96 @@ COURTESY = Value("chatter", must_keep=False, chatter=True, weight=0)
 _OTHER_SCRIPT = re.compile(
     r"[\u0370-\u1dbf\u2c00-\ua71f\ua800-\ud7ff\uf900-\ufaff\ufb1d-\ufdff\ufe70-\ufefc\U00020000-\U0003ffff]"
 )
+_SCRIPTS = (
+    ("japanese", re.compile(r"[\u3040-\u30ff]")),
+    ("chinese", re.compile(r"[\u3400-\u9fff]")),
+    ("korean", _HANGUL),
+)
+_NEIGHBOURS = re.compile(r"[іїєґўђјљњћџ]|[پچژگکیٹڈڑے]")
+"""Letters of languages that share a script with one that has labels, but have none themselves."""
 _FEWEST = 3
 """Words without which the language of a text in Latin letters is a guess."""
 
 
-def covers(text: str) -> bool:
-    """Whether the labels cover the language of a statement. One in Latin letters without evidence counts as English."""
+def language_of(text: str) -> str:
+    """The language the model reads a statement in; empty when its labels do not cover it.
+
+    One in Latin letters without evidence counts as English, unless a word of it is a cue in some other language.
+    """
     if _OTHER_SCRIPT.search(text):
-        return False
-    language, sure = guess(text)
-    return language in COVERED or not sure or (text.isascii() and len(text.split()) < _FEWEST)
+        for name, letters in _SCRIPTS:
+            if letters.search(text):
+                return name
+        name, sure = guess(text)
+        return name if sure and name in COVERED and not _NEIGHBOURS.search(text.lower()) else ""
+    name, sure = guess(text)
+    if name == ENGLISH and _is_foreign(text, sure=sure):
+        return OTHER
+    if not sure or name == ENGLISH or (text.isascii() and len(text.split()) < _FEWEST):
+        return ENGLISH
+    return name if name in COVERED else ""
 
 
 def words_of(text: str) -> list[str]:
-    return _WORD.findall(text.lower().replace("’", "'"))
+    """Words, digits and marks; where words are not set apart, pairs of characters."""
+    found = _WORD.findall(text.lower().translate(_MARKS))
+    if text.isascii() or not _UNSPACED.search(text):
+        return found
+    out: list[str] = []
+    for word in found:
+        pairs = len(word) > 2 and _UNSPACED.search(word)
+        out += [word[i : i + 2] for i in range(len(word) - 1)] if pairs else [word]
+    return out
 
 
-def surface(text: str, words: Sequence[str]) -> dict[int, int]:
+@lru_cache(maxsize=1)
+def _cues() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Groups by whole word, by beginning and, for scripts without spaces, by part: the bits of their numbers."""
+    whole: dict[str, int] = {}
+    head: dict[str, int] = {}
+    part: dict[str, int] = {}
+    for line in resources.files(__package__).joinpath("cues.txt").read_text(encoding="utf-8").splitlines():
+        group, _, words = line.partition("|")
+        for word in words.split():
+            into = part if _UNSPACED.search(word) else head if word.endswith("*") else whole
+            word = word.rstrip("*")
+            into[word] = into.get(word, 0) | 1 << _CUES.index(group)
+    return whole, head, part
+
+
+@lru_cache(maxsize=1)
+def _strangers() -> frozenset[str]:
+    """Cues that are no English words."""
+    english = FUNCTION_WORDS[ENGLISH].union(*_WORDS)
+    return frozenset(word for word in _cues()[0] if len(word) >= _SHORT and word not in english)
+
+
+def _is_foreign(text: str, *, sure: bool) -> bool:
+    """Whether words of a text that passes for English are cues in another language: one, or two where it has English
+    words: `Bitte niemals am Freitag ausliefern.`"""
+    found = _strangers().intersection(_WORD.findall(text.lower()))
+    return len(found) > sure
+
+
+_LONGEST_PART = 6
+
+
+def _cued(text: str) -> int:
+    """The groups that words of another language belong to, as bits."""
+    whole, head, part = _cues()
+    found = 0
+    for word in _WORD.findall(text.lower().translate(_MARKS)):
+        found |= whole.get(word, 0)
+        for end in range(2, len(word) + 1):
+            found |= head.get(word[:end], 0)
+        if _UNSPACED.search(word):
+            for start in range(len(word)):
+                for size in range(1, _LONGEST_PART + 1):
+                    found |= part.get(word[start : start + size], 0)
+    return found
+
+
+def surface(text: str, words: Sequence[str], language: str = ENGLISH) -> dict[int, int]:
     """The features that apply, by number: hashed words and pairs of words, then what the surface shows."""
     grams = {*words, *(f"{a} {b}" for a, b in pairwise(words)), *("~" + word[:5] for word in words if len(word) > 5)}
     if words:
@@ -148,9 +234,10 @@ def surface(text: str, words: Sequence[str]) -> dict[int, int]:
     for number, pattern in enumerate(_SURFACE, BUCKETS):
         if pattern.search(text):
             found[number] = UNIT
-    for number, group in enumerate(_WORDS, BUCKETS + len(_SURFACE)):
-        if not grams.isdisjoint(group):
-            found[number] = UNIT
+    cued = 0 if language == ENGLISH else _cued(text)
+    for number, group in enumerate(_WORDS):
+        if cued >> number & 1 or not grams.isdisjoint(group):
+            found[BUCKETS + len(_SURFACE) + number] = UNIT
     length = BUCKETS + _PATTERNS
     if any(word.endswith("ed") for word in words):
         found[length - 1] = UNIT
@@ -183,29 +270,33 @@ class ValueModel:
         self._words: NDArray[np.int64] = loaded["scores"].astype(np.int64)
         """Per known word and class: its share of the score, in units of `unit`."""
         self._surface: NDArray[np.int64] = loaded["surface"].astype(np.int64)
-        self._unit, self._must, self._low = (int(number) for number in loaded["limits"])
+        self._unit, *limits = (int(number) for number in loaded["limits"])
+        self._english, self._others = limits[:2], limits[2:]
+        """The chance above which a statement must be kept, and that above which it is chatter."""
 
     def judge(self, texts: Sequence[str]) -> list[Value]:
         """One verdict per statement, in order."""
         if not texts:
             return []
-        found = chances(np.array([self._score(text) for text in texts]))
+        languages = [language_of(text) for text in texts]
+        found = chances(np.array([self._score(*one) for one in zip(texts, languages, strict=True)]))
         must = found[:, : len(MUST_KEEP)].sum(axis=1).tolist()
         low = found[:, -len(LOW) :].sum(axis=1).tolist()
         kinds = found.argmax(axis=1).tolist()
         out = []
-        for text, kind, mine, other in zip(texts, kinds, must, low, strict=True):
+        for text, language, kind, mine, other in zip(texts, languages, kinds, must, low, strict=True):
+            least, most = self._english if language == ENGLISH else self._others
             if is_courtesy(text):
                 out.append(COURTESY)
-            elif covers(text):
-                out.append(Value(CLASSES[kind], mine > self._must, other > self._low, WHOLE + mine - other))
+            elif language:
+                out.append(Value(CLASSES[kind], mine > least, other > most, WHOLE + mine - other))
             else:
                 out.append(UNKNOWN)
         return out
 
-    def _score(self, text: str) -> NDArray[np.int64]:
+    def _score(self, text: str, language: str) -> NDArray[np.int64]:
         words = words_of(text)
-        found = surface(text, words)
+        found = surface(text, words, language)
         values = np.fromiter(found.values(), dtype=np.int64, count=len(found))
         total: NDArray[np.int64] = values @ self._surface[list(found)]
         known = [row for word in words if (row := self._rows.get(word)) is not None]

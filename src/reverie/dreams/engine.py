@@ -291,7 +291,10 @@ class DreamEngine:
             done = self._gates.distil(actor, plan, work, budget, share, policy, chosen, guard)
             fell_back = fell_back or done.fell_back
             if not done.stay:
-                break
+                idle = self._idle(snapshot, done)
+                if not idle:
+                    break
+                done = replace(done, stay=idle)
             if not plan.strict or not snapshot.entries:
                 if done.distiller is self._extractive:
                     break
@@ -306,9 +309,20 @@ class DreamEngine:
             work = self._snapshots.weigh(snapshot.sources)
         if plan.strict and snapshot.stayed and not snapshot.entries:
             raise _not_smaller()
-        if snapshot.fitted and done.gates.tokens * 20 > self._tokens(snapshot.entries) * 19:
+        if self._idle(snapshot, done):
             raise _not_smaller()
         return _Ready(snapshot, work, replace(done, fell_back=fell_back), budget)
+
+    def _idle(self, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
+        """Of a part that would become smaller by less than a twentieth: the entries whose every word the text repeats.
+
+        As entries of their own they cost no heading and keep their date, their tags and their place in a search.
+        """
+        if not snapshot.fitted or done.gates.tokens * 20 <= self._tokens(snapshot.entries) * 19:
+            return frozenset()
+        fates = done.answer.fates if not snapshot.held_by else {}
+        same = {entry.id for entry in snapshot.entries if {fate for fate, _ in fates.get(entry.id, ())} == {"kept"}}
+        return frozenset(same or {entry.id for entry in snapshot.entries})
 
     def _store(self, dream: _Dream, ready: _Ready, changed: int, rules: Rules) -> Body[DreamReport]:
         """The transaction of a dream."""

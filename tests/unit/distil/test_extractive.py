@@ -29,7 +29,9 @@ def text_of(sources: list[Source], tokens: int = 1000) -> str:
 
 def test_days_speakers_and_anchored_dates_make_it_readable() -> None:
     said = make("Hey! I joined a pottery class yesterday.", "It was great! I made a blue bowl.", speaker="Ana")
-    assert text_of(said) == "[8 May 2023]\nAna: joined a pottery class on 7 May\n[9 May 2023]\nAna: made a blue bowl"
+    assert text_of(said) == (
+        "[8 May 2023]\nAna: I joined a pottery class on 7 May\n[9 May 2023]\nAna: I made a blue bowl"
+    )
 
 
 def test_nothing_makes_nothing() -> None:
@@ -42,7 +44,7 @@ def test_nothing_makes_nothing() -> None:
 def test_duplicates_keep_the_newest_wording_and_a_count() -> None:
     sources = make("The disk of web-1 is full.", "the disk of web-1 is full", "The disk of web-1 is really full!")
     made = DISTILLER.distil(sources, output_tokens=100, count=count)
-    assert made.text == "[10 May 2023]\nThe disk of web-1 is full (×3)"
+    assert made.text == "[10 May 2023]\nThe disk of web-1 is really full! (×3)"
     assert [(c.kept, c.merged, c.count) for c in made.collapsed] == [("e2", ("e1", "e0"), 3)]
 
 
@@ -119,3 +121,10 @@ def test_the_fingerprint_names_the_algorithm_and_its_parts() -> None:
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     prepared = DISTILLER.prepare(make(unit * 40_000 + " word"))
     assert DISTILLER.minimum(prepared, count=count) >= 0
+
+
+def test_nothing_is_shortened_while_there_is_room() -> None:
+    said = make("Honestly, I really can't come on Friday, I have a dentist appointment.", speaker="Dora")
+    assert text_of(said).endswith("Dora: Honestly, I really can't come on Friday, I have a dentist appointment")
+    tight = DISTILLER.minimum(said, count=count)
+    assert len(text_of(said, tight)) < len(text_of(said))
