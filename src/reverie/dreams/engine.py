@@ -46,12 +46,11 @@ from reverie.dreams.report import (
     roomy,
     save_report,
 )
-from reverie.dreams.snapshot import DISTILLED_FROM, Snapshot, Snapshots, effective_budget
+from reverie.dreams.snapshot import DISTILLED_FROM, Replan, Snapshot, Snapshots, effective_budget, unchanged
 from reverie.dreams.spend import SpendGuard, SpendLimits
 from reverie.memory.entries import Entries, Prepared, entry_hash
 from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules, check_ref
-from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -67,14 +66,6 @@ Check = Callable[[ReadTx], None]
 T = TypeVar("T")
 M = TypeVar("M")
 Body = Callable[[WriteTx], T]
-
-
-class Replan(Exception):
-    """A source changed while the dream was on its way."""
-
-    def __init__(self, changed: int) -> None:
-        super().__init__(changed)
-        self.changed = changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,19 +481,6 @@ class DreamEngine:
         save_report(tx, report, seq=seq)
         tx.release(f"dream/{plan.ref}", dream.id)
         return report
-
-
-def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:
-    """Raise Replan unless every source is the version that was read, still readable, not pinned or held since."""
-    changed = 0
-    # one look at all that can be read, and one at each of the others
-    readable = tx.at([entry.position for entry in entries], ANYTHING) if entries else {}
-    for entry in entries:
-        current = readable.get(entry.position) or tx.get(entry.id, where=ANYTHING)
-        if current is None or current.version != entry.version or current.pinned or current.held:
-            changed += 1
-    if changed:
-        raise Replan(changed)
 
 
 def _not_smaller() -> GateFailed:

@@ -19,12 +19,20 @@ from reverie.distil.request import Extractive
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, WriteTx
 
 DISTILLED_FROM = "distilled-from"
 _PAGE = 1000
 _DENSE = 20
 """Characters per token of the budget above which no memory fits whole, whatever is said twice in it."""
+
+
+class Replan(Exception):
+    """A source changed while the dream was on its way."""
+
+    def __init__(self, changed: int) -> None:
+        super().__init__(changed)
+        self.changed = changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +248,19 @@ class Snapshots:
 
 def _no_tokenizer(_: str) -> int:
     raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
+
+
+def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:
+    """Raise Replan unless every source is the version that was read, still readable, not pinned or held since."""
+    changed = 0
+    # one look at all that can be read, and one at each of the others
+    readable = tx.at([entry.position for entry in entries], ANYTHING) if entries else {}
+    for entry in entries:
+        current = readable.get(entry.position) or tx.get(entry.id, where=ANYTHING)
+        if current is None or current.version != entry.version or current.pinned or current.held:
+            changed += 1
+    if changed:
+        raise Replan(changed)
 
 
 def effective_budget(asked: int | None, policy: TenantPolicy) -> int:

@@ -24,8 +24,9 @@ from reverie.core.dream import (
 from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
 from reverie.core.errors import Busy, Invalid, NotFound, RateLimited, ReadOnly, ReverieError, StoreError
 from reverie.core.policy import TenantPolicy
-from reverie.dreams.engine import Body, DreamEngine, Replan
+from reverie.dreams.engine import Body, DreamEngine
 from reverie.dreams.report import report_of
+from reverie.dreams.snapshot import Replan
 from reverie.memory.files import File
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic import dream_records as records
