@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final
 
 from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, before_escape, escaped, unescape
-from reverie.redact.filter import Filter
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.meter import Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
@@ -48,6 +47,7 @@ from reverie.redact.spans import (
 from reverie.redact.tree import JSON
 
 if TYPE_CHECKING:
+    from reverie.redact.filter import Filter
     from reverie.redact.rules.rule import Rule
 
 ALGORITHM: Final = "6"
@@ -150,6 +150,8 @@ class Redactor:
 
     @cached_property
     def _filter(self) -> Filter:
+        from reverie.redact.filter import Filter  # with the strings of its patterns: not for a command that reads
+
         groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [], [])
         for index, trigger in enumerate(self.triggers):
             rule = self._rules[index] if index < len(self._rules) else None

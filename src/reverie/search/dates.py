@@ -24,7 +24,7 @@ def _list(words: str) -> list[str]:
     return words.split()
 
 
-MONTHS = _list("january february march april may june july august september october november december")
+_MONTHS = _list("january february march april may june july august september october november december")
 _OTHER_MONTHS = _list("""
     januar februar marz april mai juni juli august september oktober november dezember
     janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre
@@ -36,10 +36,10 @@ _OTHER_MONTHS = _list("""
     января февраля марта апреля мая июня июля августа сентября октября ноября декабря
     ocak subat mart nisan mayis haziran temmuz agustos eylul ekim kasim aralik
 """)
-_SHORT = [*(month[:3] for month in MONTHS), "sept"]
+_SHORT = [*(month[:3] for month in _MONTHS), "sept"]
 _MONTH_OF = {fold(name): at % 12 + 1 for at, name in enumerate(_OTHER_MONTHS)}
 _MONTH_OF |= {name: at + 1 for at, name in enumerate(_SHORT[:12])} | {"sept": 9}
-_MONTH_OF |= {name: at + 1 for at, name in enumerate(MONTHS)}
+_MONTH_OF |= {name: at + 1 for at, name in enumerate(_MONTHS)}
 _AMBIGUOUS = frozenset(
     ["may", "march", "mar", "dec", "mars", "mart", "mai", "mei", "jan", "mayo", "marco", "ekim", "ocak"]
 )
@@ -170,7 +170,7 @@ class Period:
     def shown(self) -> str:
         """In words."""
         if self.month:
-            return f"{self.day or ''} {MONTHS[self.month - 1].capitalize()} of any year".strip()
+            return f"{self.day or ''} {_MONTHS[self.month - 1].capitalize()} of any year".strip()
         first = datetime.fromtimestamp((self.start + _HALF_DAY_MS) / 1000, UTC)
         last = datetime.fromtimestamp((self.end - _HALF_DAY_MS - 1) / 1000, UTC)
         return f"{first:%Y-%m-%d}" if first.date() >= last.date() else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from reverie.search.dates import MONTHS
-
 WORDS = 80
 """About so many words make a passage."""
 _SHORT = 600
@@ -25,7 +23,8 @@ _CHARACTERS = 6
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _BORDER = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++|\n++")
 _SPACE = re.compile(r"\s+")
-_MONTHS = [name.capitalize() for name in MONTHS]
+_MONTHS = ["January", "February", "March", "April", "May", "June"]
+_MONTHS += ["July", "August", "September", "October", "November", "December"]
 _HEADING = re.compile(rf"\[(?:(\d{{1,2}}) )?({'|'.join(_MONTHS)}) (\d{{4}})\]$", re.MULTILINE)
 """`[8 May 2023]` or `[May 2023]`, alone on a line."""
 _HEADINGS = 8
