@@ -76,7 +76,7 @@ def arm(step: str, store: Any) -> None:
     elif step == "inserted":
         after(transaction, "insert")
     elif step == "linked":
-        after(transaction, "link", times=3)
+        after(transaction, "link")
     elif step == "half-retired":
         after(transaction, "change", times=5)
     elif step == "retired":
