@@ -72,6 +72,8 @@ lock: $(VENV)/.dev ## Pin the dependencies again, with hashes
 		pyproject.toml -c requirements/dev.txt -o requirements/core.txt
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--group site -o requirements/site.txt
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--group pip -o requirements/pip.txt
 
 site: $(VENV)/.dev ## Build the documentation as a static site with search, into site/
 	$(BIN)/uv venv -q --allow-existing .venvs/site
@@ -100,6 +102,7 @@ clean: ## Remove the environment and every cache (data stays)
 $(VENV)/bin/python:
 	@test -n '$(PYTHON)' || { echo 'Reverie needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3.11'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet --require-hashes -r requirements/pip.txt  # older ones forget a pin where a package is asked for with extras
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
 	@echo 'Installing what Reverie needs (once; some minutes on a slow machine) ...'

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-OURS = ("personal", "work", "habits", "languages", "long", "asides")
+OURS = ("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides")
 _WORD = re.compile(r"\w+")
 
 
@@ -84,6 +84,57 @@ def ours(name: str) -> Memory:
             at += 60_000
     notes.sort(key=lambda note: note.at)
     return Memory(name, notes, asks)
+
+
+def talks() -> Memory:
+    """One person and an assistant over half a year: bench/data/recall/talks.txt.
+
+    An answer is its own text between sentences of its topic, chosen by the hash of its key: 200 to 400 words. After each
+    day come questions about what the pool says, so that a memory has many answers about the same things.
+    """
+    lines = (DATA / "recall" / "talks.txt").read_text(encoding="utf-8").splitlines()
+    pools: dict[str, list[str]] = {}
+    for line in lines:
+        if line.startswith("+"):
+            topic, _, sentence = line[1:].partition(": ")
+            pools.setdefault(topic, []).append(sentence)
+    notes: list[Note] = []
+    asks: list[Ask] = []
+    at, day, topic = 0, "", ""
+    for line in [*lines, "@2025-07-01T00:00"]:
+        mark, rest = line[:1], line[1:]
+        if mark == "@":
+            notes += _small_talk(day, topic, pools, at) if day else []
+            day, at = rest, int(datetime.fromisoformat(rest).replace(tzinfo=UTC).timestamp() * 1000)
+        elif mark == "!":
+            asks.append(Ask(rest, "none", held_out=_held_out(rest)))
+        elif mark == "?":
+            head, text = rest.split(" ", 1)
+            asks.append(Ask(text, "evidence", tuple(head.removeprefix("ev:").split(",")), held_out=_held_out(text)))
+        elif mark not in ("", "#", "+"):
+            key, speaker, pool, text = re.fullmatch(r"(\w+) (\w+)(?: \+(\w+))?: (.*)", line).groups()  # type: ignore[union-attr]
+            if pool:
+                topic, around = pool, _chosen(key, pools[pool], 11)
+                text = " ".join([*around[:3], text, *around[3:]])
+            notes.append(Note(key, text, at, speaker, day))
+            at += 60_000
+    return Memory("talks", notes, asks)
+
+
+def _small_talk(day: str, topic: str, pools: dict[str, list[str]], at: int) -> list[Note]:
+    """Questions about what a pool says and answers from it."""
+    notes = []
+    for number in range(4):
+        about, *others = _chosen(f"{day}{number}", pools[topic], 10)
+        asked = f"You once said: {about} Can you explain that again, and what else should I keep in mind?"
+        for speaker, text in (("user", asked), ("assistant", " ".join(others))):
+            notes.append(Note(f"{day[:10]}x{number}{speaker[0]}", text, at, speaker, day))
+            at += 60_000
+    return notes
+
+
+def _chosen(key: str, pool: list[str], count: int) -> list[str]:
+    return sorted(pool, key=lambda sentence: hashlib.sha256(f"{key} {sentence}".encode()).digest())[:count]
 
 
 def _held_out(question: str) -> bool:
@@ -168,6 +219,11 @@ def chats(path: Path, *, roles: tuple[str, ...] = ("user",)) -> Iterator[Memory]
             if len(telling) >= 3:
                 asks.append(Ask(asked["question"], "telling", telling=frozenset(telling)))
         yield Memory(user["user"], notes, asks)
+
+
+def told(asked: Ask, text: str) -> float:
+    """The share of a question's telling words that a text has."""
+    return len(asked.telling & _words(text)) / len(asked.telling)
 
 
 def _words(text: str) -> set[str]:

@@ -24,6 +24,7 @@ import reverie
 from bench.corpora import DATA, Ask, ours
 from bench.survival import Question, share, survived, words
 from reverie.core.dream import GateFailed
+from reverie.core.entry import speaker
 from reverie.distil.gates import verify
 from reverie.distil.must_keep import MustKeep, declared, matters
 from reverie.distil.sentences import split
@@ -166,7 +167,7 @@ def dreamt(given: Mixed, target: str) -> tuple[str, dict[str, float | int | str]
         before = _found(notes, given)
         night(notes)
         after = _found(notes, given)
-        text = "\n".join(_shown(entry) for entry in reversed(list(notes.entries())))
+        text = "\n".join(shown(entry) for entry in reversed(list(notes.entries())))
     return text, {
         "three_before": before[0],
         "three_after": after[0],
@@ -175,10 +176,9 @@ def dreamt(given: Mixed, target: str) -> tuple[str, dict[str, float | int | str]
     }
 
 
-def _shown(entry: reverie.Entry) -> str:
-    return (
-        entry.content if entry.kind == "dream" or not entry.source.actor else f"{entry.source.actor}: {entry.content}"
-    )
+def shown(entry: reverie.Entry) -> str:
+    said_by = None if entry.kind == "dream" else speaker(entry.source)
+    return f"{said_by}: {entry.content}" if said_by else entry.content
 
 
 def night(notes: reverie.Ref) -> None:

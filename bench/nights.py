@@ -23,8 +23,8 @@ from pathlib import Path
 
 import reverie
 from bench.distil import DATA, Corpus, count, idf, lead, line, load, load_locomo, textrank, verbatim
+from bench.hot import night, shown
 from bench.survival import share, survived
-from reverie.core.dream import GateFailed
 from reverie.distil.gates import verify
 from reverie.distil.must_keep import MustKeep, find
 from reverie.distil.source import Source
@@ -73,30 +73,13 @@ def dreamt(corpus: Corpus, items: Sequence[MustKeep], target: str, nights: int) 
                     ]
                 )
                 night(notes)
-            text = "\n".join(
-                entry.content if entry.kind == "dream" else _said(entry) for entry in reversed(list(notes.entries()))
-            )
+            text = "\n".join(shown(entry) for entry in reversed(list(notes.entries())))
             in_three = [
                 any(survived("\n".join(hit.text for hit in notes.search(question.ask, limit=3).hits), [question]))
                 for question in corpus.questions
             ]
         disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
     return Result(held(corpus.sources, items, text), survived(text, corpus.questions), in_three, count(text), disk)
-
-
-def _said(entry: reverie.Entry) -> str:
-    return f"{entry.source.actor}: {entry.content}"
-
-
-def night(notes: reverie.Ref) -> None:
-    """As many parts as there are, as the nightly schedule does it."""
-    while True:
-        try:
-            report = notes.dream(fit=True)
-        except GateFailed:
-            return
-        if report is None or not report.left_for_later:
-            return
 
 
 def chosen(rank: Callable[[Sequence[Source]], list[int]]) -> Callable[[Corpus, int, int], str]:

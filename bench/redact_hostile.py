@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bench.redact_corpus import Random
 from reverie.redact import RULES, Redactor
@@ -27,24 +28,95 @@ _TRIGGERS = (
     '"token":',
 )
 
+_CONTEXTS = (
+    "-----BEGIN RSA PRIVATE KEY-----\n", "eyJhbGciOi.", "Authorization: Basic ", "| user | password |\n", "<password>x</password>",
+    "password: |\n  a\n", "mysql -u a -pb ", "curl -u a:b h ", "Set-Cookie: sid=1; ", "AccountKey=a;", "DB_PASS=a DB_USER=b ",
+    "user: a\npassword: b\n", "kubectl create secret generic x --from-literal=a=b ", "PIN 1234 ", "4111 1111 1111 1111 ",
+    "DE89 3704 0044 0532 0130 00 ", "abandon ability able about ", "0x" + "ab" * 20 + " ", "AKIA", "ghp_", "sk-", "xoxb-1-", "my pin is: ",
+    "Mein Passwort ist ", "la contrase\u00f1a es ", "\u043f\u0430\u0440\u043e\u043b\u044c ", "\u5bc6\u7801\u662f ", "p\u0430ssw\u043erd ",
+    "$PASSWORD ", "${TOKEN} ", "os.environ['KEY'] ", "\x1b[31mtoken\x1b[0m ", "\u200b", "\uff50\uff41\uff53\uff53 ", "[REDACTED:x", "[[[[REDACTED:",
+    "a@b:c@", "://", "=", ":", "key key key=", "a.b.c.d.e.", "A1-B2-", "\t", "\n", "\n ", "\r\n\t| ", "\\\\\\n", "&amp;amp;lt;", "%25%32%35", "\\u005cu0041",
+)  # fmt: skip
+
+
+def many(unit: str, size: int) -> str:
+    """`unit` repeated."""
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+def _nested(text: str, wrap: Callable[[str], str], size: int) -> str:
+    while len(text) < size:
+        text = wrap(text)
+    return text
+
+
+def _inner(r: Random, size: int) -> Iterator[tuple[str, str]]:
+    """Nests, long lines of pairs, long words, short lines."""
+
+    def word(length: int) -> str:
+        return "".join(r.choices("abcdefghijkmnpqrstuvwxyz23456789", k=length))
+
+    yield "nested quotes", _nested("password='x'", lambda text: f"\"{text}' `{text}`", size)[:size]
+    yield (
+        "nested JSON",
+        _nested('{"token": "a1b2c3d4"}', lambda text: json.dumps({"secret": text, "key": text}), size)[:size],
+    )
+    yield (
+        "nested base64",
+        _nested("token: a1b2c3d4 ", lambda text: base64.b64encode(text.encode()).decode() + " ", size)[:size],
+    )
+    yield "nested hex", _nested("token: a1b2c3d4 ", lambda text: text.encode().hex() + " ", size)[:size]
+    yield "nested percents", _nested("token%3Da1b2", lambda text: text.replace("%", "%25") + "%20" + text, size)[:size]
+    yield "pairs on one line", "&".join(f"{word(5)}_key={word(7)}" for _ in range(size // 17))
+    yield "pairs of JSON", json.dumps({f"{word(5)}_token": word(9) for _ in range(size // 26)})
+    yield (
+        "escaped JSON of base64",
+        "".join('\\"auth\\": \\"' + base64.b64encode(word(12).encode()).decode() + '\\",' for _ in range(size // 32)),
+    )
+    yield (
+        "base64 of triggers",
+        " ".join(base64.b64encode(f"password: {word(8)}".encode()).decode() for _ in range(size // 26)),
+    )
+    yield "one word", word(size)
+    yield "one word of hex", "0123456789abcdef" * (size // 16)
+    yield "long words", " ".join(word(2_000) for _ in range(size // 2_000))
+    yield "short lines", "\n".join(r.choice(("key", "a1", "pw", "=", ":", "x9z")) for _ in range(size // 3))
+    yield "indented parts", "\n".join(f"  {word(8)}" for _ in range(size // 11))
+    yield "escapes of letters", "".join(f"\\u{ord(c):04x}" for c in "password is yfn6c5 " * (size // 114))
+    yield (
+        "letters of two alphabets",
+        "".join(
+            r.choice(("t\u043eken", "s\u0435cret", "k\u0435y", "p\u0430ss")) + " " + word(6) + " "
+            for _ in range(size // 15)
+        ),
+    )
+    yield "blanks that are not seen", "\u200b".join("password is yfn6c5 " * (size // 76))
+    yield "columns", "\n".join(f"{word(5)}\t{word(8)}\t{word(8)}" for _ in range(size // 24))
+    for end in (" ", "\n"):
+        yield (
+            f"every example by {end!r}",
+            many(end.join(fill(rule.examples[0]) for rule in RULES if rule.examples), size),
+        )
+        near = end.join(fill(text) for rule in RULES for text in rule.near_misses)
+        yield f"every near miss by {end!r}", many(near, size)
+    for unit in ("\\x41 a", "\\n a", "\\u0041 a", "&lt; a", "a%20b", base64.b64encode(b"token: a1b2c3d4").decode()):
+        yield f"lines of {unit!r}", many(unit + "\n", size)
+
 
 def hostile(size: int, *, every_rule: bool = False) -> Iterator[tuple[str, str]]:
     """(name, text of about `size` characters): repetitions, mixtures of triggers, encoded words."""
     r = Random(17)
 
-    def many(unit: str) -> str:
-        return (unit * (size // len(unit) + 1))[:size]
-
     def word(alphabet: str, length: int) -> str:
         return "".join(r.choices(alphabet, k=length))
 
-    for unit in _REPEATED:
-        yield f"repeated {unit[:20]!r}", many(unit)
+    for unit in (*_REPEATED, *_CONTEXTS):
+        yield f"repeated {unit[:20]!r}", many(unit, size)
     if every_rule:
         for rule in RULES:
             for template in (*rule.examples, *rule.near_misses):
                 for end in (" ", "\n"):
-                    yield f"{rule.kind} {template[:24]!r}", many(fill(template) + end)
+                    yield f"{rule.kind} {template[:24]!r}", many(fill(template) + end, size)
     lower, mixed = "abcdefghijklmnopqrstuvwxyz", "abcdefghijABCDEFXYZ0123456789"
     for end in (" ", "\n"):
         for alphabet, length in ((lower, 7), (mixed, 6), (mixed, 24)):
@@ -54,6 +126,7 @@ def hostile(size: int, *, every_rule: bool = False) -> Iterator[tuple[str, str]]
         yield f"base64 by {end!r}", "".join(encoded)
         yield f"hex by {end!r}", "".join(r.randbytes(16).hex() + end for _ in range(size // 33))
     yield "one run of base64", base64.b64encode(r.randbytes(size * 3 // 4)).decode()
+    yield from _inner(r, size)
     yield "noise", word("".join(map(chr, range(32, 127))), size)
 
 

@@ -9,7 +9,9 @@
 One line a system: BM25 over entries, BM25 over passages, words, meaning, all signals (and all but one). One column a
 figure of a corpus, in per cent: `first` (the right entry first), `in 3`, `update` (the newest fact first), `none` (a
 question that nothing answers has no hit, or only weak ones), `recall` (evidence among ten hits), `current` (the current
-fact first), `telling` (words of the right option among ten hits), and the tokens of ten hits.
+fact first), `telling` (words of the right option among ten hits), `packed` (the same in `context` of 2,000 tokens), and
+the tokens of ten hits. `users` has the messages of users only, `chats` also the assistant's answers, and `... hidden` is
+a corpus of ours among three of these chats.
 
 LoCoMo (Maharana et al., ACL 2024) is licensed CC BY-NC 4.0 and is not part of this project: measure with it if your use
 allows, and do not ship it.
@@ -18,7 +20,6 @@ allows, and do not ship it.
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -31,7 +32,8 @@ from reverie.index import words
 from reverie.index.parts import Part
 from reverie.index.postings import ask, pack
 from reverie.index.segment import build
-from reverie.memory.search import Hit, Search
+from reverie.memory.hits import Hit
+from reverie.memory.search import Search
 from reverie.search.analysis import query_terms, terms
 from reverie.search.passages import Passage, passages
 from reverie.search.rank import WEIGHTS, Weights
@@ -41,9 +43,7 @@ KEY = b"bench" * 6
 LIMIT = 10
 SIGNALS: dict[str, dict[str, float | bool]] = {
     "context": {"previous": 0.0, "following": 0.0, "before_previous": 0.0, "after_following": 0.0, "itself": 0.0},
-    "speaker": {"speaker": 0.0},
-    "time": {"time": 0.0},
-    "length": {"length": 0.0},
+    "time": {"time": 0.0, "dated": 0.0},
     "currency": {"currency": False},
     "words": {"words": 0.0},
     "meaning": {"meaning": 0.0},
@@ -57,6 +57,7 @@ def corpus(options: argparse.Namespace) -> Iterator[tuple[str, list[corpora.Memo
     """The corpora asked for, by name."""
     for name in corpora.OURS:
         yield name, [corpora.ours(name)]
+    yield "talks", [corpora.talks()]
     yield "five", list(corpora.distilled())
     yield "small", list(corpora.locomo(corpora.DATA / "small.json"))
     if options.data is None:
@@ -67,10 +68,11 @@ def corpus(options: argparse.Namespace) -> Iterator[tuple[str, list[corpora.Memo
         elif path.name.startswith("conflicts"):
             yield "conflicts", [corpora.conflicts(path)]
         elif path.name.startswith("personamem"):
+            yield "users", list(corpora.chats(path))
             everyone = list(corpora.chats(path, roles=("user", "assistant")))
             yield "chats", everyone
-            for name in ("long", "asides"):
-                yield f"{name} hidden", [corpora.hidden(corpora.ours(name), everyone[:3])]
+            for own in (corpora.ours("long"), corpora.ours("asides"), corpora.talks()):
+                yield f"{own.name} hidden", [corpora.hidden(own, everyone[:3])]
 
 
 def bm25(memory: corpora.Memory, *, whole: bool) -> Ask:
@@ -98,7 +100,7 @@ def bm25(memory: corpora.Memory, *, whole: bool) -> Ask:
 
 def product(memory: reverie.Memory, ref: str, mode: str, weights: Weights) -> Ask:
     """The product's own search."""
-    search, actor = Search(memory.host.parts, weights), memory.actor
+    search, actor = Search(memory.host.parts, weights=weights), memory.actor
 
     def ask_it(question: str) -> Found:
         hits: Sequence[Hit] = search.search(actor, ref, question, limit=LIMIT, mode=mode).hits  # type: ignore[arg-type]
@@ -114,8 +116,7 @@ def judge(asked: corpora.Ask, hits: Found) -> Iterator[tuple[str, float]]:
     if asked.kind == "none":
         yield "none", not any(not weak for *_, weak in hits)
     elif asked.telling:
-        seen = {word for _, text, _, _ in hits for word in re.findall(r"\w+", text.lower())}
-        yield "telling", len(asked.telling & seen) / len(asked.telling)
+        yield "telling", corpora.told(asked, " ".join(text for _, text, _, _ in hits))
     elif asked.answers:
         right = [any(answer.lower() in content.lower() for answer in asked.answers) for _, _, content, _ in hits]
         yield ("current", bool(right and right[0])) if asked.kind == "current" else ("recall", any(right))
@@ -158,15 +159,21 @@ def main() -> None:
                         for system in systems:
                             for figure, value in judge(asked, ways[system](asked.text)):
                                 values[system].setdefault(figure, []).append(float(value))
+                        if asked.telling:
+                            text = memory.ref(ref).context(asked.text, budget=2000).text
+                            values["all"].setdefault("packed", []).append(corpora.told(asked, text))
             report(name, values)
 
 
 def report(name: str, values: dict[str, dict[str, list[float]]]) -> None:
+    packed = values["all"].pop("packed", [])
     figures = [figure for figure in next(iter(values.values())) if figure != "tokens"]
     print(f"{name:16}" + "".join(f"{figure:>10}" for figure in [*figures, "tokens"]))
     for system, found in values.items():
         cells = [100 * sum(found[figure]) / len(found[figure]) for figure in [*figures, "tokens"]]
         print(f"  {system:18}" + "".join(f"{cell:10.1f}" for cell in cells[:-1]) + f"{cells[-1]:10.0f}", flush=True)
+    if packed:
+        print(f"  packed            {100 * sum(packed) / len(packed):10.1f}", flush=True)
 
 
 if __name__ == "__main__":

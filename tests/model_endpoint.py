@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -88,6 +88,25 @@ Step = Callable[[Asked], Any] | Fail | Slow | Cut | Drip | Raw
 def statements(*items: tuple[str, list[Any]], date: str = "") -> str:
     """An answer with these statements."""
     return json.dumps({"statements": [{"text": text, "sources": ids, "date": date} for text, ids in items]})
+
+
+def quoting(answer: Any, lines: Sequence[str]) -> Any:
+    """An answer whose `sources` become quotes: of every line named, all of its words."""
+    fenced = isinstance(answer, str) and answer.startswith("```json\n") and answer.endswith("\n```")
+    try:
+        document = json.loads(answer[8:-4] if fenced else answer)
+    except (TypeError, ValueError, RecursionError):
+        return answer
+    if not isinstance(document, dict) or not isinstance(document.get("statements"), list):
+        return answer
+    for item in document["statements"]:
+        if isinstance(item, dict) and isinstance(item.get("sources"), list):
+            known = dict(enumerate(lines, start=1))
+            quotes = [
+                {"id": one, "quote": known.get(one, "") if isinstance(one, int) else ""} for one in item.pop("sources")
+            ]
+            item["quotes"] = quotes
+    return f"```json\n{json.dumps(document)}\n```" if fenced else json.dumps(document)
 
 
 def good(asked: Asked) -> str:
@@ -188,7 +207,7 @@ class Endpoint:
                 pass
             handler.close_connection = True
             return None
-        text = step(asked)
+        text = quoting(step(asked), [line["text"] for line in asked.lines])
         answer = _openai_answer(asked, text) if openai else _anthropic_answer(asked, text)
         return self._send(handler, 200, answer, {})
 

@@ -29,7 +29,7 @@ LEAST = 8
 
 
 def main() -> None:
-    memories = [corpora.ours(name) for name in corpora.OURS]
+    memories = [*map(corpora.ours, corpora.OURS), corpora.talks()]
     memories += [*corpora.distilled(), *corpora.locomo(corpora.DATA / "small.json")]
     with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
         for number, one in enumerate(memories):

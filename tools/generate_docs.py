@@ -8,6 +8,7 @@ A page holds hand-written text and blocks between `<!-- generated: NAME -->` and
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import re
@@ -84,6 +85,8 @@ def errors() -> str:
     """Every error class, then the finer codes that are raised with them."""
     from reverie.core import errors as tree
 
+    for name in _modules_with_errors():
+        importlib.import_module(name)
     rows = ["| code | class | message when nothing more is known |", "|---|---|---|"]
     for error in _subclasses(tree.ReverieError):
         rows.append(f"| `{error.code}` | `{error.__name__}` | {inspect.cleandoc(error.__doc__ or '')} |")
@@ -92,9 +95,20 @@ def errors() -> str:
     return "\n".join(rows) + "\n"
 
 
+def _modules_with_errors() -> list[str]:
+    """Every module of the package that defines an error: the table must not depend on what was imported before."""
+    package = ROOT / "src" / "reverie"
+    return [
+        ".".join(("reverie", *path.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
+        for path in sorted(package.rglob("*.py"))
+        if re.search(r'^    code = "', path.read_text("utf-8"), re.MULTILINE)
+    ]
+
+
 def _subclasses(error: type) -> Iterator[Any]:
+    """The tree below a class: a module's own classes in their order, modules by name, whatever was imported first."""
     yield error
-    for child in error.__subclasses__():
+    for child in sorted(error.__subclasses__(), key=lambda one: (one.__module__ != error.__module__, one.__module__)):
         yield from _subclasses(child)
 
 

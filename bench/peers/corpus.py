@@ -7,6 +7,8 @@ a question is in some hundreds to some thousands of 100,000 entries.
 from __future__ import annotations
 
 import random
+from importlib import resources
+from itertools import accumulate
 
 
 def _words(text: str) -> list[str]:
@@ -82,3 +84,29 @@ def _fill(rng: random.Random, templates: tuple[str, ...]) -> str:
         day=rng.choice(_DAYS),
         n=rng.randrange(100, 100_000),
     )
+
+
+def rare(count: int, *, seed: int = 1) -> list[str]:
+    """`count` entries of 240 characters with a large vocabulary: 28,000 words by Zipf's law, from the hundredth on."""
+    rng = random.Random(seed)
+    words = _vocabulary(28_000)
+    weights = list(accumulate(1 / (rank + 100) for rank in range(len(words))))
+    return [" ".join(rng.choices(words, cum_weights=weights, k=36))[:239] + "." for _ in range(count)]
+
+
+def rare_questions(texts: list[str], count: int, *, seed: int = 2) -> list[str]:
+    """Questions with four words of one of the texts each."""
+    rng = random.Random(seed)
+    return [f"What about {' '.join(rng.sample(rng.choice(texts).split()[:-1], 4))}?" for _ in range(count)]
+
+
+def _vocabulary(size: int) -> list[str]:
+    lines = resources.files("reverie.search").joinpath("lexicon.txt").read_text("utf-8").splitlines()
+    words = dict.fromkeys(line.split(" ", 1)[0] for line in lines)
+    rng = random.Random(7)
+    parts = _words("ba de ki lo mu ra se ti vo za pen gor lin mar tus")
+    while len(words) < size:
+        words["".join(rng.choices(parts, k=4))] = None
+    found = list(words)[:size]
+    rng.shuffle(found)
+    return found

@@ -126,6 +126,13 @@ export class Reverie {
   runSchedule(id: string, options?: { signal?: AbortSignal }): Promise<OutcomeOut>;
 }
 
+export interface AnswerOut {
+  id: string;
+  /** Of a dream: the line of its text, from 0. */
+  line: number | null;
+  cold: boolean;
+}
+
 export interface ArchiveOut {
   schema: string;
   sources: ArchivedSourceOut[];
@@ -266,8 +273,10 @@ export interface DreamOut {
   hot_after: number;
   /** Tokens of the entries that went to cold storage. */
   cold_tokens: number;
-  /** By kind of statement: how many are in the text, of how many there were. */
+  /** By kind of statement: how many a line of the text answers, of how many there were. */
   probes: Record<string, [number, number]>;
+  /** The first statements that no line answers: entry, number, class. Their sources are cold. */
+  unanswered: ([string, number, string])[];
   reclaimed_bytes: number;
   /** How many texts that are no entries were distilled. */
   given: number;
@@ -275,6 +284,8 @@ export interface DreamOut {
   outputs: string[];
   /** `done`, `undone`, `superseded` or `redone`. */
   state: string;
+  /** The last recorded searches, before and after; only for one dream, while they are kept. */
+  replay: ReplayOut | null;
 }
 
 export interface DreamsOut {
@@ -593,6 +604,7 @@ export interface PolicyIn {
   dream_distiller?: string | null;
   dream_trust?: number | null;
   archive_retention_ms?: number | null;
+  recorded_searches?: number | null;
   model_tokens_per_day?: number | null;
   model_calls_per_day?: number | null;
   model_cents_per_day?: number | null;
@@ -623,6 +635,7 @@ export interface PolicyOut {
   dream_distiller: string;
   dream_trust: number;
   archive_retention_ms: number;
+  recorded_searches: number;
   model_tokens_per_day: number;
   model_calls_per_day: number;
   model_cents_per_day: number;
@@ -666,6 +679,24 @@ export interface RefsOut {
 
 export interface RemovedOut {
   id: string;
+}
+
+export interface ReplayOut {
+  dream: string;
+  questions: ReplayedOut[];
+  /** Questions left out because the time was used up. */
+  skipped: number;
+  milliseconds: number;
+}
+
+export interface ReplayedOut {
+  question: string;
+  /** Of the first answer: `kept`, `cold`, `deep`, `updated`, `lost`; `answered`, `unanswered`. */
+  outcome: string;
+  before: AnswerOut[];
+  after: AnswerOut[];
+  /** Of that answer after the dream, from 1. */
+  place: number | null;
 }
 
 export interface ScanIn {

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reverie.jobs.timetable import Due, Outcome, Schedule
     from reverie.library import Dreams, Memory, Ref, open  # noqa: A004
     from reverie.memory.audit import Verdict
-    from reverie.memory.search import Context, Hit, SearchResult
+    from reverie.memory.hits import Context, Hit, SearchResult
     from reverie.privacy.forget import Forgotten
 
 __version__ = "0.2.0"
@@ -69,7 +69,7 @@ _HOMES = {
         "jobs.timetable": "Due Outcome Schedule",
         "library": "Dreams Memory Ref open",
         "memory.audit": "Verdict",
-        "memory.search": "Context Hit SearchResult",
+        "memory.hits": "Context Hit SearchResult",
         "privacy.forget": "Forgotten",
     }.items()
     for name in names.split()

@@ -40,7 +40,7 @@ from reverie.dreams.lineage import Diff, Verified, Why
 from reverie.jobs.timetable import Due, Schedule
 from reverie.library import Age
 from reverie.memory.audit import Verdict
-from reverie.memory.search import Context, SearchResult
+from reverie.memory.hits import Context, SearchResult
 from reverie.privacy.forget import Forgotten
 
 T = TypeVar("T")

@@ -22,8 +22,10 @@ from reverie.core.entry import valid_tenant
 from reverie.core.errors import Invalid
 from reverie.core.ids import TimeIds
 from reverie.host import Host
+from reverie.protocols.akashik.call import FieldServices
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.field import Field as HostField
 from reverie.protocols.akashik.notify import LOGGED, Feed
 from reverie.protocols.akashik.operations.subscriptions import find
 from reverie.settings import Settings
@@ -75,6 +77,7 @@ class Field:
             raise Invalid("A tenant is 1 to 64 lower-case letters, digits and . _ -")
         self._own = host is None
         self.host = host or build_host(_settings(target, level))
+        self._held = self.host.use(HostField)
         self.actor = Actor(tenant=tenant, id="local:library", authority=authority, door="akashik")
         self._ids = TimeIds()
 
@@ -86,28 +89,33 @@ class Field:
 
     def status(self) -> Answer:
         """The Field in numbers."""
-        return self._asked(lambda: self.host.field.status(self.actor))
+        return self._asked(lambda: self._held.status(self.actor))
 
     def agents(self) -> list[dict[str, Any]]:
         """Who is registered."""
-        return list(self._asked(lambda: self.host.field.agents(self.actor))["agents"])
+        return list(self._asked(lambda: self._held.agents(self.actor))["agents"])
 
     def conflicts(self, *, agent_id: str | None = None, session_id: str | None = None) -> list[dict[str, Any]]:
         """Unresolved conflicts."""
-        found = self._asked(lambda: self.host.field.conflicts(self.actor, agent_id=agent_id, session_id=session_id))
+        found = self._asked(lambda: self._held.conflicts(self.actor, agent_id=agent_id, session_id=session_id))
         return list(found["conflicts"])
 
     def unit(self, unit_id: str) -> Answer:
         """One unit, hot or archived."""
-        return self._asked(lambda: self.host.field.unit(self.actor, unit_id))
+        return self._asked(lambda: self._held.unit(self.actor, unit_id))
 
     def log(self, **asked: Any) -> Answer:
         """The event log: `after_seq`, `limit`, `session_id`, `agent_id`."""
-        return self._asked(lambda: self.host.field.log(self.actor, **asked))
+        return self._asked(lambda: self._held.log(self.actor, **asked))
 
     def perform(self, document: Mapping[str, Any]) -> Answer:
         """Carry out one message, with its envelope."""
-        return self._asked(lambda: self.host.field.perform(self.actor, dict(document)))
+        return self._asked(lambda: self._held.perform(self.actor, dict(document)))
+
+    @property
+    def services(self) -> FieldServices:
+        """The services that subscriptions read with."""
+        return self._held.services
 
     def message_id(self) -> str:
         """A new id for a message."""
@@ -266,8 +274,8 @@ class Subscription:
         self.agent = agent
         self.id = id
         field = agent.field
-        found = find(field.host.field.services, field.actor, agent.id, id)
-        self._feed = Feed(field.host.field.services, field.actor.tenant, found, None)
+        found = find(field.services, field.actor, agent.id, id)
+        self._feed = Feed(field.services, field.actor.tenant, found, None)
         self._at = found.seq
         self.active = True
 

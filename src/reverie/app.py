@@ -203,7 +203,11 @@ def _queue(settings: Settings) -> JobQueue | None:
 
 
 def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = None) -> Runner:
-    """Who runs the jobs of this host, in this process."""
+    """The worker that runs the jobs of this host, in this process."""
+    from reverie.ops.jobs import JobObserver
+    from reverie.ops.metrics import Metrics
+
+    observer = JobObserver(metrics or Metrics())
     if settings.postgres:
         from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 
@@ -215,11 +219,11 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
             concurrency=settings.worker_concurrency,
             every_seconds=settings.sweep_seconds,
             poll_seconds=settings.schedule_seconds,
-            metrics=metrics,
+            observer=observer,
         )
     from reverie.jobs.worker import Worker
 
-    return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, metrics=metrics)
+    return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, observer=observer)
 
 
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> Application:
@@ -248,7 +252,7 @@ def serve_tools(host: Host, actor: Actor, profile: str) -> None:
     """Serve MCP tools over standard input and output, until the other side leaves."""
     from reverie import __version__
     from reverie.api.mcp import memory_profile, reference_profile
-    from reverie.api.mcp.stdio import serve
+    from reverie.mcp.stdio import serve
     from reverie.protocols.akashik.http import mcp_profile
 
     profiles = {"memory": memory_profile, "reference": reference_profile, "akashik": mcp_profile}

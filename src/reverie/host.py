@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reverie.core.actor import Actor
 from reverie.services import Services
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from reverie.dreams.consolidate import Consolidator
     from reverie.dreams.engine import DreamEngine
     from reverie.dreams.lineage import Lineage
+    from reverie.dreams.replay import Replays
     from reverie.dreams.spend import SpendLimits
     from reverie.jobs.due import Agenda
     from reverie.jobs.embedding import Embeddings
+    from reverie.jobs.ports import CommitmentPort, DreamQueuePort, RunPort
     from reverie.jobs.queue import Jobs
     from reverie.jobs.schedule import Scheduler
     from reverie.memory.audit import Audit
@@ -32,29 +34,14 @@ if TYPE_CHECKING:
     from reverie.memory.policy import RuleBook
     from reverie.memory.read import Reader
     from reverie.memory.search import Search
+    from reverie.memory.searches import Searches
     from reverie.memory.sessions import Sessions
     from reverie.privacy.forget import Forget
     from reverie.privacy.rescan import Rescan
-    from reverie.protocols.akashik.conformance import Faults
-    from reverie.protocols.akashik.field import Field
-    from reverie.protocols.anthropic.dream_undo import DreamUndo
-    from reverie.protocols.anthropic.dreams import MemoryDreams
-    from reverie.protocols.anthropic.memories import Memories
-    from reverie.protocols.anthropic.stores import Stores
-    from reverie.protocols.anthropic.versions import Versions
-    from reverie.protocols.openwop.agents import Agents
-    from reverie.protocols.openwop.commitments import Commitments
-    from reverie.protocols.openwop.conformance.injection import InjectionProbe
-    from reverie.protocols.openwop.conformance.seeding import Seeder
-    from reverie.protocols.openwop.dispatch import Dispatcher
-    from reverie.protocols.openwop.forks import Forks
-    from reverie.protocols.openwop.idempotency import Idempotency
-    from reverie.protocols.openwop.injection import Injection
-    from reverie.protocols.openwop.passes import Passes
-    from reverie.protocols.openwop.runs import Runs
-    from reverie.protocols.openwop.workspace import Workspace
     from reverie.store.leases import Leases
     from reverie.window.admin import WindowAdmin
+
+UseCase = TypeVar("UseCase")
 
 USE_CASES = {
     "audit": "reverie.memory.audit:Audit parts",
@@ -68,12 +55,14 @@ USE_CASES = {
     "lifecycle": "reverie.memory.lifecycle:Lifecycle parts rules",
     "rules": "reverie.memory.policy:RuleBook parts",
     "reader": "reverie.memory.read:Reader parts",
-    "search": "reverie.memory.search:Search parts",
+    "search": "reverie.memory.search:Search parts searches",
+    "searches": "reverie.memory.searches:Searches parts rules",
     "sessions": "reverie.memory.sessions:Sessions parts keys",
     "archives": "reverie.dreams.archive:Archives parts rules",
     "consolidator": "reverie.dreams.consolidate:Consolidator parts rules",
-    "dreams": "reverie.dreams.engine:DreamEngine parts rules entries archives",
-    "lineage": "reverie.dreams.lineage:Lineage parts rules archives memory_dream_undo.undo_report",
+    "dreams": "reverie.dreams.engine:DreamEngine parts rules entries archives replays",
+    "lineage": "reverie.dreams.lineage:Lineage parts rules archives searches memory_dream_undo.undo_report",
+    "replays": "reverie.dreams.replay:Replays search searches",
     "spend": "reverie.dreams.spend:SpendLimits parts",
     "agenda": (
         "reverie.jobs.due:Agenda "
@@ -89,7 +78,7 @@ USE_CASES = {
     "windows": "reverie.window.admin:WindowAdmin parts rules entries",
     "forget": (
         "reverie.privacy.forget:Forget "
-        "parts rules entries archives dreams "
+        "parts rules entries archives dreams searches "
         "reverie.protocols.akashik.conflicts:sides_forgotten"
     ),
     "rescan": "reverie.privacy.rescan:Rescan parts rules",
@@ -98,7 +87,7 @@ USE_CASES = {
     "memory_stores": "reverie.protocols.anthropic.stores:Stores parts rules",
     "memories": "reverie.protocols.anthropic.memories:Memories parts rules entries",
     "memory_versions": "reverie.protocols.anthropic.versions:Versions parts rules memories",
-    "memory_dreams": ("reverie.protocols.anthropic.dreams:MemoryDreams parts rules dreams memory_stores memories"),
+    "memory_dreams": ("reverie.protocols.anthropic.dreams:MemoryDreams parts rules dreams memory_stores memories runs"),
     "memory_dream_undo": "reverie.protocols.anthropic.dream_undo:DreamUndo parts rules memories",
     "agents": "reverie.protocols.openwop.agents:Agents parts rules",
     "dispatcher": ("reverie.protocols.openwop.dispatch:Dispatcher parts rules agents search injection spend"),
@@ -111,17 +100,21 @@ USE_CASES = {
     ),
     "injection": "reverie.protocols.openwop.injection:Injection parts search",
     "passes": "reverie.protocols.openwop.passes:Passes parts rules reader dreams consolidator archives commitments",
-    "runs": "reverie.protocols.openwop.workflows:make_runs parts rules entries passes dispatcher injection_probe",
+    "runs": "reverie.protocols.openwop.runs:Runs parts rules entries workflows",
+    "workflows": "reverie.protocols.openwop.workflows:workflows parts passes dispatcher injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
 }
 """`module:Class`, then the arguments it is made with: attributes of the host, or a `module:name`."""
+
+_NAMES = {made.split(maxsplit=1)[0]: name for name, made in USE_CASES.items()}
 
 
 class Host:
     """A memory host. Every method of every use case takes the actor first: the caller decides the tenant.
 
-    `host.entries.put(...)`, `host.search.search(...)`. A use case is imported and made on first use, once however many
-    threads ask: `reverie put` needs a tenth of the modules that a server needs.
+    `host.entries.put(...)`, `host.search.search(...)`; those of a protocol by class, `host.use(Runs)`. A use case is
+    imported and made on first use, once however many threads ask: `reverie put` needs a tenth of the modules that a
+    server needs.
     """
 
     if TYPE_CHECKING:
@@ -129,6 +122,8 @@ class Host:
         entries: Entries
         reader: Reader
         search: Search
+        searches: Searches
+        replays: Replays
         lifecycle: Lifecycle
         bundles: Bundles
         file_retention: FileRetention
@@ -137,38 +132,23 @@ class Host:
         keys: Keys
         sessions: Sessions
         rescan: Rescan
-        faults: Faults
         embeddings: Embeddings
         archives: Archives
         dreams: DreamEngine
         forget: Forget
-        field: Field
         consolidator: Consolidator
-        commitments: Commitments
-        dispatcher: Dispatcher
-        passes: Passes
-        seeder: Seeder
+        commitments: CommitmentPort
         history: History
-        idempotency: Idempotency
-        injection_probe: InjectionProbe
-        workspace: Workspace
-        runs: Runs
+        runs: RunPort
         schedules: Scheduler
-        forks: Forks
-        injection: Injection
         lineage: Lineage
         spend: SpendLimits
-        agents: Agents
         leases: Leases
         cursors: Cursors
         jobs: Jobs
         agenda: Agenda
         windows: WindowAdmin
-        memory_stores: Stores
-        memories: Memories
-        memory_versions: Versions
-        memory_dreams: MemoryDreams
-        memory_dream_undo: DreamUndo
+        memory_dreams: DreamQueuePort
 
     def __init__(self, parts: Services) -> None:
         self.parts = parts
@@ -184,6 +164,11 @@ class Host:
                 made, *arguments = USE_CASES[name].split()
                 vars(self)[name] = _load(made)(*(self._argument(argument) for argument in arguments))
             return vars(self)[name]
+
+    def use(self, kind: type[UseCase]) -> UseCase:
+        """A use case by its class."""
+        found: UseCase = getattr(self, _NAMES[f"{kind.__module__}:{kind.__name__}"])
+        return found
 
     def _argument(self, path: str) -> Any:
         if ":" in path:
@@ -211,6 +196,8 @@ class Host:
             self.runs.stop()
         for finish in self.at_close:
             finish()
+        if "searches" in vars(self):
+            self.searches.flush()
         self.parts.store.close()
 
 

@@ -291,3 +291,21 @@ def test_a_tool_call_of_a_parsed_answer_is_answered(provider: Emulator, memory: 
     assert len(outputs) == 2
     done = window.parse(model=MODEL, input=outputs, text_format=Known)
     assert done.output_parsed == Known(facts=["fact:one", "fact:two"])
+
+
+def test_counting_takes_the_window_along_and_changes_nothing(provider: Emulator, memory: reverie.Memory) -> None:
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one " + "word " * 300)
+    before = window.items()
+    counted = window.responses.input_tokens.count(model=MODEL, input="and now?")
+    assert window.items() == before
+    window.create(model=MODEL, input="and now?")
+    assert counted.input_tokens == provider.requests("create")[-1].tokens
+
+    async def awaited() -> int:
+        async with await ResponsesWindow.open(
+            AsyncOpenAI(api_key=provider.key, base_url=provider.url), store=memory, scope=SCOPE
+        ) as other:
+            return (await other.responses.input_tokens.count(model=MODEL, input="and then?")).input_tokens
+
+    assert asyncio.run(awaited()) > counted.input_tokens

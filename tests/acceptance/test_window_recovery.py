@@ -145,7 +145,52 @@ def test_a_session_shows_what_the_ledger_knows_of_a_missing_window(provider: Emu
     assert [item["content"][0]["text"] for item in window.items()] == ["fact:three"]
 
 
+def test_a_rebuild_keeps_every_message_of_the_user_in_two_thirds_of_its_room(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.context = 1_000_000
+    provider.model = lambda turn: [message("answer " + "word " * 150)]
+    window = opened(provider, memory, trigger_input_tokens=1_000_000)
+    for number in range(50):
+        say(window, f"fact:n{number} is to be kept in mind")
+    memory.host.windows.drop(memory.actor, SCOPE)
+    provider.model = recall
+    window = opened(provider, memory, trigger_input_tokens=6000)
+    assert say(window, "what do you know?").startswith("I know 50:")
+    found = window.diagnostics["incremental_continuation"]
+    assert 0 < found["seed_omitted_turns"] <= 50
+    assert provider.requests("create")[-1].tokens <= 3000
+
+
 # an overflow
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize("begun", [False, True], ids=["first turn", "rewritten"])
+def test_a_history_that_is_too_long_is_shortened_and_sent_again(
+    provider: Emulator, memory: reverie.Memory, stream: bool, begun: bool
+) -> None:
+    window = opened(provider, memory, trigger_input_tokens=100_000)
+    if begun:
+        say(window, "something else")
+    history: list[Any] = []
+    for number in range(12):
+        history += [{"role": "user", "content": f"fact:n{number} is so"}]
+        history += [{"role": "assistant", "content": "word " * 800}]
+    history.append({"role": "user", "content": "what do you know?"})
+    answered = window.create(model=MODEL, input=history, input_is="history", stream=stream)
+    if stream:
+        list(answered)
+    refused, *_, sent = provider.requests("create")[1 if begun else 0 :]
+    assert refused.code == "context_length_exceeded"
+    assert sent.code is None
+    assert sent.tokens < refused.tokens
+    assert all(f"fact:n{number} " in str(sent.input) for number in range(12))
+    assert window.diagnostics["continuation"]["shortened"] is True
+    assert window.diagnostics["continuation"]["status"] == ("reset" if begun else "fallback_full_request")
+    history += [window.items()[-1], {"role": "user", "content": "and now?"}]
+    window.create(model=MODEL, input=history, input_is="history")
+    assert window.diagnostics["continuation"]["status"] == "hit"
 
 
 @pytest.mark.parametrize(
@@ -271,3 +316,19 @@ def test_a_provider_that_requires_the_id_of_a_hosted_call_gets_it(provider: Emul
     assert next(item for item in second.input if item.get("type") == "web_search_call")["id"]
     say(window, "and now?")
     assert len(provider.requests("create")) == 4  # remembered
+
+
+def test_a_server_that_never_compacts_and_has_no_route_is_kept_bounded(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.context, provider.compact_route, provider.trigger = 1_000_000, False, "refused"
+    provider.server_skips_tool_turns = True
+    provider.model = lambda turn: [{"type": "function_call", "name": "step", "arguments": "{}"}]
+    window = opened(provider, memory, mode="server_side", server_compact_threshold=2000, trigger_input_tokens=2000)
+    answer = window.create(model=MODEL, input="go")
+    for _ in range(20):
+        (made,) = answer.output
+        output = {"type": "function_call_output", "call_id": made.call_id, "output": "word " * 300}
+        answer = window.create(model=MODEL, input=[output])
+    assert max(seen.tokens for seen in provider.requests("create")) < 4000
+    assert memory.events(types=["provider_window_reset"])

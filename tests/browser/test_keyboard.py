@@ -108,3 +108,19 @@ def test_focus_stays_while_a_dream_shows_how_far_it_is(site: Site, tab: Open) ->
     expect(page.get_by_text("Look again")).to_be_focused()
     running.end("watched-dream", "There was nothing to do.")
     expect(page.locator("h1")).to_have_text("No dream was made")
+
+
+def test_a_dream_that_ends_loads_its_report_as_a_page_of_its_own(site: Site, tab: Open) -> None:
+    """So that title, scroll position and focus are those of any page that was opened, not of a swap."""
+    running: Running = site.app.state.console_running
+    running.begin(Run("ending-dream", "acme", "notes", step="distil"))
+    page = tab(site.key()).go("/dreams/ending-dream")
+    page.evaluate("window.watching = true")
+    page.get_by_text("Look again").focus()
+    running.end("ending-dream", "There was nothing to do.")
+    expect(page.locator("h1")).to_have_text("No dream was made")
+    page.wait_for_load_state()
+    assert page.evaluate("window.watching") is None
+    assert page.url.endswith("/dreams/ending-dream")
+    page.keyboard.press("Tab")
+    assert focus(page, "className") == "skip"

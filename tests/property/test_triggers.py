@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.redact import RULES, Redactor
-from reverie.redact.engine import _matches
 from reverie.redact.known import encode
 from reverie.redact.markers import compiled, spans
+from reverie.redact.matches import matches
 from reverie.redact.meter import Meter
 from reverie.redact.rules.required import FOLDED, all_required, required
 from reverie.redact.rules.rule import shortened
@@ -45,7 +45,7 @@ def lines(texts):
 def found(rule, data):
     everywhere = [(0, len(data))]
     patterns = (spans(pattern.encode()) for pattern in rule.patterns)
-    return (span for pattern in patterns for span in _matches(rule, pattern, data, everywhere, Meter(1 << 40)))
+    return (span for pattern in patterns for span in matches(rule, pattern, data, everywhere, Meter(1 << 40)))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in WIDE if not rule.locate], ids=lambda rule: rule.kind)

@@ -27,7 +27,7 @@ LAYERS = (
     ("host",),
     ("ops",),
     ("http",),
-    ("client",),
+    ("client", "mcp"),
     ("protocols", "api", "importers"),
     ("app",),
     ("library",),
@@ -46,19 +46,6 @@ MEANT = {
     ("api", "protocols"),  # commands and tools for what a protocol keeps: agents, capabilities, windows
 }
 """Arrows inside a layer that are meant."""
-
-EXCEPTIONS = {
-    ("host.py", "protocols"): "types of the facade's attributes; the modules are loaded by name on first use",
-    ("protocols/akashik/http/__init__.py", "api"): "the Field's MCP tools are mounted by api/mcp",
-    ("protocols/akashik/mcp.py", "api"): "the Field's MCP tools are made of api/mcp's HostTool",
-    ("jobs/sweep.py", "host"): "takes the facade, as a type; to take the services it calls",
-    ("jobs/tasks.py", "host"): "takes the facade, as a type; to take the services it calls",
-    ("jobs/worker.py", "host"): "takes the facade, as a type; to take the services it calls",
-    ("jobs/procrastinate.py", "host"): "takes the facade, as a type; to take the services it calls",
-    ("jobs/worker.py", "ops"): "logs and metrics; to be handed in as an observer",
-    ("jobs/procrastinate.py", "ops"): "logs and metrics; to be handed in as an observer",
-}
-"""(module, layer) that points the wrong way, with the reason. To be emptied; a test fails when one is not needed."""
 
 STORE_FOR_USE_CASES = ("reverie.store.contract", "reverie.store.leases", "reverie.store.group_commit")
 """All that memory, dreams, jobs, windows, privacy and protocols know of a store."""
@@ -131,13 +118,8 @@ def upward(path: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", modules(), ids=inside)
 def test_imports_point_one_way(path: Path) -> None:
-    wrong = [where for other, where in upward(path) if (inside(path), other) not in EXCEPTIONS]
+    wrong = [where for _, where in upward(path)]
     assert not wrong, f"these arrows point the wrong way: {wrong}"
-
-
-def test_every_exception_is_needed() -> None:
-    found = {(inside(path), other) for path in modules() for other, _ in upward(path)}
-    assert EXCEPTIONS.keys() <= found, "no longer needed: take it off the list"
 
 
 @pytest.mark.parametrize("path", modules(), ids=inside)

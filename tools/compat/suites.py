@@ -79,6 +79,7 @@ SUITES = (
             "test_async_vector_search_with_filters": _COSINE,
             "test_scores": _COSINE,
             "test_embed_with_path": _FIELDS,
+            "test_embed_with_path_operation_config": _FIELDS,
             "test_embed_with_path_sync": _FIELDS,
             "test_vector_search_edge_cases": _QUERIES,
             "test_vector_store_initialization": _INDEX,

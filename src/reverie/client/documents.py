@@ -17,7 +17,7 @@ from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.dreams.lineage import Why
 from reverie.jobs.timetable import Due, Outcome, Schedule
-from reverie.memory.search import Hit, SearchResult
+from reverie.memory.hits import Hit, SearchResult
 from reverie.search.explain import Explanation
 from reverie.search.passages import Passage
 

@@ -23,7 +23,8 @@ from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.ids import TimeIds
 from reverie.core.query import Filter, Page
-from reverie.memory.search import Context, Deep, Include, Mode, SearchResult
+from reverie.memory.hits import Context, Mode, SearchResult
+from reverie.memory.search import Deep, Include
 
 _ANY = Filter()
 EVENT_STREAM = "text/event-stream"

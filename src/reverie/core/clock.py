@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 
 from reverie.core.errors import Invalid
 
-MS_PER_SECOND = 1000
 MS_PER_DAY = 86_400_000
 LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -92,6 +91,12 @@ def parse_duration(text: str, *, pointer: str | None = None) -> int:
         weeks, days, hours, minutes, seconds = (int(part or 0) for part in iso.groups())
         return (((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1000
     raise Invalid("Write durations as 90d, 36h, 15m, 30s, or ISO 8601 such as P30D.", pointer=pointer)
+
+
+def short_duration(ms: int) -> str:
+    """The shortest form that `parse_duration` reads back exactly: `7d`, `36h`, `250ms`."""
+    unit = next(unit for unit in ("d", "h", "m", "s", "ms") if ms % _SHORT_MS[unit] == 0)
+    return f"{ms // _SHORT_MS[unit]}{unit}"
 
 
 def iso_duration(ms: int) -> str:

@@ -148,6 +148,51 @@ class SourceTrace(Struct, frozen=True):
     """Of every statement of the entry, in order: its fate, and the class the value model gave it."""
 
 
+class Answer(Struct, frozen=True):
+    """An answer to a replayed question."""
+
+    id: str
+    """The entry."""
+    line: int | None = None
+    """Of a dream: the line of its text."""
+    cold: bool = False
+
+
+class Replayed(Struct, frozen=True):
+    """A recorded search, asked before a dream and again after it."""
+
+    question: str
+    outcome: str
+    """What became of the first answer before: `kept` among the first answers, among them from `cold` storage, `deep`
+    (only a search that always asks cold storage finds it), `updated` by a newer statement, or `lost`.
+    `unanswered`: there was none, and there is none; `answered`: now there is one."""
+    before: Sequence[Answer] = ()
+    """The first answers, best first; weak ones left out."""
+    after: Sequence[Answer] = ()
+    place: int | None = None
+    """The place of that answer after the dream, from 1."""
+
+
+class Replay(Struct, frozen=True):
+    """Recorded searches, replayed before and after a dream."""
+
+    dream: str
+    questions: Sequence[Replayed] = ()
+    skipped: int = 0
+    """Questions left out because the time was used up."""
+    milliseconds: int = 0
+    """The time that it took, before and after together."""
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """How many questions had which outcome."""
+        found = [one.outcome for one in self.questions]
+        return {name: found.count(name) for name in OUTCOMES if name in found}
+
+
+OUTCOMES = ("kept", "cold", "deep", "updated", "lost", "answered", "unanswered")
+
+
 class DreamReport(Struct, frozen=True):
     """What a dream did. Holds ids, counts and hashes; the text is in the entry and the archive."""
 
@@ -198,7 +243,10 @@ class DreamReport(Struct, frozen=True):
     cold_tokens: int = 0
     """Tokens of the entries that went to cold storage."""
     probes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By kind of statement (decisions, artifacts, facts ...): how many are in the text, of how many there were."""
+    """By kind of statement (decisions, artifacts, facts ...): how many a line of the text answers, of how many the
+    sources answered. Looked for by their words, whatever the distiller says; overtaken statements are left out."""
+    unanswered: Sequence[tuple[str, int, str]] = ()
+    """The first of the others: entry, number of the statement, class. They rest in cold storage."""
     reclaimed_bytes: int = 0
     given: int = 0
     """How many texts that are no entries were distilled."""
@@ -206,6 +254,8 @@ class DreamReport(Struct, frozen=True):
     """Of a dream that made or changed several entries: all of them. Then `output_id` is None."""
     state: str = "done"
     """`done`, `undone`, `superseded` by a later dream, or `redone` after a forget."""
+    replay: Replay | None = None
+    """The recorded searches, replayed; in the report of one dream, while the tenant keeps them. Not stored with it."""
 
     @property
     def share(self) -> int:

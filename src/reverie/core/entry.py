@@ -20,7 +20,6 @@ from reverie.core.clock import to_datetime
 from reverie.core.errors import UnsupportedRef
 
 MAX_REF_LENGTH = 256
-MAX_TENANT_LENGTH = 64
 MAX_ID_LENGTH = 1500
 MAX_TAG_LENGTH = 256
 

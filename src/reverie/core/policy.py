@@ -17,6 +17,8 @@ LIGHT_BYTES = 8000
 """A tenant with fewer bytes of text has no memory of more than `SMALL_MEMORY` tokens."""
 SMALL_MEMORY = 4000
 """Hot tokens up to which a dream takes out only duplicates, chatter and what was overtaken."""
+MOST_SEARCHES = 200
+"""Of `recorded_searches`."""
 _CHOICES = {"nightly": ("on", "off"), "store_secrets": ("rewrite", "refuse")}
 
 
@@ -52,6 +54,8 @@ class TenantPolicy:
     """Entries of less trust than this stay out of dreams."""
     archive_retention_ms: int = 30 * MS_PER_DAY
     """How long the archive of a dream is kept; the dream itself stays."""
+    recorded_searches: int = 20
+    """How many of the last searches of a memory are kept, sealed, for dreams to replay; at most 200, and 0: none."""
     model_tokens_per_day: int = 1_000_000
     model_calls_per_day: int = 1000
     model_cents_per_day: int = 1000
@@ -92,6 +96,8 @@ class TenantPolicy:
                 raise Invalid(f"The policy '{name}' is one of {', '.join(allowed)}.", pointer=f"/{name}")
             values[name] = value
         share_of(values["hot_target"])
+        if values["recorded_searches"] > MOST_SEARCHES:
+            raise Invalid(f"recorded_searches is 0 to {MOST_SEARCHES}.", pointer="/recorded_searches")
         return TenantPolicy(**values)
 
     def hot_share(self, hot_tokens: int | None) -> int:
@@ -105,13 +111,26 @@ class TenantPolicy:
         wanted = tokens if percent is None else max(SMALL_MEMORY, hot_tokens * percent // 100)
         return min(1000, wanted * 1000 // max(hot_tokens, 1))
 
-    def next_night(self, now: int) -> int:
-        """The first 03:00 in the tenant's zone after an instant."""
+    def hot_rest(self, hot_tokens: int | None) -> int:
+        """Per mille of what is neither must-keep nor chatter that stays, however much must be kept beside it.
+
+        The least telling leaves first, so that a target in per cent costs few answers even where most must be kept. A
+        target in tokens has no such floor.
+        """
+        percent, _ = share_of(self.hot_target)
+        return 0 if percent is None else self.hot_share(hot_tokens)
+
+    def local(self, now: int) -> datetime:
+        """An instant in the tenant's zone."""
         try:
             zone: tzinfo = ZoneInfo(self.zone)
         except (KeyError, ValueError, OSError):
             zone = UTC
-        local = datetime.fromtimestamp(now / 1000, zone)
+        return datetime.fromtimestamp(now / 1000, zone)
+
+    def next_night(self, now: int) -> int:
+        """The first 03:00 in the tenant's zone after an instant."""
+        local = self.local(now)
         night = local.replace(hour=NIGHT, minute=0, second=0, microsecond=0)
         if night <= local:
             night = (night + timedelta(days=1)).replace(hour=NIGHT)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -51,6 +52,20 @@ class Page(Struct, Generic[Item], frozen=True):
 
     items: Sequence[Item]
     cursor: str | None = None
+
+
+def each(fetch: Callable[[str | None], Page[Item]]) -> Iterator[Item]:
+    """The items of every page. `fetch` takes a cursor, None for the first page; a page is read when it is needed."""
+    return chain.from_iterable(page.items for page in pages(fetch))
+
+
+def pages(fetch: Callable[[str | None], Page[Item]]) -> Iterator[Page[Item]]:
+    """Every page, read when it is needed."""
+    page = fetch(None)
+    yield page
+    while page.cursor is not None:
+        page = fetch(page.cursor)
+        yield page
 
 
 class Brief(Struct, frozen=True):

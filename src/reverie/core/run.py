@@ -145,6 +145,14 @@ def mark(tx: RunRecords, actor: Actor) -> dict[str, Any]:
     return {"run": actor.run}
 
 
+def stopping(tx: RunRecords, run_id: str | None) -> bool:
+    """Whether a run was asked to stop."""
+    document = tx.load(RUN_SPACE, run_id) if run_id is not None else None
+    if document is None or document.body is None:
+        return False
+    return msgspec.json.decode(document.body, type=Run).status in (RunStatus.CANCELLING, RunStatus.CANCELLED)
+
+
 class RunStarter(Protocol):
     """Does work as a run, for callers that know nothing else of runs: a schedule, a job."""
 
@@ -164,3 +172,6 @@ class RunStarter(Protocol):
 
     def get(self, actor: Actor, run_id: str) -> Run:
         """A run by its id. Raises NotFound."""
+
+    def cancel(self, actor: Actor, run_id: str) -> Run:
+        """Ask a run to stop. One that no process works on ends at once; one that has ended stays as it is."""

@@ -15,6 +15,8 @@ import reverie
 from reverie.core.clock import MS_PER_DAY, SystemClock, from_iso, to_iso
 from reverie.demo.corpus import entries
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
+from reverie.protocols.akashik.field import Field
+from reverie.protocols.openwop.agents import Agents
 from reverie.window.policy import Base
 
 DESK, CHAT = "harbour-desk", "chat/club-otter"
@@ -37,6 +39,15 @@ _AGENTS = (
         "requiresCapabilities": ["host.calendar"],
     },
 )
+_QUESTIONS = (
+    "Which database do we use?",
+    "How many boats does the free plan allow?",
+    "When must we not deploy?",
+    "Who has to confirm a booking of a junior?",
+    "How long are backups kept?",
+    "When does the launch take place?",
+)
+"""What the desk looks up before each weekly dream; the dream replays it."""
 _TALK = (
     ("Good morning, can club Otter have two more lanes on Saturday?", "Lanes 3 and 4 are free from ten to noon."),
     ("Then book both, please. And who unlocks the boathouse?", "Booked. Lena unlocks the boathouse at half past nine."),
@@ -68,12 +79,14 @@ def fill(data: Path, *, tenant: str, progress: Callable[[str, int, int], None] |
     with reverie.open(data, tenant=tenant, actor="demo", clock=clock) as memory:
         notes = memory.ref(DESK)
         memory.schedule("0 3 * * 1", ref=DESK)
-        memory.host.agents.install(memory.actor, {"name": "harbour", "version": "1.0.0", "agents": list(_AGENTS)})
+        memory.host.use(Agents).install(memory.actor, {"name": "harbour", "version": "1.0.0", "agents": list(_AGENTS)})
         for number, (day, said) in enumerate(days):
             clock.reach(day + 20 * 3_600_000)
             notes.put_many(said)
             if number + 1 < len(days) and days[number + 1][0] - day > MS_PER_DAY:  # the weekend; the last week is hot
                 clock.reach(day + 27 * 3_600_000)
+                for question in _QUESTIONS:
+                    notes.search(question)
                 notes.dream(progress=progress)
         _talk(memory, clock)
         _disagree(memory)
@@ -135,7 +148,7 @@ def _disagree(memory: reverie.Memory) -> None:
             "epoch": 0,
             "payload": payload,
         }
-        return memory.host.field.perform(memory.actor, message)
+        return memory.host.use(Field).perform(memory.actor, message)
 
     for agent, role in (("scout", "surveys the harbour"), ("ledger", "keeps the accounts")):
         perform(agent, "REGISTER", {"id": agent, "role": role, "interests": ["harbour"]})

@@ -92,6 +92,7 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
         for receipt in receipts:
             redacted.update(receipt.findings)
         stored = _all(notes)
+        asked = _answered(notes)
         began = time.perf_counter()
         first = _dreamt(notes, progress)
         dream_seconds = time.perf_counter() - began
@@ -119,7 +120,7 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
             text=text,
             contradiction=_contradiction(memory, report, text),
             answered=_answered(notes),
-            questions=len(_QUESTIONS),
+            questions=asked,
             checksum=str(report.checksum),
             undone=[_seen(entry) for entry in back] == [_seen(entry) for entry in stored],
             repeated=report.checksum == first.checksum,
@@ -180,7 +181,7 @@ def _answered(notes: reverie.Ref) -> int:
     """Of the questions, how many are still answered by what is readable."""
     answered = 0
     for question, answers in _QUESTIONS:
-        found = " ".join(hit.entry.content for hit in notes.search(question, limit=3).hits)
+        found = " ".join(hit.text for hit in notes.search(question, limit=3))
         answered += all(answer in found for answer in answers)
     return answered
 

@@ -14,7 +14,6 @@ from reverie.distil.tokens import tokenize
 ARCHIVE_SCHEMA = "reverie.archive/1"
 INDEX_SCHEMA = "reverie.memory-index/1"
 INDEX_PATH = "MEMORY-INDEX.json"
-INDEX_PAGE = "MEMORY-INDEX.md"
 MAX_TOPICS = 8
 INDEX_NAMES = ("memoryRef", "outputId", "archiveChecksum", "createdAt")
 INDEX_FIELDS = (*INDEX_NAMES[:3], "sourceCount", "byteSize", "tokenBudget", "tokensUsed", "createdAt")

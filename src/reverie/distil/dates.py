@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from functools import lru_cache
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -46,6 +47,7 @@ UNKNOWN_DAY = date(1970, 1, 1)
 """The day of a text that has no time: not written as a heading, and nothing is anchored to it."""
 
 
+@lru_cache(4096)
 def day_of(created_at: int) -> date:
     """The UTC day of a time in milliseconds; times no calendar holds count as its first or last days."""
     ordinal = date(1970, 1, 1).toordinal() + created_at // 86_400_000

@@ -65,6 +65,8 @@ class Prepared:
     """Of every statement, those that are no candidates among them: its source and its class."""
     into: Into = field(default_factory=dict)
     """Statements that became part of another."""
+    length: int | None = None
+    """Characters of all that the sources say."""
 
     @property
     def source_ids(self) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/7 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/8 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> Prepared:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -112,6 +114,7 @@ class ExtractiveDistiller:
             weights=weights,
             places={(i, n): (ordered[i].id, v.kind) for i in kept_sources for n, v in enumerate(values.get(i, ()))},
             into=into,
+            length=sum(len(source.content) for source in ordered),
         )
 
     def distil(
@@ -136,13 +139,12 @@ class ExtractiveDistiller:
         items = prepared.candidates
         sizes = _sizes(items, count, count_many)
         needs = _needs(items)
-        least = _least(prepared, sizes, needs)
-        text, tokens = _drawn(items, least, count)
+        least, text, tokens = _floor(prepared, sizes, count)
         if tokens > output_tokens:
             raise OutputTooSmallError(tokens)
-        wanted = _with_needed((i for i, item in enumerate(items) if item.must_keep), needs)
+        wanted = _wanted(prepared, sizes, declared=False)
         if whole and len(wanted) > len(least):
-            longer, size = _drawn(items, wanted, count)
+            longer, size = _drawn(prepared, wanted, count)
             if size <= output_tokens:  # all that matters fits: it comes first, whatever else tells more
                 least, text, tokens = wanted, longer, size
         ranked = cover.order(
@@ -157,14 +159,15 @@ class ExtractiveDistiller:
         chosen, beyond = len(least), len(ranked) + 1
         while beyond - chosen > 1:
             middle = (chosen + beyond) // 2
-            longer, size = _drawn(items, ranked[:middle], count)
+            longer, size = _drawn(prepared, ranked[:middle], count)
             if size <= output_tokens:
                 chosen, text, tokens = middle, longer, size
             else:
                 beyond = middle
         kept = [items[i] for i in sorted(ranked[:chosen])]
         if whole and len(kept) == len(items) and any(item.whole for item in items):
-            longer, size = _drawn(said := [_unshortened(item) for item in items], range(len(items)), count)
+            said = [_unshortened(item) for item in items]
+            longer, size = _drawn(replace(prepared, candidates=tuple(said)), range(len(items)), count)
             if size <= output_tokens:
                 kept, text, tokens = said, longer, size
         told = {i for item in kept for i in item.source_ids}
@@ -194,13 +197,34 @@ class ExtractiveDistiller:
         `declared`: only what its author declared binding, the least with which `distil` succeeds.
         """
         prepared = given if isinstance(given, Prepared) else self.prepare(given)
-        items = prepared.candidates
-        needs = _needs(items)
-        least = _least(prepared, _sizes(items, count, count_many), needs)
-        if not declared:
-            wanted = _with_needed((i for i, item in enumerate(items) if item.must_keep), needs)
-            least = wanted or least
-        return _drawn(items, least, count)[1]
+        sizes = _sizes(prepared.candidates, count, count_many)
+        if declared:
+            return _floor(prepared, sizes, count)[2]
+        return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
+
+    def needs(self, prepared: Prepared, *, count: Count) -> tuple[int, int]:
+        """The minimum, and about how many tokens all other statements have."""
+        sizes = _sizes(prepared.candidates, count, None)
+        wanted = _wanted(prepared, sizes, declared=False)
+        return _drawn(prepared, wanted, count)[1], sum(sizes) - sum(sizes[i] for i in wanted)
+
+
+def _floor(prepared: Prepared, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:
+    """The least with which a distillate is made: its statements, text and tokens.
+
+    Those declared binding; or all that must be kept, where these take fewer tokens: a text that would be longer than
+    its sources has fewer headings.
+    """
+    both = [_wanted(prepared, sizes, declared) for declared in (True, False)]
+    return min(((chosen, *_drawn(prepared, chosen, count)) for chosen in both), key=lambda one: one[2])
+
+
+def _wanted(prepared: Prepared, sizes: Sequence[int], declared: bool) -> list[int]:
+    """The statements that must be kept; of those only the declared ones, if asked; at least one."""
+    items = prepared.candidates
+    needs = _needs(items)
+    least = _least(prepared, sizes, needs)
+    return least if declared else _with_needed((i for i, item in enumerate(items) if item.must_keep), needs) or least
 
 
 def _unshortened(item: Candidate) -> Candidate:
@@ -272,8 +296,8 @@ def _with_needed(chosen: Iterable[int], needs: Sequence[int | None]) -> list[int
     return sorted(out)
 
 
-def _drawn(items: Sequence[Candidate], chosen: Iterable[int], count: Count) -> tuple[str, int]:
-    text = render(items[i] for i in sorted(chosen))
+def _drawn(prepared: Prepared, chosen: Iterable[int], count: Count) -> tuple[str, int]:
+    text = render((prepared.candidates[i] for i in sorted(chosen)), prepared.length)
     return text, count(text)
 
 

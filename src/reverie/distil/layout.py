@@ -1,7 +1,8 @@
 """Write chosen statements as text: a heading per day, a line per speaker or subject, oldest day first.
 
 Notes of many different days have a heading per month instead: a heading per note would cost more than it tells. There
-the day stands behind a statement whose meaning depends on it.
+the day stands behind a statement whose meaning depends on it. A text that would be longer than its sources has a
+heading per month without the days, or none.
 """
 
 from __future__ import annotations
@@ -36,10 +37,19 @@ def shown(item: Candidate) -> str:
     return f"{item.text} (×{item.times})" if item.times > 1 else item.text
 
 
-def render(chosen: Iterable[Candidate]) -> str:
-    """The text of statements given in canonical order."""
+def render(chosen: Iterable[Candidate], most: int | None = None) -> str:
+    """The text of statements given in canonical order. `most`: characters of their sources."""
     items = list(chosen)
     monthly = is_sparse(items)
+    text = ""
+    for month, days, heads in ((monthly, monthly, True), (True, True, True), (True, False, True), (True, False, False)):
+        text = _render(items, monthly=month, days=days, heads=heads)
+        if most is None or len(items) < _FEW or len(text) <= most:
+            break
+    return text
+
+
+def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: bool) -> str:
     lines: list[str] = []
     day = None
     line: list[str] = []
@@ -52,11 +62,11 @@ def render(chosen: Iterable[Candidate]) -> str:
                 lines.append("; ".join(line))
             line, last = [], None
             day = under
-            if item.day != UNKNOWN_DAY:
+            if heads and item.day != UNKNOWN_DAY:
                 lines.append(heading(item.day, monthly=monthly))
         text = shown(item)
         if (
-            monthly
+            days
             and item.day != UNKNOWN_DAY
             and item.how != "rolled"
             and (item.kind in _DATED or item.how == "shortened")

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from reverie.distil.lexicon import word_set
 from reverie.distil.questions import asks_only, facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.source import Source
@@ -75,11 +74,6 @@ def declares(source: Source) -> bool:
 
 
 # One of these words is in every sentence the patterns above can match.
-HINTS = word_set(
-    "must mustn't never always require required forbidden allowed may only not do circumstances decided agreed"
-    " chose chosen settled approved rejected signed switched going we'll will instead no promised committed"
-    " owe owes deadline due by follow following remind reminder planning plan"
-)
 _ANY = re.compile("|".join(p.pattern for p in (_RULE, _DECISION, _COMMITMENT)), re.IGNORECASE)
 
 

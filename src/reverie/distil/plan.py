@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reverie.core.dream import Selector, TokenBudgetExceeded
 from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
@@ -24,6 +25,14 @@ SMALL = 200
 """Below this many tokens of output there is no point in squeezing further."""
 
 
+class Share(NamedTuple):
+    """How much of its sources a text may have, per mille: of all they say, or of what need not be kept, whichever is
+    more."""
+
+    of_input: int
+    of_rest: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """Sources made ready, and what distilling them takes."""
@@ -33,6 +42,8 @@ class Work:
     tokens_before: int
     input_tokens: int
     least_output: int
+    rest: int = 0
+    """Tokens of the statements that need not be kept."""
 
     @property
     def minimum_required(self) -> int:
@@ -44,9 +55,10 @@ class Work:
         """Whether the least meaningful distillate is smaller than its input."""
         return 0 < self.least_output < self.input_tokens
 
-    def output_limit(self, budget: int, share: int, *, shrink: bool = True, floor: int = SMALL) -> int:
-        """The most tokens the output may have: `share` per mille of the input, never below what must be kept."""
-        wanted = max(self.least_output, self.input_tokens * share // 1000, floor)
+    def output_limit(self, budget: int, share: Share, *, shrink: bool = True, floor: int = SMALL) -> int:
+        """The most tokens the output may have: its share, never below what must be kept."""
+        rest = self.least_output + self.rest * share.of_rest // 1000
+        wanted = max(rest, self.input_tokens * share.of_input // 1000, floor)
         room = min(wanted, budget - self.input_tokens)
         return min(room, self.input_tokens - 1) if shrink else room
 
@@ -133,12 +145,14 @@ def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Coun
     sizes = dict(zip(map(id, sources), map(count, lines(sources)), strict=True))
     merged = [source for source in prepared.sources if id(source) not in sizes]
     sizes |= zip(map(id, merged), map(count, lines(merged)), strict=True)
+    least, rest = distiller.needs(prepared, count=count)
     return Work(
         sources=tuple(sources),
         prepared=prepared,
         tokens_before=sum([sizes[id(source)] for source in sources]),
         input_tokens=sum([sizes[id(source)] for source in prepared.sources]),
-        least_output=distiller.minimum(prepared, count=count),
+        least_output=least,
+        rest=rest,
     )
 
 

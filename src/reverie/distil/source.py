@@ -37,7 +37,7 @@ class Source:
 
     def label(self, text: str) -> str | None:
         """The beginning of a line with this text: who says it, and whom it is about."""
-        return labelled(self.speaker, self.subject, text)
+        return labelled(self.speaker, self.subject, text) if self.subject else self.speaker
 
 
 @dataclass(frozen=True, slots=True)

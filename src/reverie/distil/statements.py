@@ -10,13 +10,13 @@ from typing import NamedTuple
 from reverie.core.subject import labelled
 from reverie.distil import must_keep, score
 from reverie.distil.dates import anchor, day_of, spell
-from reverie.distil.lexicon import MONTH_NAMES, NEGATIONS, NUMBERS
+from reverie.distil.lexicon import FUNCTION, MONTH_NAMES, NEGATIONS, NUMBERS
 from reverie.distil.questions import facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.shorten import shorten
 from reverie.distil.source import How, Source
 from reverie.distil.tokens import Token, join, tokenize
-from reverie.distil.value import Value
+from reverie.distil.value import COURTESY, Value
 
 _PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|photography|picture|image)s? of ")
 _TODAY = frozenset({"today", "tonight", "now"})
@@ -91,7 +91,7 @@ class Candidate(NamedTuple):
     @property
     def label(self) -> str | None:
         """The beginning of its line."""
-        return labelled(self.speaker, self.about, self.text)
+        return labelled(self.speaker, self.about, self.text) if self.about else self.speaker
 
 
 def candidates(
@@ -112,7 +112,11 @@ def candidates(
         weighty = form is not Form.ASIDE and must_keep.matters(original, value)
         routine = value.chatter and value.kind == "status" and not weighty
         idle = value.chatter and not routine and not required and not weighty
+        if value is COURTESY and not required:
+            continue
         stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
+        if stated and weighty and stated[0] is not tokens[0]:
+            stated = []  # a reason lives on the wish before it: "without hostels, since I need a bathroom of my own?"
         if idle and ((original.endswith("?") and not stated) or sum(t.telling for t in tokens) < _TELLING):
             continue
         kept = tokens
@@ -231,10 +235,29 @@ _LABEL = re.compile(r"(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?!(?:is|was|has)\b)(?:p
 """A thing with a number for a name at the head of a statement: `Ticket 4711 was closed`."""
 
 
+_NAMED = re.compile(r"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:[a-z]+s\b|per\b|[%:/.,]\d))")
+"""A thing with a number for a name anywhere: `Never switch off lamp 4`."""
+_STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
+"""What follows one of these is the value of something: `the meeting is in room 12`."""
+
+
+def _numbered(text: str) -> dict[str, str]:
+    """Things that a statement tells apart by a number, each with its number."""
+    stated = _STATES.search(text)
+    return {
+        noun: number
+        for noun, number in _NAMED.findall(text[: stated.start()] if stated else text)
+        if noun not in FUNCTION
+    }
+
+
 def _disagree(a: Candidate, b: Candidate) -> bool:
     """Both give a number or both a name, and another one; or only one denies. Other tickets are other things."""
     ours, theirs = _LABEL.match(a.text), _LABEL.match(b.text)
     if ours and theirs and ours[1] != theirs[1]:
+        return False
+    named, others = _numbered(a.text), _numbered(b.text)
+    if any(others.get(noun, number) != number for noun, number in named.items()):
         return False
     for mine, other in zip(_kinds(a.variant), _kinds(b.variant), strict=True):
         if mine and other and mine != other:

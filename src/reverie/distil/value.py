@@ -109,6 +109,8 @@ STEPS = 32
 _POWERS: NDArray[np.int64] = np.array([round(2**30 * 2.718281828459045 ** (-step / STEPS)) for step in range(640)])
 _PATTERNS = len(_SURFACE) + len(_WORDS) + 1
 FEATURES = BUCKETS + _PATTERNS + 4
+_BATCH = 512
+"""Statements judged together."""
 
 
 class Value(NamedTuple):
@@ -279,7 +281,7 @@ class ValueModel:
         if not texts:
             return []
         languages = [language_of(text) for text in texts]
-        found = chances(np.array([self._score(*one) for one in zip(texts, languages, strict=True)]))
+        found = chances(self._scores(texts, languages))
         must = found[:, : len(MUST_KEEP)].sum(axis=1).tolist()
         low = found[:, -len(LOW) :].sum(axis=1).tolist()
         kinds = found.argmax(axis=1).tolist()
@@ -294,15 +296,36 @@ class ValueModel:
                 out.append(UNKNOWN)
         return out
 
-    def _score(self, text: str, language: str) -> NDArray[np.int64]:
-        words = words_of(text)
-        found = surface(text, words, language)
-        values = np.fromiter(found.values(), dtype=np.int64, count=len(found))
-        total: NDArray[np.int64] = values @ self._surface[list(found)]
-        known = [row for word in words if (row := self._rows.get(word)) is not None]
-        if known:
-            total = total + self._words[known].sum(axis=0) * self._unit // len(known)
+    def _scores(self, texts: Sequence[str], languages: Sequence[str]) -> NDArray[np.int64]:
+        """A row per statement, a column per class."""
+        total = np.zeros((len(texts), self._surface.shape[1]), dtype=np.int64)
+        for start in range(0, len(texts), _BATCH):
+            self._add(total[start : start + _BATCH], texts[start : start + _BATCH], languages[start : start + _BATCH])
         return total
+
+    def _add(self, total: NDArray[np.int64], texts: Sequence[str], languages: Sequence[str]) -> None:
+        features: list[int] = []
+        sizes: list[int] = []
+        starts: list[int] = []
+        known: list[int] = []
+        spans: list[tuple[int, int, int]] = []  # a statement with known words, where they begin, how many there are
+        for row, (text, language) in enumerate(zip(texts, languages, strict=True)):
+            words = words_of(text)
+            found = surface(text, words, language)
+            starts.append(len(features))
+            features += found
+            sizes += found.values()
+            begin = len(known)
+            known += [number for word in words if (number := self._rows.get(word)) is not None]
+            if len(known) > begin:
+                spans.append((row, begin, len(known) - begin))
+        scores = self._surface[features]
+        scores *= np.array(sizes, dtype=np.int64)[:, None]
+        total += np.add.reduceat(scores, starts)  # every statement has a feature: the bias
+        if spans:
+            rows, begins, counts = map(list, zip(*spans, strict=True))
+            sums = np.add.reduceat(self._words[known], begins)
+            total[rows] += sums * self._unit // np.array(counts, dtype=np.int64)[:, None]
 
 
 @lru_cache(maxsize=1)

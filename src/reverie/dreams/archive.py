@@ -13,6 +13,7 @@ from reverie.core.dream import DreamReport
 from reverie.core.entry import Scope, check_namespace
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
+from reverie.core.query import each
 from reverie.distil.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
 from reverie.distil.request import Answer
 from reverie.distil.source import Statement
@@ -136,14 +137,8 @@ class Archives:
 
 
 def _older(tx: ReadTx, oldest: int) -> list[str]:
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = tx.documents(ARCHIVE_SPACE, limit=_PAGE, cursor=cursor)
-        found += [document.key for document in page.items if document.updated_at <= oldest]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    documents = each(lambda cursor: tx.documents(ARCHIVE_SPACE, limit=_PAGE, cursor=cursor))
+    return [document.key for document in documents if document.updated_at <= oldest]
 
 
 def load_index(tx: ReadTx) -> dict[str, Any]:

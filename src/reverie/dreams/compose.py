@@ -18,7 +18,7 @@ from reverie.core.errors import ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.distil.compaction import MOST_DISTILLED, compacted, cut, needs, size, unweighed
 from reverie.distil.gates import GateReport
-from reverie.distil.plan import Work, to_sources, weigh
+from reverie.distil.plan import Share, Work, to_sources, weigh
 from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.distil.sentences import split
 from reverie.distil.source import Source as Told
@@ -211,7 +211,7 @@ class Composer:
 
     def _distilled(self, asked: _Asked, work: Work, shorter: int | None) -> Distilled | None:
         policy, chosen = asked.policy, asked.chosen
-        share = policy.hot_share(None)
+        share = Share(policy.hot_share(None))
         limit = work.output_limit(policy.dream_budget, share)
         if shorter is not None:
             limit = min(limit, max(sum(self.count(s.content) for s in work.sources) - 1, work.least_output))

@@ -11,7 +11,8 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import FILE_KIND, Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, ReadOnly
 from reverie.core.event import NewEvent
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
+from reverie.core.retry import Moved, retry
 from reverie.core.run import mark
 from reverie.distil.consolidate import Merge, reconcile
 from reverie.distil.extractive import ExtractiveDistiller
@@ -43,10 +44,6 @@ class Consolidated(Struct, frozen=True):
     """Its position in the log; None when nothing changed."""
 
 
-class Moved(Exception):
-    """An entry changed while the pass was on its way."""
-
-
 class Consolidator:
     """One pass over one memory. No budget, no model, no new text: only which entry remains."""
 
@@ -70,16 +67,14 @@ class Consolidator:
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, holder, until=until)):
             raise Busy("This memory is being dreamt or consolidated right now.")
         try:
-            for _ in range(_TRIES):
-                entries = self._parts.store.read(scope, lambda tx: _standing(tx, as_of))
-                merges = reconcile(to_sources(entries), self._distiller)
-                try:
-                    return self._commit(actor, ref, entries, merges, trigger)
-                except Moved:
-                    continue
-            raise Busy("This memory changes faster than it can be consolidated. Try again later.")
+            return retry(lambda _: self._attempt(actor, scope, as_of, trigger), busy=_too_fast, tries=_TRIES)
         finally:
             self._parts.store.write(scope, lambda tx: tx.release(lease, holder))
+
+    def _attempt(self, actor: Actor, scope: Scope, as_of: int | None, trigger: str) -> Consolidated:
+        entries = self._parts.store.read(scope, lambda tx: _standing(tx, as_of))
+        merges = reconcile(to_sources(entries), self._distiller)
+        return self._commit(actor, scope.ref or "", entries, merges, trigger)
 
     def _commit(
         self,
@@ -146,13 +141,11 @@ def _apply(tx: WriteTx, actor: Actor, merge: Merge, by_id: dict[str, Entry], seq
             tx.append(NewEvent("memory.corroborated", "CONSOLIDATE", actor.id, entry_id=kept.id, data=data), tick=False)
 
 
+def _too_fast() -> Busy:
+    return Busy("This memory changes faster than it can be consolidated. Try again later.")
+
+
 def _standing(tx: ReadTx, as_of: int | None) -> list[Entry]:
-    found: list[Entry] = []
-    cursor: str | None = None
-    while True:
-        page = tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True)
-        found += [entry for entry in page.items if entry.kind not in (DREAM_KIND, FILE_KIND) and not entry.held]
-        found = found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    free = each(lambda cursor: tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True))
+    found = [entry for entry in free if entry.kind not in (DREAM_KIND, FILE_KIND) and not entry.held]
+    return found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]

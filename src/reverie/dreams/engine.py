@@ -16,32 +16,27 @@ import msgspec
 import orjson
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import (
-    After,
-    DreamPlan,
-    DreamReport,
-    Estimate,
-    GateFailed,
-    TokenBudgetExceeded,
-)
+from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFailed, TokenBudgetExceeded
 from reverie.core.entry import Draft, Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, Invalid, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
+from reverie.core.retry import retry
 from reverie.core.run import mark as run_mark
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
-from reverie.distil.plan import DREAM_KIND, Work, require
+from reverie.distil.plan import DREAM_KIND, Share, Work, require
+from reverie.distil.probes import probe
 from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import Distilled, Gates
+from reverie.dreams.replay import Rehearsal, Replays
 from reverie.dreams.report import (
     Made,
     leaving,
     load_report,
     mark,
     overall,
-    probes,
     report_of,
     roomy,
     save_report,
@@ -79,6 +74,7 @@ class _Dream:
     guard: SpendGuard
     progress: Progress
     check: Check | None
+    replay: Rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +94,11 @@ class DreamEngine:
     its texts with `compose`, commits with `settle` or in its own transaction, and leaves links and report with `keep`.
     """
 
-    def __init__(self, parts: Services, rules: RuleBook, entries: Entries, archives: Archives) -> None:
+    def __init__(
+        self, parts: Services, rules: RuleBook, entries: Entries, archives: Archives, replays: Replays
+    ) -> None:
         self._parts = parts
+        self._replays = replays
         self._rules = rules
         self._entries = entries
         self._archives = archives
@@ -174,7 +173,8 @@ class DreamEngine:
         scope = Scope(actor.tenant, plan.ref)
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, dream_id, until=until)):
             raise Busy("This memory is being dreamt right now. Its report will show the result.")
-        dream = _Dream(actor, plan, dream_id, distiller, guard, progress or _silent, check)
+        replay = self._replays.of(actor, plan)
+        dream = _Dream(actor, plan, dream_id, distiller, guard, progress or _silent, check, replay)
         report: DreamReport | None = None
         try:
             report = self.settle(actor, plan.ref, lambda: self._make(dream), lambda *made: self._store(dream, *made))
@@ -184,6 +184,7 @@ class DreamEngine:
         if report is not None:
             total = len(report.sources) + report.given
             dream.progress("done", total, total)
+            report = dream.replay.after(report)
         return report
 
     def settle(
@@ -195,19 +196,22 @@ class DreamEngine:
         Raises Busy when sources change faster than they can be dreamt.
         """
         changed = 0
-        for _ in range(_TRIES):
+
+        def attempt(_: int) -> T | None:
+            nonlocal changed
             made = make()
             if made is None:
                 return None
-
-            def prepare(rules: Rules, made: M = made, changed: int = changed) -> Body[T]:
-                return store(made, changed, rules)
-
             try:
-                return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+                return self._rules.guarded(
+                    actor.tenant, lambda rules: store(made, changed, rules), Scope(actor.tenant, ref)
+                )
             except Replan as moved:
                 changed += moved.changed
-        raise Busy("This memory changes faster than it can be dreamt. Try again later.")
+                raise
+
+        late = "This memory changes faster than it can be dreamt. Try again later."
+        return retry(attempt, on=Replan, busy=lambda: Busy(late), tries=_TRIES)
 
     def compose(
         self, actor: Actor, ref: str, entries: Sequence[Entry], rules: Rules, *, model: bool = True
@@ -305,15 +309,30 @@ class DreamEngine:
         return _Ready(snapshot, work, replace(done, fell_back=fell_back), budget)
 
     def _idle(self, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
-        """Of a part that would become smaller by less than a twentieth: the entries whose every word the text repeats.
+        """Of a part that would become smaller by less than a twentieth: the entries whose every word the text would
+        repeat, and that no other statement is part of.
 
         As entries of their own they cost no heading and keep their date, their tags and their place in a search.
         """
-        if not snapshot.fitted or done.gates.tokens * 20 <= self._tokens(snapshot.entries) * 19:
+        tokens, taken = done.gates.tokens, self._tokens(snapshot.entries)
+        if not snapshot.fitted or tokens * 20 <= taken * 19:
             return frozenset()
         fates = done.answer.fates if not snapshot.held_by else {}
-        same = {entry.id for entry in snapshot.entries if {fate for fate, _ in fates.get(entry.id, ())} == {"kept"}}
-        return frozenset(same or {entry.id for entry in snapshot.entries})
+        if tokens < taken and any(fate == "retired" for own in fates.values() for fate, _ in own):
+            return frozenset()  # under pressure the whole part is dreamt once, or every night would take a little of it
+        told = [statement.source_ids for statement in done.answer.statements]
+        shared = {source for sources in told if len(sources) > 1 for source in sources}
+        same = [
+            entry
+            for entry in snapshot.entries
+            if entry.id not in shared and {fate for fate, _ in fates.get(entry.id, ())} == {"kept"}
+        ]
+        idle = {entry.id for entry in same}
+        if same and all(map(idle.issuperset, told)):  # a text needs a statement, or what is left could not leave
+            idle.remove(min(same, key=lambda entry: (len(entry.content), entry.id)).id)
+        if not idle and tokens >= taken:
+            return frozenset(entry.id for entry in snapshot.entries)
+        return frozenset(idle)
 
     def _store(self, dream: _Dream, ready: _Ready, changed: int, rules: Rules) -> Body[DreamReport]:
         """The transaction of a dream."""
@@ -323,6 +342,7 @@ class DreamEngine:
         actor, plan, work, done = dream.actor, dream.plan, ready.work, ready.done
         total = len(snapshot.sources)
         dream.progress("commit", total, total)
+        dream.replay.before()
         text, gates = self._gates.final(actor, plan, work, ready.budget, done, rules)
         archive, checksum = b"", None
         if plan.most_bytes is None:
@@ -330,6 +350,7 @@ class DreamEngine:
             archive, checksum = archive_bytes(document)
         made = replace(Made.of(dream.id, snapshot.sources, text, work, done, gates), budget=ready.budget)
         output = self.prepare(actor, plan.ref, made.draft(checksum=checksum, run=plan.run), rules)
+        probed = probe(work.sources, text, done.answer.fates)
         cold = self._tokens(snapshot.entries) if checksum is not None else 0
 
         def body(tx: WriteTx) -> DreamReport:
@@ -357,7 +378,8 @@ class DreamEngine:
                 cold_tokens=cold,
                 hot_before=hot,
                 hot_after=max(hot - cold, 0) + gates.tokens if hot else 0,
-                probes=probes(done.answer.fates),
+                probes=probed.counts,
+                unanswered=probed.unanswered,
                 spend=dream.guard.document(),
             )
             self.keep(tx, report, {output.entry.id: [entry.id for entry in snapshot.stored]})
@@ -441,15 +463,15 @@ class DreamEngine:
         if added or (not quiet and self._archives.lists(tx, report.superseded)):
             self._archives.reindex(tx, report.id, add=added, remove=report.superseded, run=actor.run)
 
-    def _share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> int:
-        """Per mille of the input that the text may have.
+    def _share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> Share:
+        """How much the text may have.
 
         Where originals stand for earlier dreams, the target is a share of what those dreams take of hot memory.
         """
-        share = policy.hot_share(snapshot.hot_tokens)
+        share, rest = policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens)
         if not snapshot.held_by or snapshot.hot_tokens is None:
-            return share
-        return min(1000, share * self._tokens(snapshot.entries) // max(work.input_tokens, 1))
+            return Share(share, rest)
+        return Share(min(1000, share * self._tokens(snapshot.entries) // max(work.input_tokens, 1)), rest)
 
     def _tokens(self, entries: Sequence[Entry]) -> int:
         """Tokens of hot memory that these entries take."""

@@ -15,7 +15,7 @@ from reverie.distil.compaction import ELLIPSIS, cut, joined, size
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
-from reverie.distil.plan import SMALL, Work
+from reverie.distil.plan import SMALL, Share, Work
 from reverie.distil.request import Answer, Distiller, Extractive, Request
 from reverie.distil.source import CARRIED, Fates, Statement
 from reverie.distil.source import Source as Told
@@ -90,7 +90,7 @@ class Gates:
         plan: DreamPlan,
         work: Work,
         budget: int,
-        share: int,
+        share: Share,
         policy: TenantPolicy,
         distiller: Distiller,
         guard: SpendGuard,
@@ -118,7 +118,7 @@ class Gates:
         plan: DreamPlan,
         work: Work,
         budget: int,
-        share: int,
+        share: Share,
         distiller: Distiller,
         guard: SpendGuard,
     ) -> Distilled:
@@ -158,7 +158,7 @@ class Gates:
         self,
         work: Work,
         budget: int,
-        share: int,
+        share: Share,
         distiller: Distiller,
         guard: SpendGuard,
         cleaned: Callable[[str], str],

@@ -15,10 +15,10 @@ from reverie.core.dream import After, DreamReport, NotUndoable
 from reverie.core.entry import Entry, EntryState, Scope, check_namespace, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
-from reverie.core.query import Page
+from reverie.core.query import Page, each
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.leaks import clean
-from reverie.distil.plan import DREAM_KIND, to_source, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Share, to_source, to_sources, weigh
 from reverie.distil.request import Extractive, Request
 from reverie.distil.statements import phrases
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
@@ -28,6 +28,7 @@ from reverie.memory.derivation import derived_from as derived_from
 from reverie.memory.indexing import Indexed, indexed
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
+from reverie.memory.searches import Searches
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -119,6 +120,7 @@ class Lineage:
         parts: Services,
         rules: RuleBook,
         archives: Archives,
+        searches: Searches,
         undo_files: Callable[[Actor, str], object] | None = None,
     ) -> None:
         """`undo_files` undoes a dream that changed files: their versions and paths belong to a protocol."""
@@ -126,6 +128,7 @@ class Lineage:
         self._undo_files = undo_files
         self._rules = rules
         self._archives = archives
+        self._searches = searches
         self._extractive = Extractive()
 
     def report(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
@@ -135,7 +138,7 @@ class Lineage:
         report = self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
         if ref is not None and report.ref != ref:
             raise NotFound("There is no dream of that id in this memory.")
-        return report
+        return msgspec.structs.replace(report, replay=self._searches.replay(actor.tenant, report.ref, dream_id))
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
         """Reports, newest first."""
@@ -143,16 +146,12 @@ class Lineage:
         check_namespace(ref)
 
         def body(tx: ReadTx) -> list[DreamReport]:
-            found: list[DreamReport] = []
-            cursor: str | None = None
-            while True:
-                page = tx.documents(DREAM_SPACE, limit=500, cursor=cursor)
-                for document in page.items:
-                    if document.body is not None and (ref is None or document.meta.get("ref") == ref):
-                        found.append(msgspec.json.decode(document.body, type=DreamReport))
-                cursor = page.cursor
-                if cursor is None:
-                    return sorted(found, key=lambda report: (-report.seq, report.id))[:limit]
+            found = [
+                msgspec.json.decode(document.body, type=DreamReport)
+                for document in each(lambda cursor: tx.documents(DREAM_SPACE, limit=500, cursor=cursor))
+                if document.body is not None and (ref is None or document.meta.get("ref") == ref)
+            ]
+            return sorted(found, key=lambda report: (-report.seq, report.id))[:limit]
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
@@ -361,7 +360,7 @@ class Lineage:
         rules = self._rules.current(actor.tenant)
         told = sorted(to_sources(sources), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, tokens.count)
-        limit = report.output_limit or work.output_limit(report.budget, report.share)
+        limit = report.output_limit or work.output_limit(report.budget, Share(report.share))
         text = self._extractive.distil(Request(work, limit, tokens.count, ())).text
         text = clean(text, self._parts.redactor, rules.known)
         document = archive_document(told, text, budget=report.budget, tokenizer=tokens.name)

@@ -22,7 +22,7 @@ from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
-from reverie.distil.plan import DREAM_KIND, Work, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Share, Work, to_sources, weigh
 from reverie.distil.request import Answer, Extractive, Request
 from reverie.distil.source import Statement
 from reverie.dreams.archive import ARCHIVE_SPACE
@@ -154,7 +154,7 @@ class Redream:
         work = weigh(told, self._extractive.engine, self._count)
         if not work.shrinks or work.minimum_required > report.budget:
             return None
-        limit = work.output_limit(report.budget, report.share)
+        limit = work.output_limit(report.budget, Share(report.share))
         must_keep = find(work.prepared.sources)
         answer = self._extractive.distil(Request(work, limit, self._count, must_keep))
         gates = verify(

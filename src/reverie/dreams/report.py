@@ -175,26 +175,6 @@ def trace(text: str, answer: Answer) -> list[StatementTrace]:
     return traces
 
 
-PROBES = {
-    "instructions and preferences": ("instruction", "preference"),
-    "safety and identity": ("safety", "identity"),
-    "decisions": ("decision",),
-    "artifacts": ("artifact", "configuration"),
-    "tasks and commitments": ("task", "commitment"),
-    "facts": ("fact",),
-}
-
-
-def probes(fates: Fates) -> dict[str, tuple[int, int]]:
-    """Of each kind of statement, how many are in the text, of how many."""
-    found = {}
-    for name, kinds in PROBES.items():
-        own = [fate in CARRIED for statements in fates.values() for fate, kind in statements if kind in kinds]
-        if own:
-            found[name] = (sum(own), len(own))
-    return found
-
-
 _MOST_LEAVING = 500
 
 
@@ -261,9 +241,31 @@ def gate_document(gates: GateReport) -> dict[str, Any]:
     }
 
 
+def redone(report: DreamReport) -> DreamReport:
+    """The report of a dream that a forget destroyed: counts and hashes, nothing about its sources.
+
+    The report of the dream in its place has those that remain. A memory under constant forgetting has many of these.
+    """
+    return msgspec.structs.replace(
+        report,
+        state="redone",
+        sources=(),
+        statements=(),
+        collapsed=(),
+        about={},
+        superseded=(),
+        gates={},
+        stayed=(),
+        probes={},
+        unanswered=(),
+        outputs=(),
+    )
+
+
 def save_report(tx: WriteTx, report: DreamReport, *, seq: int) -> None:
-    """Store a report as it is now."""
-    tx.save(DREAM_SPACE, report.id, msgspec.json.encode(report), seq=seq, meta={"ref": report.ref}, keep=1)
+    """Store a report as it is now, without its replay: questions are text, and kept sealed."""
+    body = msgspec.json.encode(msgspec.structs.replace(report, replay=None))
+    tx.save(DREAM_SPACE, report.id, body, seq=seq, meta={"ref": report.ref}, keep=1)
 
 
 def load_report(tx: ReadTx, dream_id: str) -> DreamReport:

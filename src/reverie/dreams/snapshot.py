@@ -12,7 +12,7 @@ from reverie.core.dream import DreamPlan, GivenText
 from reverie.core.entry import READABLE, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.distil.compaction import ELLIPSIS
 from reverie.distil.plan import DREAM_KIND, Count, Work, admit, lines, oldest_that_fit, to_sources, weigh
 from reverie.distil.request import Extractive
@@ -119,8 +119,7 @@ class Snapshots:
             yield from self._fitted(actor, plan, budget, policy)
             return
         work = self.weigh(snapshot.sources)
-        share = policy.hot_share(snapshot.hot_tokens)
-        if open_ended and work.input_tokens * (1000 + share) // 1000 > budget:
+        if open_ended and work.input_tokens * (1000 + _reach(policy, snapshot)) // 1000 > budget:
             yield from self._fitted(actor, plan, budget, policy)
             return
         if not plan.strict or plan.given:
@@ -159,14 +158,7 @@ class Snapshots:
                 return Snapshot(head.seq, (), (), {})
             gone = not plan.selector.states <= READABLE
             where = Filter(states=plan.selector.states, gone=gone, archived=False)
-            found: list[Entry] = []
-            cursor: str | None = None
-            while True:
-                page = tx.scan(where, limit=_PAGE, cursor=cursor, oldest_first=True)
-                found += page.items
-                cursor = page.cursor
-                if cursor is None:
-                    break
+            found = list(each(lambda cursor: tx.scan(where, limit=_PAGE, cursor=cursor, oldest_first=True)))
             if plan.as_of is not None:
                 found = [entry for entry in found if entry.born_seq <= plan.as_of]
             taken, left_out = admit(found, plan.selector, now=tx.now, epoch=head.epoch + 1)
@@ -196,7 +188,7 @@ class Snapshots:
         above a target in tokens: a second dream over unchanged memory changes nothing.
         """
         snapshot = replace(self.take(actor, plan, policy, expand=False), fitted=True)
-        share = policy.hot_share(snapshot.hot_tokens)
+        share = _reach(policy, snapshot)
         pool = [entry for entry in snapshot.entries if entry.kind != DREAM_KIND]
         told = to_sources(pool)
         start = 0
@@ -244,6 +236,11 @@ class Snapshots:
             dreams = dreams[len(entries) :]
             told = sorted(self._cleaned(actor, plan, sources), key=lambda entry: (entry.created_at, entry.id))
             yield replace(snapshot, entries=entries, sources=told, held_by=holders, later=0), self.weigh(told)
+
+
+def _reach(policy: TenantPolicy, snapshot: Snapshot) -> int:
+    """Per mille of its input that a text may have."""
+    return max(policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens))
 
 
 def _no_tokenizer(_: str) -> int:

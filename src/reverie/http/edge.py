@@ -63,8 +63,8 @@ class Edge:
                 await self._app(scope, receive, send)
             return
         # A caller's own id takes its place once the caller is known (`Admission`): it could be anything.
-        state = {**scope.get("state", {}), "request_id": self._ids.new()}
-        scope = {**scope, "state": state}
+        state = scope.setdefault("state", {})  # of this request alone; outer layers see who called, too
+        state["request_id"] = self._ids.new()
         status, started = 0, time.perf_counter()
 
         async def sending(message: Message) -> None:

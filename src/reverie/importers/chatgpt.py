@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.importers.conversations import conversations, looks_like
-from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, moment
+from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, member, moment
 
 EXPECTED = '"mapping" with nodes of "message", "parent" and "children"'
 _ROLES = ("user", "assistant")
@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[Item]:
         for order, node in enumerate(_branch(mapping, row.get("current_node"), path, place), 1):
             message = node.get("message")
             if isinstance(message, dict):
-                yield from _message(message, f"{place}, message {order}", session, title, order)
+                yield from _message(message, path, f"{place}, message {order}", session, title, order)
 
 
 def _branch(mapping: Mapping[str, Any], current: Any, path: Path, place: str) -> list[dict[str, Any]]:
@@ -50,20 +50,23 @@ def _branch(mapping: Mapping[str, Any], current: Any, path: Path, place: str) ->
 
 
 def _time(node: Mapping[str, Any]) -> float:
-    at = (node.get("message") or {}).get("create_time")
+    message = node.get("message")
+    at = message.get("create_time") if isinstance(message, dict) else None
     return float(at) if isinstance(at, int | float) else 0.0
 
 
-def _message(message: dict[str, Any], place: str, session: str, title: str | None, order: int) -> Iterator[Item]:
-    role = (message.get("author") or {}).get("role")
-    metadata = message.get("metadata") or {}
+def _message(
+    message: dict[str, Any], path: Path, place: str, session: str, title: str | None, order: int
+) -> Iterator[Item]:
+    role = member(message, "author", dict, path, place).get("role")
+    metadata = member(message, "metadata", dict, path, place)
     if message.get("weight") == 0 or metadata.get("is_visually_hidden_from_conversation"):
         yield Skipped(place, "a hidden message")
         return
     if role not in _ROLES:
         yield Skipped(place, f"a message of {role if role in ('system', 'tool') else 'another role'}")
         return
-    text = _text(message.get("content") or {})
+    text = _text(member(message, "content", dict, path, place))
     if not text:
         yield Skipped(place, "a message without text")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import orjson
 from reverie.importers.record import MAX_FILE, damaged, json_document
 
 EXPECTED = "a list of conversations"
+_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, orjson.JSONDecodeError)
+"""What the reader of archives raises for a damaged, encrypted or unusual one."""
 
 
 def conversations(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -36,7 +39,7 @@ def looks_like(path: Path, head: bytes, field: bytes) -> bool:
         return head.lstrip()[:1] in (b"[", b"{") and field in head
     try:
         return any(field in beginning for beginning in _heads(path))
-    except (OSError, zipfile.BadZipFile):
+    except _DAMAGED:
         return False
 
 
@@ -63,7 +66,9 @@ def _documents(path: Path) -> Iterator[tuple[str, Any]]:
                     if archive.getinfo(name).file_size > MAX_FILE:
                         raise damaged(path, f"{name}: at most {MAX_FILE >> 20} MB were expected.")
                     yield name, orjson.loads(archive.read(name))
-        except (zipfile.BadZipFile, orjson.JSONDecodeError):
+        except (FileNotFoundError, PermissionError):
+            raise
+        except _DAMAGED:
             raise damaged(path, f"expected a ZIP archive with {EXPECTED}.") from None
     else:
         yield path.name, json_document(path, EXPECTED)

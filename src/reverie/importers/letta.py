@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_document, moment
+from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_document, member, moment
 
 EXPECTED = 'an agent file: "agents" and "blocks", or one agent with "core_memory" and "messages"'
 _HIDDEN = ("secrets", "tool_exec_environment_variables", "environment_variables")
@@ -32,11 +32,10 @@ def read(path: Path) -> Iterator[Item]:
     hidden = dict(_hidden(document)) | {name: value for agent in agents for name, value in _hidden(agent)}
     for name in hidden:
         yield Skipped(path.name, f"a secret of the agent file ({name[:64]})")
-    blocks = list(document.get("blocks") or ())
-    for agent in agents:
-        blocks += [
-            {**block, "agent": agent.get("name")} for block in agent.get("core_memory") or () if isinstance(block, dict)
-        ]
+    blocks = list(member(document, "blocks", list, path, "the file"))
+    for number, agent in enumerate(agents, 1):
+        own = member(agent, "core_memory", list, path, f"agent {number}")
+        blocks += [{**block, "agent": agent.get("name")} for block in own if isinstance(block, dict)]
     for number, block in enumerate(blocks, 1):
         yield from _block(block, path, number, hidden)
     for agent in agents:
@@ -49,11 +48,15 @@ def _hidden(holder: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         rows = (
             values.items()
             if isinstance(values, dict)
-            else [(one.get("key"), one.get("value")) for one in values if isinstance(one, dict)]
+            else [(one.get("key"), one.get("value")) for one in _rows(values) if isinstance(one, dict)]
         )
         for name, value in rows:
             if isinstance(value, str) and len(value) >= 4:
                 yield str(name), value
+
+
+def _rows(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else []
 
 
 def _without(text: str, hidden: Mapping[str, str]) -> str:
@@ -82,7 +85,7 @@ def _block(block: Any, path: Path, number: int, hidden: Mapping[str, str]) -> It
 
 def _messages(agent: Mapping[str, Any], path: Path, hidden: Mapping[str, str]) -> Iterator[Item]:
     name = str(agent.get("name") or agent.get("id") or "agent")[:200]
-    for number, message in enumerate(agent.get("messages") or (), 1):
+    for number, message in enumerate(member(agent, "messages", list, path, name), 1):
         place = f"{path.name}, message {number} of {name}"
         if not isinstance(message, dict):
             raise damaged(path, f"message {number} of {name}: expected an object.")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from reverie.importers.record import Item, Record, Skipped, damaged, json_document, json_lines, labels, moment
+from reverie.importers.record import Item, Record, Skipped, damaged, json_document, json_lines, labels, member, moment
 
 EXPECTED = 'records with "id" and "memory"'
 HISTORY = '"memory_id", "event", "old_memory" and "new_memory"'
@@ -58,9 +58,11 @@ def _memory(row: dict[str, Any], path: Path, number: int, history: Sequence[tupl
             created_at=moment(at),
         )
 
-    own = row.get("history") if isinstance(row.get("history"), list) else [one for _, one in history]
+    own = member(row, "history", list, path, place) or [one for _, one in history]
+    if not all(isinstance(one, dict) for one in own):
+        raise damaged(path, f"expected rows of the history as {HISTORY}.", number)
     said = text
-    for change in sorted(own or (), key=lambda one: str(one.get("created_at") or one.get("updated_at") or "")):
+    for change in sorted(own, key=lambda one: str(one.get("created_at") or one.get("updated_at") or "")):
         older = change.get("old_memory") or change.get("prev_value")
         if isinstance(older, str) and older.strip() and older != said:
             yield version(older, row.get("created_at"))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -16,7 +16,9 @@ from msgspec import Struct, field
 from reverie.core.clock import LATEST, from_iso
 from reverie.core.errors import Invalid
 
+T = TypeVar("T", list[Any], dict[str, Any])
 MAX_FILE = 512 * 2**20
+MAX_LINE = 64 * 2**20
 CHUNK = 1600
 """Characters of a piece of a text file: some 400 tokens, as long as a passage that is worth quoting."""
 OVERLAP = 160
@@ -68,6 +70,16 @@ def damaged(path: Path, expected: str, line: int | None = None) -> Invalid:
     return Invalid(f"{where}: {expected} Nothing was stored.", code="import_damaged", pointer="/path")
 
 
+def member(owner: Mapping[str, Any], name: str, kind: type[T], path: Path, place: str) -> T:
+    """A list or an object of an object; empty when it is absent. Another type is damaged."""
+    value = owner.get(name)
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise damaged(path, f'{place}: expected "{name}" as {"a list" if kind is list else "an object"}.')
+    return value
+
+
 def digest(*parts: str) -> str:
     """Texts as a UUID: short, stable, and never taken for a secret."""
     joined = "\0".join(parts).encode(errors="surrogatepass")
@@ -88,7 +100,9 @@ def json_document(path: Path, expected: str) -> Any:
 def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
     """The numbered JSON documents of a file, one on each line."""
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+            if len(raw) > MAX_LINE:
+                raise damaged(path, f"a line of at most {MAX_LINE >> 20} MB was expected.", number)
             line = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
             if not line:
                 continue

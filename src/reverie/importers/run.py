@@ -79,6 +79,8 @@ class Importer:
     """One source on its way into a memory, on an embedded host or a remote one."""
 
     def __init__(self, host: Host, actor: Actor, path: Path, *, format: str, ref: str | None = None) -> None:  # noqa: A002
+        self.id = TimeIds().new()
+        """For `undo`, also when it was stopped half-way."""
         self._host = host
         self._actor = actor
         self._path = path
@@ -127,12 +129,11 @@ class Importer:
 
     def store(self, *, progress: Progress | None = None) -> Stored:
         """Store what `look` found, batch by batch. Stopped half-way, it goes on where it ended when it is repeated."""
-        import_id = TimeIds().new()
         findings: Counter[str] = Counter()
         stored = duplicates = restored = 0
         ids: dict[str, tuple[str, str]] = {}
         links: list[tuple[str, str, str]] = []
-        for ref, drafts in _batches(self._drafts(import_id, ids, links)):
+        for ref, drafts in _batches(self._drafts(self.id, ids, links)):
             new: list[Draft] = []
             for draft in drafts:
                 assert draft.id is not None
@@ -152,7 +153,7 @@ class Importer:
             if progress:
                 progress(stored, max(self._total, stored))
         made = self._link(ids, links) if stored else 0
-        return Stored(import_id, stored, duplicates, restored, made, dict(findings))
+        return Stored(self.id, stored, duplicates, restored, made, dict(findings))
 
     def _items(self) -> Iterator[Item]:
         """What the source has. Raises Invalid where it cannot be read."""

@@ -231,7 +231,10 @@ class IndexCache:
                     with index.lock:
                         parts = self._bring_up(tx, memory, index)
                     self._evict()
-                return question(parts)
+                try:
+                    return question(parts)
+                finally:
+                    parts.rest()
             except Damaged:
                 self._give_up(tx, memory, index)
 
@@ -355,14 +358,11 @@ class PrivateIndexes(IndexCache):
 
 
 def _by_words(parts: Parts, question: Question, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
-    found = words.best(parts.parts, question, wanted, among) if question else []
-    parts.rest()
-    return found
+    return words.best(parts.parts, question, wanted, among) if question else []
 
 
 def _by_meaning(parts: Parts, vector: Vector, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
     found = vectors.best(parts.parts, vector, wanted, among)
-    parts.rest()
     return [one._replace(score=one.score / _UNIT) for one in found]
 
 

@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.core.lazy import np
-from reverie.index.codes import coded
+from reverie.index.codes import FEWEST, coded
 from reverie.index.postings import K1, RECORD, RECORD_BYTES, B
-from reverie.index.topk import Found, best_of
+from reverie.index.topk import Found
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,6 +31,8 @@ Rows = Sequence[Row]
 Guard = Callable[[str, int, int], None]
 """Called before the items `first` to `last` of a column are used. Raises Damaged."""
 _UP = 1 + 1e-6
+_SPAN_BITS = 13
+"""Spans are compared with their checksums 2^13 at a time, which is a block of a file."""
 
 
 @lru_cache(maxsize=1024)
@@ -181,12 +183,12 @@ class Segment:
         self.check("positions")
         return rows - np.searchsorted(self.positions, self.positions[rows])
 
-    def span(self, row: int) -> tuple[int, int] | None:
-        """The characters that a passage is; None: the whole content."""
+    def spans_of(self, rows: Array) -> list[tuple[int, int] | None]:
+        """The characters that passages are; None: the whole content."""
         if self.guard is not None:
-            self.guard("spans", row, row + 1)
-        start, end = self.spans[row].tolist()
-        return (start, end) if end else None
+            for block in set((rows >> _SPAN_BITS).tolist()):
+                self.guard("spans", block << _SPAN_BITS, min((block + 1) << _SPAN_BITS, len(self)))
+        return [(start, end) if end else None for start, end in self.spans[rows].tolist()]
 
 
 def build(rows: Rows) -> Segment:
@@ -237,19 +239,30 @@ def sealed(
     first = np.ones(len(words), dtype=bool)
     first[1:] = words[1:] != words[:-1]
     begins = np.flatnonzero(first)
+    return _sealed((positions, spans, lengths), (words[begins], np.append(begins, len(words)), rows, times), vectors)
+
+
+def _sealed(
+    passages: tuple[npt.NDArray[np.int64], Ints, Ints],
+    postings: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Ints, npt.NDArray[np.int16]],
+    vectors: Mapping[str, Vectors],
+) -> Segment:
+    """A segment from (positions, spans, lengths) and (words, starts, rows, times), all in order."""
+    positions, spans, lengths = passages
+    words, starts, rows, times = postings
     total = int(lengths.sum(dtype=np.int64))
     impacts = np.zeros(0, dtype=np.float64)
     peaks = np.zeros(0, dtype=np.float32)
-    if len(begins):
-        norm = lengths[rows] * (K1 * B * len(positions) / total) + K1 * (1 - B)
+    if len(words):
+        norm = (lengths * (K1 * B * len(positions) / total) + K1 * (1 - B))[rows]
         impacts = times / (times + norm)
-        peaks = (np.maximum.reduceat(impacts, begins) * _UP).astype(np.float32)
+        peaks = (np.maximum.reduceat(impacts, starts[:-1]) * _UP).astype(np.float32)
     return Segment(
         positions=positions,
         spans=spans,
         lengths=lengths,
-        words=words[begins],
-        starts=np.append(begins, len(words)),
+        words=words,
+        starts=starts,
         peaks=peaks,
         rows=rows,
         times=times,
@@ -269,17 +282,53 @@ def group(key: str, rows: Ints, data: npt.NDArray[np.int8], centre: npt.NDArray[
 
 def sums_of(data: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
     """A checksum of each vector."""
-    # sums in float32 are exact while integers stay below 2^24, as they do up to 512 dimensions
-    kind = np.float32 if data.shape[1] <= 512 else np.float64
-    weights = np.arange(1, data.shape[1] + 1, dtype=kind)
+    by = weights(data.shape[1])
     sums = np.empty(len(data), dtype=np.uint32)
     for at in range(0, len(data), 1024):
-        sums[at : at + 1024] = (data[at : at + 1024].astype(kind) @ weights).astype(np.int64) & 0xFFFFFFFF
+        sums[at : at + 1024] = (data[at : at + 1024].astype(by.dtype) @ by).astype(np.int64) & 0xFFFFFFFF
     return sums
+
+
+@lru_cache(maxsize=8)
+def weights(length: int) -> Array:
+    """What the numbers of a vector are multiplied by for its checksum."""
+    # sums in float32 are exact while integers stay below 2^24, as they do up to 512 dimensions
+    return np.arange(1, length + 1, dtype=np.float32 if length <= 512 else np.float64)
+
+
+def without(segment: Segment, dead: Ints) -> Segment:
+    """The same without some rows, as `merged` makes it, but nothing is sorted again."""
+    segment.check(*(name for name, _ in segment.columns()))
+    keep = np.ones(len(segment), dtype=bool)
+    keep[dead] = False
+    moved = (np.cumsum(keep) - 1).astype(np.int32)
+    live = keep[segment.rows]
+    before = np.zeros(len(live) + 1, dtype=np.int64)
+    np.cumsum(live, out=before[1:])
+    starts = before[segment.starts]
+    there = starts[1:] > starts[:-1]
+    vectors = {}
+    for key, own in segment.vectors.items():
+        chosen = keep[own.rows]
+        data = own.data[chosen]
+        if len(data) >= FEWEST:
+            kept = (own.tails[chosen], own.codes[:, chosen], own.centre, own.sums[chosen])
+            vectors[key] = Vectors(key, moved[own.rows[chosen]], data, *kept)
+        elif len(data):
+            vectors[key] = group(key, moved[own.rows[chosen]], data)
+    lengths = segment.lengths[keep]
+    rows, times = moved[segment.rows[live]], segment.times[live]
+    return _sealed(
+        (segment.positions[keep], segment.spans[keep], lengths),
+        (segment.words[there], np.append(starts[:-1][there], starts[-1]), rows, times),
+        vectors,
+    )
 
 
 def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
     """One segment of several, each without the rows named with it."""
+    if len(parts) == 1:
+        return without(*parts[0])
     for segment, _ in parts:
         segment.check(*(name for name, _ in segment.columns()))
     kept = []
@@ -326,14 +375,27 @@ def _joined(parts: Sequence[tuple[Ints, Vectors, Array]]) -> Vectors:
     return group(parts[0][1].key, rows[order], data[order], centre)
 
 
-def picked(columns: Sequence[tuple[Array, ...]], segments: Sequence[Segment], limit: int) -> list[Found]:
-    """The best of several segments, from columns of (positions, numbers, scores, covers, rows) of each."""
+def picked(segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], limit: int) -> list[Found]:
+    """The best of several segments, from columns of (rows, scores, covers) of each."""
     if not columns:
         return []
-    positions, numbers, scores, covers, rows = (np.concatenate(column) for column in zip(*columns, strict=True))
-    order = best_of(positions, numbers, scores, limit)
-    chosen = zip(*(column[order].tolist() for column in (positions, numbers, scores, covers, rows)), strict=True)
-    return [
-        Found(position, number, score, cover, segments[at].span(row))
-        for at, (position, number, score, cover, row) in zip(order.tolist(), chosen, strict=True)
-    ]
+    if (most := sum(len(own[0]) for own in columns)) > limit:
+        # everything at least as good as the last place, so that ties are cut by position and not by chance
+        last = np.partition(np.concatenate([own[1] for own in columns]), most - limit)[most - limit]
+        columns = [tuple(column[own[1] >= last] for column in own) for own in columns]
+    positions = np.concatenate([one.positions[own[0]] for one, own in zip(segments, columns, strict=True)])
+    numbers = np.concatenate([one.numbers_of(own[0]) for one, own in zip(segments, columns, strict=True)])
+    rows, scores, covers = columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))
+    order = np.lexsort((numbers, positions, -scores))[:limit]
+    if len(segments) == 1:
+        spans = segments[0].spans_of(rows[order])
+    else:
+        ends = np.cumsum([len(own[0]) for own in columns])
+        spans = [None] * len(order)
+        owner = np.searchsorted(ends, order, side="right")
+        for at in np.unique(owner).tolist():
+            places = np.flatnonzero(owner == at)
+            for place, span in zip(places.tolist(), segments[at].spans_of(rows[order[places]]), strict=True):
+                spans[place] = span
+    chosen = (column[order].tolist() for column in (positions, numbers, scores, covers))
+    return list(map(Found, *chosen, spans))

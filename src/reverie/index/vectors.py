@@ -17,7 +17,7 @@ from reverie.core.lazy import np
 from reverie.core.query import Vector
 from reverie.index.codes import Asked, nearest
 from reverie.index.parts import Part
-from reverie.index.segment import Damaged, Segment, Vectors, picked, space, sums_of
+from reverie.index.segment import Damaged, Segment, Vectors, picked, space, weights
 from reverie.index.topk import Found
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def best(parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[n
     if among is not None:
         for part, own in groups:
             rows = _placed(part, own, among)
-            found.append((part, own, rows, _products(_chosen(part, own, rows), query)))
+            found.append((part, own, rows, _chosen(part, own, rows, query)))
     elif sum(len(own.rows) for _, own in groups) >= CODED:
         found = _coded(groups, query, limit)
     else:
@@ -65,7 +65,7 @@ def best(parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[n
         for part, own in sorted(groups, key=lambda one: -len(one[1].rows)):
             rows, scores = _contenders(part, own, query, limit, least)
             found.append((part, own, rows, scores))
-            if len(rows) >= limit:
+            if len(rows) >= limit and len(found) < len(groups):
                 least = max(least, float(np.partition(scores, len(scores) - limit)[len(scores) - limit]))
     columns: list[tuple[npt.NDArray[Any], ...]] = []
     segments: list[Segment] = []
@@ -73,10 +73,9 @@ def best(parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[n
         if len(scores) > limit:
             kept = np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
             chosen, scores = chosen[kept], scores[kept]
-        segment, rows = part.segment, own.rows[chosen]
-        columns.append((segment.positions[rows], segment.numbers_of(rows), scores, np.zeros(len(rows)), rows))
-        segments += [segment] * len(rows)
-    return picked(columns, segments, limit)
+        columns.append((own.rows[chosen], scores, np.zeros(len(chosen))))
+        segments.append(part.segment)
+    return picked(segments, columns, limit)
 
 
 def products(parts: Sequence[Part], vector: Vector, positions: npt.NDArray[np.int64]) -> Mapping[int, Sequence[float]]:
@@ -88,21 +87,24 @@ def products(parts: Sequence[Part], vector: Vector, positions: npt.NDArray[np.in
         if own is None:
             continue
         chosen = _placed(part, own, positions)
-        scores = _products(_chosen(part, own, chosen), query)
+        scores = _chosen(part, own, chosen, query)
         where = part.segment.positions[own.rows[chosen]]
         for position, score in zip(where.tolist(), scores.tolist(), strict=True):
             found.setdefault(position, []).append(score)
     return found
 
 
-def _chosen(part: Part, own: Vectors, chosen: _Rows) -> npt.NDArray[np.int8]:
-    """Some vectors, compared with their checksums when they come from a file."""
+def _chosen(part: Part, own: Vectors, chosen: _Rows, query: _Floats) -> _Floats:
+    """The products of some vectors, which are compared with their checksums when they come from a file."""
     data = own.data[chosen]
-    if part.segment.guard is not None and len(chosen):
-        part.segment.check(f"{own.key}.rows", f"{own.key}.sums")
-        if not np.array_equal(sums_of(data), own.sums[chosen]):
-            raise Damaged(part.segment.name)
-    return data
+    if part.segment.guard is None or not len(chosen):
+        return _products(data, query)
+    part.segment.check(f"{own.key}.rows", f"{own.key}.sums")
+    by = weights(len(query))
+    products, sums = _multiplied(data, query.astype(by.dtype, copy=False), by)
+    if not np.array_equal(sums.astype(np.int64) & 0xFFFFFFFF, own.sums[chosen]):
+        raise Damaged(part.segment.name)
+    return products.astype(np.float32, copy=False)
 
 
 def _placed(part: Part, own: Vectors, positions: npt.NDArray[np.int64]) -> _Rows:
@@ -135,9 +137,11 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
     out = _out(part, own)
     head, tail = query[:half], query[half:]
     if size <= _FEW:
-        scores = _products(own.data, query)
-        rows = np.delete(np.arange(size), out)
-        return rows, scores[rows]
+        scores, rows = _products(own.data, query), np.arange(size)
+        if len(out):
+            rows = np.delete(rows, out)
+            scores = scores[rows]
+        return rows, scores
     scores = _products(own.data[:, :half], head)
     scores[out] = _NEVER
     if (tried := limit * _TRIED) < size:
@@ -175,19 +179,25 @@ def _coded(
         near = rows[about >= least]
         if len(part.dead):
             near = np.setdiff1d(near, _out(part, own), assume_unique=True)
-        found.append((part, own, near, _products(_chosen(part, own, near), query)))
+        found.append((part, own, near, _chosen(part, own, near, query)))
     return found
 
 
 def _products(vectors: npt.NDArray[np.int8], query: _Floats) -> _Floats:
-    size = len(vectors)
-    scores = np.empty(size, dtype=np.float32)
-    block = np.empty((min(BLOCK, size), len(query)), dtype=np.float32)
+    return _multiplied(vectors, query)[0]
+
+
+def _multiplied(vectors: npt.NDArray[np.int8], *queries: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """The product of every vector with each question, one at a time: BLAS hands a matrix to its thread pool."""
+    size, kind = len(vectors), queries[-1].dtype
+    scores = [np.empty(size, dtype=kind) for _ in queries]
+    block = np.empty((min(BLOCK, size), len(queries[0])), dtype=kind)
     for start in range(0, size, BLOCK):
         end = min(start + BLOCK, size)
         part = block[: end - start]
         np.copyto(part, vectors[start:end])
-        np.dot(part, query, out=scores[start:end])
+        for query, own in zip(queries, scores, strict=True):
+            np.dot(part, query, out=own[start:end])
     return scores
 
 

@@ -95,14 +95,13 @@ def best(
         scores, covers = search.exact(rows)
         if among is not None:
             rows, scores, covers = rows[scores > 0], scores[scores > 0], covers[scores > 0]
-        segment = part.segment
-        columns.append((segment.positions[rows], segment.numbers_of(rows), scores, covers / whole, rows))
-        segments += [segment] * len(rows)
+        columns.append((rows, scores, covers / whole))
+        segments.append(part.segment)
         kept = np.concatenate((kept, scores))
         if len(kept) >= limit:
             kept = np.partition(kept, len(kept) - limit)[len(kept) - limit :]
             least = float(kept[0])
-    return picked(columns, segments, limit)
+    return picked(segments, columns, limit)
 
 
 def _counted(
@@ -216,29 +215,24 @@ class _Search:
             term.weight * segment.peak(term.word) for term in word.terms if self.ends[term.at] > self.starts[term.at]
         )
 
-    def _scored(self, rows: Ints, times: npt.NDArray[np.int16], weight: float) -> _Floats:
-        length = self.part.segment.lengths[rows].astype(np.float64)
-        length *= self.norm
-        length += K1 * (1 - B)
-        length += times
-        return times * (weight * (K1 + 1)) / length
-
     def exact(self, rows: npt.NDArray[np.intp]) -> tuple[_Floats, _Floats]:
         """Score and cover of these rows, word by word in the order of the question."""
         scores, covers = np.zeros(len(rows)), np.zeros(len(rows))
+        lengths = self.part.segment.lengths[rows].astype(np.float64)
+        lengths *= self.norm
+        lengths += K1 * (1 - B)
         for word in self.words:
-            values = np.zeros(len(rows))
-            has = np.zeros(len(rows), dtype=bool)
+            values: _Floats | None = None
             for term in word.terms:
                 start, end = self.starts[term.at], self.ends[term.at]
                 if end == start:
                     continue
                 having, times = self.part.segment.postings(start, end)
-                at = np.minimum(np.searchsorted(having, rows), end - start - 1)
-                hit = having[at] == rows
-                own = self._scored(having[at[hit]], times[at[hit]], term.weight)
-                values[hit] = np.maximum(values[hit], own)
-                has |= hit
-            scores += word.telling * values
-            covers[has] += word.telling * word.weight
+                at = np.minimum(having.searchsorted(rows), end - start - 1)
+                often = times[at] * (having[at] == rows)
+                own = often * (term.weight * (K1 + 1)) / (lengths + often)
+                values = own if values is None else np.maximum(values, own)
+            if values is not None:
+                scores += word.telling * values
+                covers += (values > 0) * (word.telling * word.weight)
         return scores, covers

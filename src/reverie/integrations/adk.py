@@ -18,7 +18,6 @@ from reverie.core.errors import Conflict, NotFound
 from reverie.core.extras import require_release
 from reverie.core.names import digest, segment
 from reverie.core.query import Filter
-from reverie.integrations.transcript import each
 
 require_release("google-adk", "2.0", extra="adk", purpose="The memory service")
 
@@ -28,7 +27,7 @@ from google.genai import types  # noqa: E402
 
 if TYPE_CHECKING:
     from reverie.library import Memory, Ref
-    from reverie.memory.search import Hit
+    from reverie.memory.hits import Hit
 
 
 class ReverieMemoryService(BaseMemoryService):
@@ -126,7 +125,7 @@ class ReverieMemoryService(BaseMemoryService):
 def _put_new(ref: Ref, made: list[dict[str, Any]], session_id: str | None) -> None:
     """Store what has a new id. The ids of what was deleted are never free again."""
     if session_id:
-        stored = {entry.id for entry in each(ref, Filter(session=session_id))}
+        stored = {entry.id for entry in ref.entries(Filter(session=session_id))}
         made = [draft for draft in made if draft["id"] not in stored]
     if not made:
         return

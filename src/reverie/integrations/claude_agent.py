@@ -19,7 +19,7 @@ from reverie.core.errors import NotFound
 from reverie.core.extras import require_release
 from reverie.core.names import digest, segment
 from reverie.core.query import Filter
-from reverie.integrations.transcript import documents, drafts, each, oldest_first
+from reverie.integrations.transcript import documents, drafts, oldest_first
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
@@ -68,7 +68,7 @@ class ReverieSessionStore:
         marks = {str(line["uuid"]): f"~line:{digest(str(line['uuid']))}" for line in entries if line.get("uuid")}
         known: set[str] = set()
         if marks:
-            known = {tag for entry in each(ref, Filter(any_tags=tuple(marks.values()))) for tag in entry.tags}
+            known = {tag for entry in ref.entries(Filter(any_tags=tuple(marks.values()))) for tag in entry.tags}
         made: list[dict[str, Any]] = []
         for line in entries:
             mark = marks.get(str(line.get("uuid")))
@@ -118,7 +118,7 @@ class ReverieSessionStore:
         return next((entry for entry in found if "session" in entry.attributes), None)
 
     def _list_summaries(self, project_key: str) -> list[dict[str, Any]]:
-        return [_summary(entry) for entry in each(self._summaries(project_key))]
+        return [_summary(entry) for entry in self._summaries(project_key).entries()]
 
     def _list_subkeys(self, key: Key) -> list[str]:
         found = (self._newest(name) for name in self._below(key))
@@ -153,7 +153,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
 
 
 def _remove(ref: Ref, where: Filter) -> None:
-    for entry in list(each(ref, where)):
+    for entry in list(ref.entries(where)):
         try:
             ref.delete(entry.id)
         except NotFound:

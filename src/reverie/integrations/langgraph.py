@@ -57,7 +57,6 @@ _MOST_TEXT = 60_000
 """Bytes of text that are searched; the value itself is kept whole."""
 _MOST_QUERY = 4096
 _MOST_HITS = 200
-_PAGE = 100
 _MS_PER_MINUTE = 60_000
 
 
@@ -170,15 +169,7 @@ class ReverieStore(BaseStore):
         """Entries of every namespace, last written first."""
 
         def each(namespace: Namespace) -> Iterator[tuple[Namespace, Entry]]:
-            ref, cursor = self._ref(namespace), None
-            while True:
-                page = ref.list(limit=_PAGE, cursor=cursor)
-                for entry in page.items:
-                    if _matches(entry, wanted):
-                        yield namespace, entry
-                cursor = page.cursor
-                if cursor is None:
-                    return
+            return ((namespace, entry) for entry in self._ref(namespace).entries() if _matches(entry, wanted))
 
         return heapq.merge(*(each(namespace) for namespace in below), key=lambda one: -one[1].created_at)
 

@@ -17,7 +17,7 @@ from reverie.core.errors import Conflict, NotFound
 from reverie.core.extras import require_release
 from reverie.core.names import digest
 from reverie.core.query import Filter
-from reverie.integrations.transcript import drafts, each, joined, part_id
+from reverie.integrations.transcript import drafts, joined, part_id
 
 require_release("pydantic-ai-slim", "2.66", extra="pydantic-ai", purpose="The conversation store")
 
@@ -62,7 +62,7 @@ class ReverieConversationStore(ConversationStore):
 
         def read() -> list[Any]:
             tags = () if scope is None else (f"~scope:{digest(scope)}",)
-            found = each(self._ref, Filter(kinds=(_RECORDS,), tags=tags))
+            found = self._ref.entries(Filter(kinds=(_RECORDS,), tags=tags))
             return [_document(self._ref, entry) for entry in found if "number" not in entry.attributes]
 
         records = [_RECORD.validate_python(document) for document in await asyncio.to_thread(read)]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 WHOLE = 40_000
 """Bytes of a document that is kept as it is. A larger one is kept in parts, one entry each."""
 _MOST_TEXT = 20_000
-_PAGE = 500
 
 
 def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
@@ -97,15 +96,4 @@ def joined(parts: Iterable[str]) -> Any:
 
 def oldest_first(ref: Ref, where: Filter = Filter()) -> list[Entry]:  # noqa: B008  (immutable)
     """Every entry that matches, in the order they were written."""
-    return list(each(ref, where))[::-1]
-
-
-def each(ref: Ref, where: Filter = Filter()) -> Iterator[Entry]:  # noqa: B008  (immutable)
-    """Every entry that matches, newest first."""
-    cursor: str | None = None
-    while True:
-        page = ref.list(where, limit=_PAGE, cursor=cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
+    return list(ref.entries(where))[::-1]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import secrets
 import threading
 import time
@@ -20,7 +19,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import procrastinate
 import psycopg
@@ -33,14 +32,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from reverie.core.errors import Busy, NotFound, StoreUnavailable
 from reverie.core.job import JOBS, MOST_ATTEMPTS, PASSING, Job, pause_ms
 from reverie.jobs.engine_schema import SCHEMA, install
+from reverie.jobs.ports import Observer, UseCases
 from reverie.jobs.queue import DocumentQueue
 from reverie.jobs.tasks import JobFailed, Tasks, code_of
-from reverie.ops.logs import Action, log, where
-from reverie.ops.metrics import Metrics
 from reverie.store.sql import session_name
-
-if TYPE_CHECKING:
-    from reverie.host import Host
 
 QUEUE = "reverie"
 HEARTBEAT_SECONDS = 5.0
@@ -157,7 +152,7 @@ class EngineWorker:
 
     def __init__(
         self,
-        host: Host,
+        host: UseCases,
         queue: EngineQueue,
         url: str,
         *,
@@ -166,7 +161,7 @@ class EngineWorker:
         poll_seconds: int = 5,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         stalled_seconds: float = STALLED_SECONDS,
-        metrics: Metrics | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self._host = host
         self._queue = queue
@@ -177,7 +172,7 @@ class EngineWorker:
         self._by_the_clock = poll_seconds > 0
         self._heartbeat = heartbeat_seconds
         self._stalled = stalled_seconds
-        self._metrics = metrics or Metrics()
+        self._observer = observer or Observer()
         self._jobs = Tasks(host)
         self._left: deque[str] = deque()
         """Tenants that the round at hand has not come to yet."""
@@ -333,8 +328,7 @@ class EngineWorker:
                     self._note(job, code)
                 raise JobFailed(code=code) from None  # its message may hold memory text
             if done.took:
-                self._metrics.job(name, "done")
-                log(Action.JOB, job=name, id=job.id, attempt=job.attempts + 1)
+                self._observer.done(job, done.result)
 
         return run
 
@@ -343,11 +337,8 @@ class EngineWorker:
             connection.execute("SELECT job_fault(%s, %s)", (int(job.id), code))
 
     def _fault(self, name: str, fault: BaseException) -> None:
-        self._metrics.job(name, "failed")
-        code = code_of(fault) if isinstance(fault, Exception) else "internal_error"
-        if isinstance(fault, ConnectorException | psycopg.Error):
-            code = "store_unavailable"
-        log(Action.WORKER_FAILED, level=logging.WARNING, job=name, code=code, fault=where(fault))
+        lost = isinstance(fault, ConnectorException | psycopg.Error)
+        self._observer.failed(name, "store_unavailable" if lost else code_of(fault), fault)
 
 
 class _Manager(JobManager):

@@ -12,6 +12,7 @@ from reverie.core.entry import Scope
 from reverie.core.errors import Busy, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.job import MOST_ATTEMPTS, PASSING, Job, check_job, pause_ms
+from reverie.core.query import each
 from reverie.memory.policy import RuleBook, check_ref
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
@@ -206,10 +207,5 @@ def upcoming_job(tx: ReadTx) -> int | None:
 
 def _each(tx: ReadTx) -> Iterator[Job]:
     """The tenant's jobs, oldest first; no more of them are read than are asked for."""
-    limit, cursor = 20, None
-    while True:
-        page = tx.documents(JOB_SPACE, limit=limit, cursor=cursor)
-        yield from (msgspec.json.decode(document.body, type=Job) for document in page.items if document.body)
-        limit, cursor = 500, page.cursor
-        if cursor is None:
-            return
+    found = each(lambda cursor: tx.documents(JOB_SPACE, limit=500 if cursor else 20, cursor=cursor))
+    return (msgspec.json.decode(document.body, type=Job) for document in found if document.body)

@@ -19,7 +19,7 @@ from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector
 from reverie.core.entry import Scope
 from reverie.core.errors import Busy, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.core.run import CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStarter, RunStatus
 from reverie.dreams.consolidate import Consolidator
 from reverie.dreams.engine import DreamEngine, Progress
@@ -216,12 +216,9 @@ class Scheduler:
             entries = tx.count(Filter())
             tokens = 0
             if schedule.least_tokens and self._parts.tokens is not None:
-                cursor: str | None = None
-                while tokens < schedule.least_tokens:
-                    page = tx.scan(Filter(), limit=500, cursor=cursor)
-                    tokens += sum(self._parts.tokens.count(entry.content) for entry in page.items)
-                    cursor = page.cursor
-                    if cursor is None:
+                for entry in each(lambda cursor: tx.scan(Filter(), limit=500, cursor=cursor)):
+                    tokens += self._parts.tokens.count(entry.content)
+                    if tokens >= schedule.least_tokens:
                         break
             return entries, tokens
 

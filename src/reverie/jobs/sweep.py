@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.entry import EntryState, Scope
+from reverie.jobs.ports import UseCases
 from reverie.memory.files import due
 from reverie.memory.lifecycle import retained
 from reverie.memory.read import ANYTHING
 from reverie.store.contract import ReadTx
-
-if TYPE_CHECKING:
-    from reverie.host import Host
 
 LEASE = "sweep"
 LEASE_MS = 60_000
@@ -37,7 +34,7 @@ class Swept(Struct, frozen=True):
 class Sweeper:
     """Sweeps tenants for one holder. Any number of holders may work on one store: a lease keeps them apart."""
 
-    def __init__(self, host: Host, holder: str) -> None:
+    def __init__(self, host: UseCases, holder: str) -> None:
         self._host = host
         self._holder = holder
         self._whole_at: dict[str, int] = {}  # tenant: the log position at which no vector was missing
@@ -49,6 +46,7 @@ class Sweeper:
 
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """
+        self._host.searches.flush(tenant)
         retention = retained(self._host.rules.current(tenant).policy)
 
         def body(tx: ReadTx) -> tuple[int, bool]:
@@ -94,13 +92,8 @@ class Sweeper:
 
     def _alone(self, tenant: str, lease: str, work: Callable[[Actor], Swept]) -> Swept | None:
         actor, leases = self._host.system_actor(tenant), self._host.leases
-        if not leases.take(actor, lease, self._holder, for_ms=LEASE_MS):
-            return None
-        try:
-            with leases.beating(actor, lease, self._holder, for_ms=LEASE_MS):
-                return work(actor)
-        finally:
-            leases.give_back(actor, lease, self._holder)
+        with leases.alone(actor, lease, self._holder, for_ms=LEASE_MS) as ours:
+            return work(actor) if ours else None
 
     def _outdated(self, tenant: str) -> bool:
         """Whether archives outlived their retention: looked at once an hour."""

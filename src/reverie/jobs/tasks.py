@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,10 +16,9 @@ from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
 from reverie.core.ports import ForgetLine
 from reverie.core.run import COMMITMENTS, CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStatus
+from reverie.jobs.ports import UseCases
 from reverie.jobs.sweep import Sweeper, Swept
-
-if TYPE_CHECKING:
-    from reverie.host import Host
+from reverie.store.leases import holder
 
 T = TypeVar("T")
 
@@ -41,9 +40,9 @@ class Done(Struct, frozen=True):
 class Tasks:
     """The jobs of one process. `run` does one of them."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: UseCases) -> None:
         self._host = host
-        self.holder = f"worker/{TimeIds().new()}"
+        self.holder = holder(f"worker/{TimeIds().new()}")
         self.sweeping = Sweeper(host, holder=self.holder)
         self._jobs = {
             "dream": self._dream,
@@ -184,6 +183,6 @@ def _swept(done: Swept | None) -> Done:
     return Done({name: getattr(done, name) for name in Swept.__struct_fields__})
 
 
-def code_of(fault: Exception) -> str:
+def code_of(fault: BaseException) -> str:
     """The code of a fault; its message may hold memory text."""
     return fault.reason if isinstance(fault, ReverieError) else "internal_error"

@@ -18,6 +18,7 @@ from msgspec import Struct
 from reverie.core.clock import MS_PER_DAY, iso_duration, parse_duration
 from reverie.core.errors import Invalid
 from reverie.core.policy import LIGHT_BYTES, NIGHT, SMALL_MEMORY, TenantPolicy
+from reverie.core.query import each
 from reverie.memory.policy import POLICY_SPACE, check_ref
 from reverie.store.contract import ReadTx
 
@@ -213,14 +214,8 @@ def load_schedule(tx: ReadTx, schedule_id: str) -> Schedule | None:
 
 def stored_schedules(tx: ReadTx) -> list[Schedule]:
     """Every schedule of the tenant."""
-    found: list[Schedule] = []
-    cursor: str | None = None
-    while True:
-        page = tx.documents(SCHEDULE_SPACE, limit=500, cursor=cursor)
-        found += [_switched(tx, msgspec.json.decode(d.body, type=Schedule)) for d in page.items if d.body]
-        cursor = page.cursor
-        if cursor is None:
-            break
+    documents = each(lambda cursor: tx.documents(SCHEDULE_SPACE, limit=500, cursor=cursor))
+    found = [_switched(tx, msgspec.json.decode(d.body, type=Schedule)) for d in documents if d.body]
     nightly = None if any(schedule.id == NIGHTLY for schedule in found) else _nightly(tx)
     return found if nightly is None else [nightly, *found]
 

@@ -6,21 +6,17 @@ is taken by one process, and a queued job is leased to one.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from reverie.core.job import Job
+from reverie.jobs.ports import Observer, UseCases
 from reverie.jobs.queue import LEASE_MS, DocumentQueue, lease_of
 from reverie.jobs.tasks import Done, Tasks, code_of
-from reverie.ops.logs import Action, log, where
-from reverie.ops.metrics import Metrics
-
-if TYPE_CHECKING:
-    from reverie.host import Host
 
 _QUEUE_SECONDS = 5
 """How often the queue is looked at when no schedule is."""
@@ -55,13 +51,13 @@ class Worker:
     """
 
     def __init__(
-        self, host: Host, *, every_seconds: int, poll_seconds: int = 5, metrics: Metrics | None = None
+        self, host: UseCases, *, every_seconds: int, poll_seconds: int = 5, observer: Observer | None = None
     ) -> None:
         self._host = host
         self._every = max(every_seconds, 1)
         self._poll = poll_seconds or _QUEUE_SECONDS
         self._by_the_clock = poll_seconds > 0
-        self._metrics = metrics or Metrics()
+        self._observer = observer or Observer()
         self._jobs = Tasks(host)
         self._queue = DocumentQueue(host.parts)
         self._stop = threading.Event()
@@ -164,47 +160,32 @@ class Worker:
                 self._fault("queue", second)
             return None
         if done.took:
-            self._count(job.name, done)
+            self._observer.done(job, done.result)
         return done
 
     def _attempt(self, job: Job) -> None:
         try:
-            self._count(job.name, self._jobs.run(job))
+            self._observer.done(job, self._jobs.run(job).result)
         except Exception as fault:
             self._fault(job.name, fault)
             self._queue.failed(job, self._jobs.holder, code_of(fault))
         else:
             self._queue.done(job, self._jobs.holder)
 
-    def _count(self, name: str, done: Done) -> None:
-        self._metrics.job(name, "done")
-        if name in ("retain", "reindex"):
-            self._metrics.sweeps.labels("done").inc()
-            self._metrics.swept.inc(done.result.get("expired", 0) + done.result.get("retired", 0))
-
     def _fault(self, name: str, fault: Exception) -> None:
-        self._metrics.job(name, "failed")
-        if name in ("retain", "reindex", "tenants"):
-            self._metrics.sweeps.labels("failed").inc()
-        log(Action.WORKER_FAILED, level=logging.WARNING, job=name, code=code_of(fault), fault=where(fault))
+        self._observer.failed(name, code_of(fault), fault)
 
     def _dream(self) -> None:
         while not self._stop.is_set():
             ran = self.tick()
             if ran:
-                log(Action.DREAMT, schedules=ran)
+                self._observer.ticked(ran)
             else:
                 self._stop.wait(self._poll)
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            done = self.round()
-            if done.expired or done.retired:
-                log(Action.SWEPT, expired=done.expired, retired=done.retired, tenants=done.tenants)
-            if done.collected:
-                log(Action.COLLECTED, archives=done.collected)
-            if done.indexed:
-                log(Action.INDEXED, entries=done.indexed)
+            self._observer.swept(msgspec.structs.asdict(self.round()))
             self._stop.wait(self._every)
 
 

@@ -9,12 +9,12 @@ from reverie.core.draft import When, to_draft, to_ms
 from reverie.core.dream import DreamReport, Estimate
 from reverie.core.entry import Entry, Link, Receipt, Source
 from reverie.core.errors import Invalid
-from reverie.core.query import Filter, Page
+from reverie.core.query import Filter, Page, each
 from reverie.dreams.consolidate import Consolidated
 from reverie.dreams.engine import Progress
 from reverie.dreams.lineage import Why
 from reverie.library.dreams import Age, dream_plan
-from reverie.memory.search import Context, SearchResult
+from reverie.memory.hits import Context, SearchResult
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -177,13 +177,11 @@ class Ref:
         >>> len(list(notes.entries()))
         3
         """
-        cursor: str | None = None
-        while True:
-            page = self.list(where, limit=_PAGE, cursor=cursor, as_of=as_of, since=since, until=until, zone=zone)
-            yield from page.items
-            cursor = page.cursor
-            if cursor is None:
-                return
+        return each(
+            lambda cursor: self.list(
+                where, limit=_PAGE, cursor=cursor, as_of=as_of, since=since, until=until, zone=zone
+            )
+        )
 
     def search(
         self,

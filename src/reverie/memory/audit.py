@@ -12,7 +12,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import ReverieError
 from reverie.core.event import Event, genesis
-from reverie.core.query import Anchored
+from reverie.core.query import Anchored, each
 from reverie.memory.entries import entry_hash
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
@@ -156,25 +156,19 @@ def _verify_entries(tx: ReadTx, written: dict[tuple[str, str], tuple[int, str | 
     def broken(seq: int, reason: str) -> Verdict:
         return Verdict(False, head.seq, checked, head.hash, broken_at=seq, reason=reason)
 
-    cursor: str | None = None
-    while True:
-        page = tx.scan(ANYTHING, limit=_PAGE, cursor=cursor)
-        for entry in page.items:
-            seq, logged = written.pop((entry.ref, entry.id), (None, None))
-            if seq is None:
-                return broken(entry.born_seq, "a stored entry is not in the log")
-            if entry.state is EntryState.ERASED:
-                if logged is not None or entry.content:
-                    return broken(seq, "the text of an entry was destroyed without an event")
-                continue
-            if logged is None:
-                return broken(seq, "the log says that a text was destroyed, and it is still there")
-            if logged != entry_hash(key, entry):
-                return broken(seq, "a stored entry is not as written")
-            checked += 1
-        cursor = page.cursor
-        if cursor is None:
-            break
+    for entry in each(lambda cursor: tx.scan(ANYTHING, limit=_PAGE, cursor=cursor)):
+        seq, logged = written.pop((entry.ref, entry.id), (None, None))
+        if seq is None:
+            return broken(entry.born_seq, "a stored entry is not in the log")
+        if entry.state is EntryState.ERASED:
+            if logged is not None or entry.content:
+                return broken(seq, "the text of an entry was destroyed without an event")
+            continue
+        if logged is None:
+            return broken(seq, "the log says that a text was destroyed, and it is still there")
+        if logged != entry_hash(key, entry):
+            return broken(seq, "a stored entry is not as written")
+        checked += 1
     if written:
         return broken(min(seq for seq, _ in written.values()), "a written entry is missing")
     return Verdict(True, head.seq, checked, head.hash)

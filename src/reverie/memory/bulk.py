@@ -10,7 +10,7 @@ from msgspec import Struct
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.query import Filter, Page
+from reverie.core.query import Filter, Page, each
 from reverie.memory.lifecycle import Lifecycle
 from reverie.memory.read import MAX_PAGE, Reader
 
@@ -83,13 +83,7 @@ class Bulk:
         return outcome
 
     def _matching(self, actor: Actor, ref: str, where: Filter) -> Iterator[Entry]:
-        cursor: str | None = None
-        while True:
-            page = self._reader.page(actor, ref, where, limit=MAX_PAGE, cursor=cursor)
-            yield from page.items
-            cursor = page.cursor
-            if cursor is None:
-                return
+        return each(lambda cursor: self._reader.page(actor, ref, where, limit=MAX_PAGE, cursor=cursor))
 
     def _moved(self, actor: Actor, ref: str, position: int, matching: set[str]) -> bool:
         """Whether an entry came to match, changed, or may have ceased to match after a log position."""

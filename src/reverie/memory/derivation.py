@@ -40,14 +40,28 @@ class _Lines(Struct, frozen=True):
 
 def line_sources(tx: ReadTx, entry: Entry, line: int) -> list[str]:
     """Ids of the sources behind a line of a dream, counted from 0; all of them when its lines are not traced."""
+    traced = _traced(tx, entry)
+    if traced:
+        return list(dict.fromkeys(source for one in traced if one.line == line for source in one.sources))
+    return [link.to_id for link in tx.links(entry.id, type=_DISTILLED_FROM)]
+
+
+def lines_by_source(tx: ReadTx, entry: Entry) -> dict[str, list[int]]:
+    """For each source of a dream the lines made from it, counted from 0; empty when its lines are not traced."""
+    found: dict[str, list[int]] = {}
+    for one in _traced(tx, entry):
+        for source in one.sources:
+            found.setdefault(source, []).append(one.line)
+    return found
+
+
+def _traced(tx: ReadTx, entry: Entry) -> Sequence[_Line]:
     named = entry.attributes.get("dream")
     document = tx.load(DREAM_SPACE, named) if isinstance(named, str) else None
-    if document is not None and document.body is not None:
-        report = msgspec.json.decode(document.body, type=_Lines)
-        if (report.output_id, report.ref) == (entry.id, entry.ref) and report.statements:
-            found = [source for one in report.statements if one.line == line for source in one.sources]
-            return list(dict.fromkeys(found))
-    return [link.to_id for link in tx.links(entry.id, type=_DISTILLED_FROM)]
+    if document is None or document.body is None:
+        return ()
+    report = msgspec.json.decode(document.body, type=_Lines)
+    return report.statements if (report.output_id, report.ref) == (entry.id, entry.ref) else ()
 
 
 def held_by(tx: ReadTx, entry_id: str) -> Entry | None:

@@ -37,6 +37,7 @@ from reverie.core.entry import (
 )
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import Event, NewEvent
+from reverie.core.query import Page, each
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
@@ -88,30 +89,26 @@ class Bundles:
             {"type": "manifest", "format": FORMAT, "tenant": actor.tenant, "ref": ref}
             | {"created_at": created, "head": tip}
         )
-        cursor: str | None = None
         where = msgspec.structs.replace(ANYTHING, gone=True, states=READABLE, expired=False)
-        while True:
 
-            def page(tx: ReadTx, cursor: str | None = cursor) -> tuple[list[tuple[Entry, list[Link]]], str | None]:
-                found = tx.scan(where, limit=_PAGE, cursor=cursor)
-                rows = []
-                for entry in found.items:
-                    with tx.within(entry.ref):
-                        rows.append((entry, tx.links(entry.id)))
-                return rows, found.cursor
+        def page(tx: ReadTx, cursor: str | None) -> Page[tuple[Entry, list[Link]]]:
+            found = tx.scan(where, limit=_PAGE, cursor=cursor)
+            rows = []
+            for entry in found.items:
+                with tx.within(entry.ref):
+                    rows.append((entry, tx.links(entry.id)))
+            return Page(rows, found.cursor)
 
-            rows, cursor = self._parts.store.read(Scope(actor.tenant, ref), page)
-            for entry, links in rows:
-                counts["entries"] += 1
-                yield line({"type": "entry", **entry_document(entry)})
-                for link in links:
-                    counts["links"] += 1
-                    yield line(
-                        {"type": "link", "ref": entry.ref, "from_id": link.from_id, "to_id": link.to_id}
-                        | {"link": link.type, "note": link.note}
-                    )
-            if cursor is None:
-                break
+        scope = Scope(actor.tenant, ref)
+        for entry, links in each(lambda cursor: self._parts.store.read(scope, lambda tx: page(tx, cursor))):
+            counts["entries"] += 1
+            yield line({"type": "entry", **entry_document(entry)})
+            for link in links:
+                counts["links"] += 1
+                yield line(
+                    {"type": "link", "ref": entry.ref, "from_id": link.from_id, "to_id": link.to_id}
+                    | {"link": link.type, "note": link.note}
+                )
         after = 0
         while events and after < head.seq:
             log = self._log(actor, after)

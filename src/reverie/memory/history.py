@@ -11,7 +11,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import READABLE, Entry, EntryState, Scope, valid_ref
 from reverie.core.errors import Invalid
-from reverie.core.query import Filter, Flow
+from reverie.core.query import Filter, Flow, each
 from reverie.memory.read import ANYTHING, MAX_PAGE
 from reverie.services import Services
 from reverie.store.contract import ReadTx
@@ -108,14 +108,8 @@ class History:
 def _there(tx: ReadTx, tags: tuple[str, ...], at: int) -> list[Entry]:
     last = _position(tx, at)
     where = msgspec.structs.replace(ANYTHING, tags=tags, expired=False)
-    found: list[Entry] = []
-    cursor: str | None = None
-    while True:
-        page = tx.scan(where, limit=MAX_PAGE, cursor=cursor)
-        found += [entry for entry in page.items if entry.created_at <= at and _was_there(entry, last)]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    found = each(lambda cursor: tx.scan(where, limit=MAX_PAGE, cursor=cursor))
+    return [entry for entry in found if entry.created_at <= at and _was_there(entry, last)]
 
 
 def _was_there(entry: Entry, last: int) -> bool:

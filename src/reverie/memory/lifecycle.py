@@ -13,7 +13,7 @@ from reverie.core.entry import FILE_KIND, READABLE, Entry, EntryState, Scope, ch
 from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
-from reverie.core.query import Page
+from reverie.core.query import Page, pages
 from reverie.memory.derivation import kin, missing
 from reverie.memory.entries import session_mark
 from reverie.memory.files import destroyed
@@ -163,13 +163,11 @@ class Lifecycle:
         if self._parts.read_only:
             raise ReadOnly()
         total = 0
-        cursor: str | None = None
-        while True:
 
-            def look(tx: ReadTx, cursor: str | None = cursor) -> Page[Entry]:
-                return find(tx, cursor)
+        def look(cursor: str | None) -> Page[Entry]:
+            return self._parts.store.read(Scope(actor.tenant), lambda tx: find(tx, cursor))
 
-            page = self._parts.store.read(Scope(actor.tenant), look)
+        for page in pages(look):
             found = [entry for entry in page.items if not entry.held]
             for ref in sorted({entry.ref for entry in found}):
                 ids = [entry.id for entry in found if entry.ref == ref]
@@ -190,9 +188,7 @@ class Lifecycle:
                     return swept
 
                 total += self._parts.store.write(Scope(actor.tenant, ref), body)
-            cursor = page.cursor
-            if cursor is None:
-                return total
+        return total
 
     def _change(
         self,
@@ -322,6 +318,7 @@ def _retract(tx: WriteTx, actor: Actor, entry: Entry) -> None:
 
 def _erase(tx: WriteTx, actor: Actor, entry: Entry) -> int:
     _not_held(actor, entry)
+    tx.keep_searches(None)  # a question may repeat what is erased
     return purge(tx, actor, entry, operation="ERASE")
 
 

@@ -19,6 +19,8 @@ from reverie.core.entry import Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError, StoreBusy
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
+from reverie.core.query import each
+from reverie.core.retry import retry
 from reverie.redact import KnownSecrets
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
@@ -27,7 +29,6 @@ T = TypeVar("T")
 POLICY_SPACE = "policy"
 SECRET_SPACE = "secret"
 MAX_SECRETS = 100_000
-_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class RulesMoved(Exception):
     """The rules changed between preparing a write and committing it."""
 
 
+def _too_fast() -> StoreBusy:
+    return StoreBusy("The tenant's policy or secrets change faster than writes can follow. Try again.")
+
+
 class RuleBook:
     """The rules of every tenant, read when they change."""
 
@@ -77,14 +82,8 @@ class RuleBook:
     def _read(self, tenant: str) -> Rules:
         def body(tx: ReadTx) -> Rules:
             policy = tx.load(POLICY_SPACE, "tenant")
-            secrets: list[tuple[str, str]] = []
-            cursor: str | None = None
-            while True:
-                page = tx.documents(SECRET_SPACE, cursor=cursor)
-                secrets += [(d.key, self._open(tenant, d.key, d.body or b"")) for d in page.items]
-                cursor = page.cursor
-                if cursor is None:
-                    break
+            documents = each(lambda cursor: tx.documents(SECRET_SPACE, cursor=cursor))
+            secrets = [(d.key, self._open(tenant, d.key, d.body or b"")) for d in documents]
             return Rules(
                 policy=TenantPolicy().changed(orjson.loads(policy.body or b"{}")) if policy else TenantPolicy(),
                 known=(KnownSecrets(secrets) if secrets else KnownSecrets.EMPTY) + self._own,
@@ -105,21 +104,20 @@ class RuleBook:
         """
         if self._parts.read_only:
             raise ReadOnly()
-        rules = self.current(tenant)
-        for _ in range(_TRIES):
+
+        def attempt(number: int) -> T:
+            rules = self._read(tenant) if number else self.current(tenant)
             body = prepare(rules)
 
-            def checked(tx: WriteTx, rules: Rules = rules, body: Callable[[WriteTx], T] = body) -> T:
+            def checked(tx: WriteTx) -> T:
                 if tx.head().rules_seq != rules.seq:
                     raise RulesMoved
                 return body(tx)
 
             checked.weight = weight  # type: ignore[attr-defined]
-            try:
-                return self._parts.store.write(scope, checked)
-            except RulesMoved:
-                rules = self._read(tenant)
-        raise StoreBusy("The tenant's policy or secrets change faster than writes can follow. Try again.")
+            return self._parts.store.write(scope, checked)
+
+        return retry(attempt, on=RulesMoved, busy=_too_fast)
 
     # names
 
@@ -229,6 +227,8 @@ class RuleBook:
             after = before.changed(changes)
             seq = tx.append(NewEvent("policy.changed", "POLICY", actor.id, data={"names": sorted(changes)}))
             tx.save(POLICY_SPACE, "tenant", orjson.dumps(after.document()), seq=seq, keep=50)
+            if not after.recorded_searches:
+                tx.keep_searches(None)
             return after
 
         return self._change(actor, body)

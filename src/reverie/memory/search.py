@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Literal, Protocol, TypeVar, overload
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from reverie.core.actor import Actor, Right
 from reverie.core.draft import When
-from reverie.core.entry import Entry, Scope, brief, named, speaker, valid_ref
+from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Asked, Brief, Filter, Found, Vector
 from reverie.core.subject import labelled
 from reverie.memory.cold import ColdIndexes, behind
-from reverie.memory.derivation import held_by, line_sources
+from reverie.memory.deep import beside, held, merged, needed
+from reverie.memory.derivation import line_sources
+from reverie.memory.hits import Context, Hit, Mode, SearchResult
 from reverie.memory.indexing import LINES, model_of
 from reverie.memory.read import ANYTHING
+from reverie.memory.searches import Searches
 from reverie.memory.times import asked as times_in
 from reverie.memory.times import between
 from reverie.search.analysis import Word, near
 from reverie.search.analysis import question as words_of
 from reverie.search.confidence import WEAK
-from reverie.search.context import LeftOut, PackItem, pack
-from reverie.search.explain import Explanation, Filtered
+from reverie.search.context import Packed, PackItem, pack
+from reverie.search.explain import Filtered
 from reverie.search.explain import explain as explained
 from reverie.search.languages import ENGLISH, detect
 from reverie.search.passages import Passage, passages, said_at
@@ -46,101 +49,15 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 T = TypeVar("T")
-Mode = Literal["hybrid", "words", "meaning"]
 Include = Literal["superseded"] | None
 Deep = Literal["auto", "never", "always"]
-"""Whether the sources of dreams are searched: when nothing hot answers, never, or always."""
+"""Whether the sources of dreams are searched: when nothing hot surely answers, never, or always."""
 MAX_HITS = 200
 MAX_QUERY = 4096
 _CANDIDATES = 60
 """By words, and as many by meaning. More costs time and finds nothing: see `bench/retrieval.py`."""
 _WIDEN = 30
 """How many of the best bring their neighbours along."""
-
-
-class Hit(Struct, frozen=True):
-    """A passage that answers, the entry it is from, and why it is where it is."""
-
-    entry: Entry
-    score: float
-    signals: Mapping[str, float]
-    passage: Passage = Passage(0, 0)
-    """Which part of the entry: characters `start` to `end` of its content, `number` of `of`."""
-    confidence: float = 0.0
-    """0 to 1: the measured share of right answers among hits with this much evidence."""
-    weak: bool = False
-    """More likely noise than an answer. `context` and the tool `recall` leave weak hits out."""
-    older: str | None = None
-    """The id of a newer hit that says something else about the same matter."""
-    superseded_by: str | None = None
-    """The id of the entry that replaced this one; only with `include="superseded"`."""
-    cold: bool = False
-    """Whether it is in cold storage, as a source of a dream."""
-    dream: str | None = None
-    """Of a cold hit: the id of the readable dream that holds it."""
-    sources: Sequence[str] = ()
-    """Of a line of a dream: the ids of the entries it was made from. `why` opens them."""
-
-    @property
-    def text(self) -> str:
-        """The passage itself."""
-        return self.entry.content[self.passage.start : self.passage.end].strip()
-
-    def __repr__(self) -> str:
-        marks = [name for name in ("weak", "older", "cold") if getattr(self, name)]
-        return f"<Hit {self.confidence:.2f} {' '.join([*marks, repr(brief(self.text or self.entry.content))])}>"
-
-
-class SearchResult(Struct, frozen=True):
-    """Hits, best first: a sequence of them."""
-
-    hits: Sequence[Hit]
-    mode: Mode
-    degraded: Sequence[str] = ()
-    """Why this answer may be worse than usual; empty when nothing is wrong."""
-    explanation: Explanation | None = None
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    @overload
-    def __getitem__(self, place: int) -> Hit: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Hit]: ...
-
-    def __getitem__(self, place: int | slice) -> Hit | Sequence[Hit]:
-        return self.hits[place]
-
-    def count(self, hit: Hit) -> int:
-        """How often a hit is among them."""
-        return self.hits.count(hit)
-
-    def index(self, hit: Hit) -> int:
-        """The place of a hit."""
-        return self.hits.index(hit)
-
-    def __repr__(self) -> str:
-        shown = [repr(hit) for hit in self.hits[:3]] + ["…"] * (len(self.hits) > 3)
-        return f"<SearchResult of {len(self.hits)}: [{', '.join(shown)}]>"
-
-
-Sequence.register(SearchResult)
-
-
-class Context(Struct, frozen=True):
-    """Memory packed for a prompt, as quoted data."""
-
-    text: str
-    tokens: int
-    budget: int
-    included: Sequence[str]
-    shortened: Sequence[str]
-    left_out: Sequence[LeftOut]
-    degraded: Sequence[str] = ()
 
 
 class _Candidates(Struct, frozen=True):
@@ -176,8 +93,10 @@ class _Indexed(Protocol):
 class Search:
     """Finding. Reads one snapshot; changes nothing."""
 
-    def __init__(self, parts: Services, weights: Weights = WEIGHTS) -> None:
+    def __init__(self, parts: Services, searches: Searches | None = None, weights: Weights = WEIGHTS) -> None:
+        """`searches` records what is asked."""
         self._parts = parts
+        self._searches = searches
         self._weights = weights
         self._cold = ColdIndexes(parts.embedder)
 
@@ -199,8 +118,9 @@ class Search:
     ) -> SearchResult:
         """The passages that best answer `query`, at most one of an entry; of a dream, its lines.
 
-        Hits below the floor are marked `weak`. When no hit is above it, the sources of dreams are searched too: their
-        hits are `cold`, name the dream that holds them and come before weak ones; `deep` can say never or always.
+        Hits below the floor are marked `weak`. When none is surely an answer, the sources of dreams are searched too:
+        their hits are `cold`, name the dream that holds them and come before hits that are clearly less sure, unless a
+        line of the dream says the same; `deep` can say never or always.
         Dates in the question, and words as `since` and `until` ("last week"), are read in the time zone `zone`, by
         default that of the tenant's policy. With `include="superseded"` entries that consolidation
         replaced follow their successors. Word search always works; when meaning cannot be searched, or not in full,
@@ -224,16 +144,28 @@ class Search:
         def body(tx: ReadTx) -> SearchResult:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
             result = self._search(tx, tx, query, vector, degraded, chosen, limit, mode, explain, zone, spread=False)
-            if deep == "always" or (deep == "auto" and all(hit.weak for hit in result.hits)):
+            if deep == "always" or (deep == "auto" and needed(result.hits)):
                 index = self._cold.of(tx)
                 cold = self._search(
                     tx, index, query, vector, (), behind(chosen), limit, mode, False, zone, spread=False
                 )
-                result = _merged(result, [_held(tx, hit) for hit in cold.hits], limit)
+                if cold.hits:
+                    result = replace(
+                        result, hits=merged(tx, result.hits, cold.hits, chosen, limit, all_=deep == "always")
+                    )
             result = replace(result, hits=_traced(tx, result.hits))
             return _with_superseded(tx, result) if include else result
 
-        return self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
+        result = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
+        if where == Filter() and since is None and until is None:
+            self._note(actor, ref, query, result)
+        return result
+
+    def _note(self, actor: Actor, ref: str, query: str, result: SearchResult) -> None:
+        """Record a question, with what it found: a forget of that reaches the question."""
+        if self._searches is not None:
+            first = [hit for hit in result.hits[:3] if not hit.weak]
+            self._searches.note(actor, ref, query, [one for hit in first for one in (hit.entry.id, *hit.sources)])
 
     def context(
         self,
@@ -293,16 +225,18 @@ class Search:
         def body(tx: ReadTx) -> SearchResult:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
             now = self._search(tx, tx, purpose, vector, degraded, chosen, limit, "hybrid", False, zone, spread=True)
-            if as_of is None:
-                return now
             index, cold = self._cold.of(tx), behind(chosen)
             then = self._search(tx, index, purpose, vector, (), cold, limit, "hybrid", False, zone, spread=True)
+            if as_of is None:
+                return replace(now, hits=held(tx, now.hits, then.hits, chosen)) if then.hits else now
             hits = [hit for hit in (*now.hits, *then.hits) if _was_readable(hit.entry, as_of)]
             return replace(now, hits=sorted(hits, key=lambda hit: -hit.score)[:limit])
 
         found = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
-        items = _items([hit for hit in found.hits if not hit.weak])
-        packed = [pack(items, budget=budget, count=tokens.count) for budget in budgets]
+        if where == Filter() and since is None and until is None and as_of is None:
+            self._note(actor, ref, purpose, found)
+        strong = [hit for hit in found.hits if not hit.weak]
+        packed = [_packed(strong, budget, tokens.count) for budget in budgets]
         made = [
             Context(
                 text=one.text,
@@ -384,7 +318,7 @@ class Search:
         zone: str | None,
     ) -> _Candidates:
         """Passages by words and by meaning, and the readable neighbours of the best of them."""
-        words = [near(word, index.known) for word in words_of(query)] if mode != "meaning" else []
+        words = near(words_of(query), index.known) if mode != "meaning" else []
         embedder = self._parts.embedder
         trust = 1.0 if getattr(embedder, "multilingual", False) else _trust(query)
         counts = float(getattr(embedder, "weight", 1.0))
@@ -507,15 +441,12 @@ def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage
     return Passage(*span, number + 1, max(len(parts), number + 1))
 
 
-def _merged(hot: SearchResult, cold: Sequence[Hit], limit: int) -> SearchResult:
-    """Hot hits, then cold ones, those that answer before those that are weak."""
-    hits = [hit for weak in (False, True) for part in (hot.hits, cold) for hit in part if hit.weak is weak]
-    return replace(hot, hits=hits[:limit])
-
-
-def _held(tx: ReadTx, hit: Hit) -> Hit:
-    holder = held_by(tx, hit.entry.id)
-    return replace(hit, cold=True, dream=holder.id if holder is not None else None)
+def _packed(hits: Sequence[Hit], budget: int, count: Callable[[str], int]) -> Packed:
+    """Hits as a prompt; where all of them fit, with the lines beside those of dreams."""
+    packed = pack(_items(hits), budget=budget, count=count)
+    whole = not packed.shortened and all(one.reason != "over budget" for one in packed.left_out)
+    more = beside(hits, (budget - packed.tokens) * 9 // 10, count) if whole else ()
+    return pack(_items([*hits, *more]), budget=budget, count=count) if more else packed
 
 
 def _traced(tx: ReadTx, hits: Sequence[Hit]) -> list[Hit]:

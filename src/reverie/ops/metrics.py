@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from reverie.core.entry import Receipt
 from reverie.core.errors import ReverieError
 from reverie.memory.export import Imported
-from reverie.memory.search import Context, SearchResult
+from reverie.memory.hits import Context, SearchResult
 from reverie.privacy.forget import Forgotten
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -12,7 +12,7 @@ from reverie.host import Host
 from reverie.ops.metrics import Metrics
 from reverie.ops.traces import Traces
 
-UNWATCHED = frozenset({"keys", "cursors", "faults"})
+UNWATCHED = frozenset({"keys", "cursors", "faults", "workflows"})
 """Not use cases of a tenant's memory, or called so often and so short that watching would cost more than they do."""
 
 WRITE = "entries.put"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby, takewhile
 from operator import attrgetter
 
@@ -23,14 +24,16 @@ from reverie.core.entry import Entry, Scope, check_namespace
 from reverie.core.errors import Held, Invalid, ReadOnly
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.ports import ForgetLine
+from reverie.core.retry import Moved, retry
 from reverie.core.subject import fold, named_subjects, subject_hash
 from reverie.dreams.archive import Archives
 from reverie.dreams.engine import DreamEngine
 from reverie.dreams.redream import Outcome, Redone, Redream
-from reverie.dreams.report import save_report
+from reverie.dreams.report import redone, save_report
 from reverie.memory.entries import Entries
 from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules
+from reverie.memory.searches import Searches
 from reverie.privacy.certificate import CERTIFIED, Forgotten, certificate, count, prove
 from reverie.privacy.mentions import Mention, phrase
 from reverie.privacy.reach import Reach, Target, all_entries, find, mentioning
@@ -47,10 +50,6 @@ UNDER_WAY_MS = 60_000
 """A forget without a certificate is under way for so long; after that it was cut off."""
 
 
-class Moved(Exception):
-    """Something that the forget was planned from changed before its commit."""
-
-
 class Forget:
     """Erasure by subject, through lineage."""
 
@@ -61,12 +60,14 @@ class Forget:
         entries: Entries,
         archives: Archives,
         dreams: DreamEngine,
+        searches: Searches,
         *ended: Callable[[WriteTx, Actor, Sequence[Entry]], None],
     ) -> None:
         """`ended`: how protocols end what they keep about destroyed entries, in the transaction that destroys them."""
         self._parts = parts
         self._rules = rules
         self._archives = archives
+        self._searches = searches
         self._redoing = Redream(parts, entries, dreams.composer)
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
@@ -137,23 +138,20 @@ class Forget:
         with self._lock:
             turn = self._turns.setdefault(actor.tenant, threading.Lock())
         with turn:
-            for _ in range(_TRIES):
-                reach, key = self._parts.store.read(scope, lambda tx: (find(tx, target), tx.log_key()))
-                if reach.empty:
-                    return count(reach, (), preview=False)
+            return retry(lambda attempt: self._attempt(actor, scope, target, attempt), tries=_TRIES + 1)
 
-                def planned(rules: Rules, reach: Reach = reach, key: bytes = key) -> Callable[[WriteTx], Forgotten]:
-                    return self._plan(actor, target, reach, rules, key)
-
-                try:
-                    return self._rules.guarded(actor.tenant, planned, scope)
-                except Moved:
-                    continue
+    def _attempt(self, actor: Actor, scope: Scope, target: Target, attempt: int) -> Forgotten:
+        if attempt == _TRIES:  # other writers are always faster: plan inside the transaction, where they wait
 
             def inside(rules: Rules) -> Callable[[WriteTx], Forgotten]:
                 return lambda tx: self._plan(actor, target, find(tx, target), rules, tx.log_key())(tx)
 
             return self._rules.guarded(actor.tenant, inside, scope)
+        reach, key = self._parts.store.read(scope, lambda tx: (find(tx, target), tx.log_key()))
+        if reach.empty:
+            self._forget_searches(actor, target, key)
+            return count(reach, (), preview=False)
+        return self._rules.guarded(actor.tenant, lambda rules: self._plan(actor, target, reach, rules, key), scope)
 
     def _plan(
         self, actor: Actor, target: Target, reach: Reach, rules: Rules, key: bytes
@@ -166,18 +164,21 @@ class Forget:
                 f"{counts.held} entries about this subject are on hold. Nothing was erased.",
                 details={"held": counts.held, "found": counts.forgotten},
             )
-        redone = [self._redoing.prepare(actor, outcome, rules, key) for outcome in outcomes]
+        prepared = [self._redoing.prepare(actor, outcome, rules, key) for outcome in outcomes]
 
         def body(tx: WriteTx) -> Forgotten:
             if tx.head().seq != reach.position and find(tx, target, reach).state != reach.state:
                 raise Moved
             self._destroy(tx, actor, target, reach)
-            for item in redone:
+            for item in prepared:
                 with tx.within(item.derived.entry.ref):
                     self._redoing.apply(tx, actor, item)
-            self._reindex(tx, redone)
+            self._reindex(tx, prepared)
             for step in self._ended:
                 step(tx, actor, reach.alive)
+            with tx.within(target.ref):
+                gone = {entry.id for entry in (*reach.alive, *reach.tombstones)}
+                self._searches.forget(tx, partial(target.named_in, key=key), gone)
             seq = self._certify(tx, actor, target, counts)
             for stone in reach.tombstones:
                 with tx.within(stone.ref):
@@ -198,6 +199,13 @@ class Forget:
 
         return body
 
+    def _forget_searches(self, actor: Actor, target: Target, key: bytes) -> None:
+        """No entry is about the subject; a recorded question may be."""
+        scope = Scope(actor.tenant, target.ref)
+        if self._parts.store.read(scope, lambda tx: bool(tx.searches())):
+            named = partial(target.named_in, key=key)
+            self._parts.store.write(scope, lambda tx: self._searches.forget(tx, named))
+
     def _certify(self, tx: WriteTx, actor: Actor, target: Target, counts: Forgotten) -> int:
         data = certificate(counts, target, tx.log_key())
         seq = tx.append(NewEvent("memory.forgotten", "FORGET", actor.id, data=data))
@@ -214,19 +222,18 @@ class Forget:
         for item in reach.derived:
             if item.report is not None:
                 seq = tx.head().seq if reach.alive else tx.append(_event(actor, item.report.id))
-                redone = msgspec.structs.replace(item.report, state="redone", statements=(), about={})
-                save_report(tx, redone, seq=seq)
+                save_report(tx, redone(item.report), seq=seq)
         for checksum in sorted({item.archive for item in reach.derived if item.archive}):
             self._archives.drop(tx, actor, checksum)
         scopes = {str(e.attributes[SCOPE_ATTRIBUTE]) for e in reach.alive if SCOPE_ATTRIBUTE in e.attributes}
         for key in sorted(scopes):
             drop_window(tx, actor, key)  # a conversation about the subject goes with its provider window
 
-    def _reindex(self, tx: WriteTx, redone: Sequence[Redone]) -> None:
+    def _reindex(self, tx: WriteTx, prepared: Sequence[Redone]) -> None:
         """Rewrite the index without what is gone. Its earlier versions, which may quote it, go too."""
-        gone = [item.derived.entry.id for item in redone if item.derived.report is not None]
+        gone = [item.derived.entry.id for item in prepared if item.derived.report is not None]
         if gone:
-            add = [item.index for item in redone if item.index is not None]
+            add = [item.index for item in prepared if item.index is not None]
             self._archives.reindex(tx, "", add=add, remove=gone, keep=1)
 
     def replay(self, actor: Actor) -> int:

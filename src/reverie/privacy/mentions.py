@@ -40,9 +40,10 @@ class Mention(Struct, frozen=True):
 
     def found_in(self, entry: Entry) -> bool:
         """Whether the content, a tag, the subject or an attribute of an entry mentions the words."""
-        return any(self._said(text) for text in _texts(entry))
+        return any(self.said_in(text) for text in _texts(entry))
 
-    def _said(self, text: str) -> bool:
+    def said_in(self, text: str) -> bool:
+        """Whether a text mentions the words."""
         if self.tokens:
             folded = fold(text)
             return all(token in folded for token in self.tokens) and _follows(self.tokens, _tokens(folded))
@@ -57,6 +58,15 @@ def phrase(words: str) -> Mention:
     """The mention of a phrase."""
     tokens = _tokens(fold(words))
     return Mention(tokens=tokens, size=len(tokens))
+
+
+def runs(text: str, longest: int = 8) -> Iterator[str]:
+    """Every run of up to `longest` tokens of a text, folded: the names that it may hold."""
+    folded = fold(text)
+    spans = [found.span() for found in _TOKEN.finditer(folded)]
+    for first, (start, _) in enumerate(spans):
+        for _, end in spans[first : first + longest]:
+            yield folded[start:end]
 
 
 def _tokens(folded: str) -> tuple[str, ...]:

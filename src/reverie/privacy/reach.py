@@ -16,13 +16,14 @@ import msgspec
 from reverie.core.dream import DreamReport, SourceTrace
 from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import keyed_hash
+from reverie.core.query import Page, each
 from reverie.core.subject import named_subjects, subject_hash
 from reverie.dreams.archive import ARCHIVE_SPACE
 from reverie.dreams.lineage import derived_from
 from reverie.dreams.redream import Derived
 from reverie.dreams.report import find_report
 from reverie.memory.read import ANYTHING
-from reverie.privacy.mentions import Mention
+from reverie.privacy.mentions import Mention, runs
 from reverie.store.contract import ReadTx
 
 WAYS = ("subject", "tag", "mention", "lineage")
@@ -45,6 +46,12 @@ class Target:
     def covers(self, entry: Entry) -> bool:
         """Whether an entry is in the memory and time that were asked for."""
         return (self.ref is None or entry.ref == self.ref) and (self.before is None or entry.created_at <= self.before)
+
+    def named_in(self, text: str, key: bytes) -> bool:
+        """Whether a text that is no entry names the subject, or mentions the words. `key`: the tenant's secret."""
+        if self.mention is not None and self.mention.said_in(text):
+            return True
+        return any(keyed_hash(key, name) == self.subject for name in runs(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +146,12 @@ def _mentions(entry: Entry, target: Target) -> bool:
 
 def all_entries(tx: ReadTx, ref: str | None) -> Iterator[Entry]:
     """Every entry with text, readable or not."""
-    cursor: str | None = None
-    while True:
+
+    def read(cursor: str | None) -> Page[Entry]:
         with tx.within(ref):
-            page = tx.scan(_ALIVE, limit=_PAGE, cursor=cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
+            return tx.scan(_ALIVE, limit=_PAGE, cursor=cursor)
+
+    return each(read)
 
 
 def _get(tx: ReadTx, ref: str, entry_id: str) -> Entry | None:

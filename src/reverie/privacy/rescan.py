@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
-from reverie.core.query import Page
+from reverie.core.query import Page, pages
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.memory.rewrite import cleaned, rewrite
 from reverie.services import Services
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import WriteTx
 
 _PAGE = 500
 Progress = Callable[[int, int], None]
@@ -51,14 +51,12 @@ class Rescan:
         where = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED})
         total, affected, findings = 0, 0, Counter[str]()
         wanted = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().entries)
-        cursor: str | None = None
-        while True:
 
-            def page(tx: ReadTx, cursor: str | None = cursor) -> Page[Entry]:
-                return tx.scan(where, limit=_PAGE, cursor=cursor)
+        def read(cursor: str | None) -> Page[Entry]:
+            return self._parts.store.read(Scope(actor.tenant), lambda tx: tx.scan(where, limit=_PAGE, cursor=cursor))
 
-            found = self._parts.store.read(Scope(actor.tenant), page)
-            for entry in found.items:
+        for page in pages(read):
+            for entry in page.items:
                 total += 1
                 _, kinds = cleaned(entry, self._parts.redactor, rules.known)
                 if kinds:
@@ -68,9 +66,7 @@ class Rescan:
                         self._rewrite(actor, entry)
             if progress:
                 progress(total, max(wanted, total))
-            cursor = found.cursor
-            if cursor is None:
-                return ScanReport(total, affected, dict(findings), self._parts.redactor.version, dry_run)
+        return ScanReport(total, affected, dict(findings), self._parts.redactor.version, dry_run)
 
     def _rewrite(self, actor: Actor, entry: Entry) -> None:
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:

@@ -1,4 +1,4 @@
-"""Windows: lines cut into parts that fit a model's context, at the ends of sessions and days where there are any."""
+"""Windows: lines cut into parts that fit a model's context, at the ends of topics, sessions and days."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def weight(line: Line, count: Count) -> int:
 def cut(lines: Sequence[Line], room: int, count: Count) -> list[list[Line]]:
     """`lines`, in order and none lost, as windows of at most `room` tokens.
 
-    A window ends where a session or a day ends if one ends in its last third. A line longer than a window is cut at
-    blanks; its parts keep its sources.
+    A window ends where a topic, a session or a day ends if one ends in its last third. A line longer than a window is
+    cut at blanks; its parts keep its sources.
     """
     pieces = [piece for line in lines for piece in _fitting(line, room, count)]
     windows: list[list[Line]] = []
@@ -44,7 +44,7 @@ def _border(part: Sequence[Line]) -> int:
     last = len(part) - 1
     for end in range(last, last * 2 // 3, -1):
         before, after = part[end - 1], part[end]
-        if before.session != after.session or before.day != after.day:
+        if before.topic != after.topic or before.session != after.session or before.day != after.day:
             return end
     return last
 

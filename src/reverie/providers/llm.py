@@ -1,7 +1,7 @@
 """The distiller that asks a language model: windows, answers traced to their sources, a text that fits.
 
-The model proposes; nothing it says is stored as such. Statements without a source are dropped here, and the gates of
-the engine judge the rest as they judge every distillate.
+The model proposes, topic by topic; nothing it says is stored as such. Statements that no quote supports are dropped
+here, what must be kept and is missing is quoted, and the gates of the engine judge the text like every distillate.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ import msgspec
 from reverie.core.dream import ModelFailed, SpendExceeded
 from reverie.core.errors import Invalid
 from reverie.distil.dates import day_of, spell
+from reverie.distil.group import Member, group
+from reverie.distil.probes import Lines, fates_of
 from reverie.distil.request import Answer, Request
 from reverie.distil.source import How, Source, Statement
 from reverie.distil.spend import Spend
+from reverie.distil.tokens import tokenize
 from reverie.providers.chat import NONSENSE, RETRYABLE, TOO_LONG, ChatModel, ModelFault, Prompt, Reply, Unsupported
 from reverie.providers.chunks import cut, weight
 from reverie.providers.prompt import VERSION, Fact, Line, ask, understand
+from reverie.providers.static import StaticEmbedder
 
 T = TypeVar("T")
 LEAST_CONTEXT = 2048
@@ -109,7 +113,7 @@ class LlmDistiller:
 
     @property
     def fingerprint(self) -> str:
-        return f"llm/1 prompt/{VERSION} {self._model.name} {self._model.parameters} context={self._context}"
+        return f"llm/2 prompt/{VERSION} {self._model.name} {self._model.parameters} context={self._context}"
 
     def distil(self, request: Request) -> Answer:
         """Ask, window by window, then condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
@@ -215,13 +219,13 @@ class _Run:
 
 
 def _lines(request: Request) -> list[Line]:
-    """The sources as lines, cleaned once more: a secret may have been registered after they were stored."""
+    """The sources as lines, topic by topic, cleaned once more: a secret may have been registered since."""
     prepared = request.work.prepared
     merged = {group.kept: group.merged for group in prepared.collapsed}
     keep: dict[str, list[str]] = {}
     for item in request.must_keep:
-        if item.declared:
-            keep.setdefault(item.source_id, []).append(request.clean(" ".join(item.text.split())))
+        keep.setdefault(item.source_id, []).append(request.clean(" ".join(item.text.split())))
+    sources = {source.id: source for source in prepared.sources}
     return [
         Line(
             text=request.clean(source.content),
@@ -230,9 +234,21 @@ def _lines(request: Request) -> list[Line]:
             speaker=request.clean(label) if (label := source.label(source.content)) else None,
             session=source.session,
             keep=tuple(keep.get(source.id, ())),
+            topic=number,
         )
-        for source in prepared.sources
+        for number, topic in enumerate(_topics(prepared.sources), start=1)
+        for source in (sources[source_id] for source_id in topic)
     ]
+
+
+def _topics(sources: Sequence[Source]) -> list[list[str]]:
+    """The ids of the sources by topic: those near in meaning together, of one conversation and subject."""
+    vectors = StaticEmbedder().embed([source.content for source in sources])
+    members = [
+        Member(source.id, source.created_at, (source.session, source.subject), None, source.kind, 0, vector)
+        for source, vector in zip(sources, vectors, strict=True)
+    ]
+    return group(members, most=max(len(members), 1))
 
 
 def _ordered(facts: Sequence[Fact], request: Request) -> list[Fact]:
@@ -262,7 +278,13 @@ def _written(facts: Sequence[Fact], request: Request) -> Answer:
         ids = dict.fromkeys((*(known.sources if known else ()), *fact.sources))
         unique[fact.text] = replace(known or fact, sources=tuple(ids))
     kept = _kept(list(unique.values()), request)
-    ranked = [*kept, *sorted((f for f in unique.values() if f not in kept), key=lambda f: (f.rank, f.day, f.text))]
+    quoted = [(fact, Lines(fact.text)) for fact in kept if fact.text not in unique]
+    others = [
+        fact
+        for fact in unique.values()
+        if fact not in kept and not any(_same(fact, quote) and own.answer(tokenize(fact.text)) for quote, own in quoted)
+    ]
+    ranked = [*kept, *sorted(others, key=lambda fact: (fact.rank, fact.day, fact.text))]
 
     def draw(number: int) -> tuple[str, list[Fact]]:
         chosen = _ordered(ranked[:number], request)
@@ -277,18 +299,29 @@ def _written(facts: Sequence[Fact], request: Request) -> Answer:
             beyond = middle
     text, chosen = draw(fits)
     contents = {source.id: source for source in request.work.sources}
-    return Answer(text, [_statement(fact, contents) for fact in chosen])
+    told = frozenset(source_id for fact in chosen for source_id in fact.sources)
+    fates = fates_of(request.work.prepared, text, told)
+    return Answer(text, [_statement(fact, contents) for fact in chosen], fates=fates)
+
+
+def _same(fact: Fact, quote: Fact) -> bool:
+    """Whether a statement is based on nothing but the entry that is quoted."""
+    return set(fact.sources) <= set(quote.sources)
 
 
 def _kept(facts: Sequence[Fact], request: Request) -> list[Fact]:
-    """The facts that hold what must be kept; what the model left out is quoted."""
+    """The facts that hold what must be kept, what was declared first; what the model left out is quoted."""
     sources = {source.id: source for source in request.work.prepared.sources}
+    lines = [(fact, Lines(fact.text)) for fact in facts]
     found: dict[Fact, None] = {}
-    for item in request.must_keep:
-        if not item.declared or item.source_id not in sources:
+    for item in sorted(request.must_keep, key=lambda item: not item.declared):
+        if item.source_id not in sources:
             continue
         wanted = request.clean(" ".join(item.text.split()))
-        holding = next((fact for fact in facts if wanted.strip(" .!") in fact.text), None)
+        tokens = tokenize(wanted)
+        holding = next((fact for fact, own in lines if own.quotes(wanted)), None)
+        if holding is None and not item.declared:
+            holding = next((fact for fact, own in lines if own.answer(tokens)), None)
         if holding is None:
             source = sources[item.source_id]
             label = source.label(wanted)

@@ -94,15 +94,15 @@ class Decoded(NamedTuple):
         return origin_end if last and position > begin else origin
 
 
-def decode(line: bytes) -> Decoded:
-    """`line` with escapes of every kind replaced by what they stand for."""
+def decode(lines: bytes) -> Decoded:
+    """`lines` with escapes of every kind replaced by what they stand for."""
     parts: list[bytes] = []
     pieces: list[tuple[int, int, int, int]] = []
     done = length = 0
-    for match in _ONE.finditer(line):
+    for match in _ONE.finditer(lines):
         start, end = match.span()
         if match.lastgroup is None and not (
-            (start and line[start - 1] in _WORD_BYTES) or (end < len(line) and line[end] in _WORD_BYTES)
+            (start and lines[start - 1] in _WORD_BYTES) or (end < len(lines) and lines[end] in _WORD_BYTES)
         ):
             continue  # A word of another alphabet.
         kind = match.lastgroup
@@ -110,12 +110,12 @@ def decode(line: bytes) -> Decoded:
         made = read(kind, match.group(kind or 0), match.group())
         if made is None:
             continue
-        parts += (line[done:start], made)
+        parts += (lines[done:start], made)
         length += start - done
         pieces.append((length, start, length + len(made), end))
         length += len(made)
         done = end
-    parts.append(line[done:])
+    parts.append(lines[done:])
     return Decoded(b"".join(parts), pieces)
 
 
@@ -143,17 +143,17 @@ def _stands_for(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
 _short = remembered(_stands_for)
 
 
-def runs(line: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Runs of base64 and hex in `line` that hold text: (start, end, the text)."""
-    for whole, digits, pairs in spans(_HEX).each(line):
+def runs(lines: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Runs of base64 and hex in `lines` that hold text: (start, end, the text)."""
+    for whole, digits, pairs in spans(_HEX).each(lines):
         start, end = digits if digits[0] >= 0 else pairs
-        number = line[start:end] if digits[0] >= 0 else line[start:end].replace(b" ", b"").replace(b":", b"")
+        number = lines[start:end] if digits[0] >= 0 else lines[start:end].replace(b" ", b"").replace(b":", b"")
         odd = len(number) % 2
         text = _text(binascii.unhexlify(number[odd:]))
         if text is not None:
             yield (start + odd if odd or digits[0] < 0 else whole[0]), end, text
-    for ((start, end),) in spans(_BASE64).each(line):
-        word = line[start:end].rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
+    for ((start, end),) in spans(_BASE64).each(lines):
+        word = lines[start:end].rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
         if len(word) % 4 == 1:
             continue
         text = _text(binascii.a2b_base64(word + b"=" * (-len(word) % 4)))

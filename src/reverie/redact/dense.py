@@ -26,13 +26,30 @@ from reverie.redact.rules.plausible import (
 _END: Final = rb"[\s\"'`,;:<>=|&()\[\]{}\\]"
 _IN: Final = rb"[^\s\"'`,;:<>=|&()\[\]{}\\]"
 # Short words in small letters are passed over at once.
-_WORD: Final = re.compile(rb"(?<!%s)(?![a-z]{1,19}(?:%s|\Z))%s{6,}" % (_IN, _END, _IN))
+_WORD: Final = re.compile(rb"(?<!%s)(?![a-z]{1,19}(?:%s|\Z)|REDACTED:|nearby-secret\])%s{6,}" % (_IN, _END, _IN))
 _LONGEST: Final = 256
+# More words that are no plain ones are not judged one by one: so many, and so many in every kilobyte.
+_LEAST: Final = 200
+_PER_KILOBYTE: Final = 24
+_NEAR: Final = 40
+_MIXED: Final = re.compile(
+    rb"(?<!%s)(?!REDACTED:|nearby-secret\])(?:(?=%s*?[0-9])(?=%s*?[A-Za-z])|(?=%s*?[!@#$^*+~]))%s{6,}"
+    % (_IN, _IN, _IN, _IN, _IN)
+)
+# Letters and digits in turn, twice, and no version (`v1beta1`), duration (`2h30m15s`), size or character set.
+_TURNS: Final = re.compile(
+    r"(?!v?[0-9]+(?:alpha|beta|rc|a|b)[0-9]+[a-z]?\Z|(?:[0-9]+[a-z])+\Z|[0-9]+(?:x[0-9]+)+[a-z]*\Z|utf)"
+    r"[A-Za-z0-9]*(?:[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z])[A-Za-z0-9]*"
+)
 
 
 def suspects(data: bytes) -> Iterator[tuple[int, int]]:
     """The words of `data` that may be secrets."""
-    for match in _WORD.finditer(data):
+    matches = list(_WORD.finditer(data))
+    if len(matches) > _LEAST + len(data) * _PER_KILOBYTE // 1024:
+        yield from _shaped(data)
+        return
+    for match in matches:
         begin, end = match.span()
         for start in range(begin, end, _LONGEST):
             stop = min(end, start + _LONGEST)
@@ -40,9 +57,24 @@ def suspects(data: bytes) -> Iterator[tuple[int, int]]:
                 yield start, stop
 
 
+def _shaped(data: bytes) -> Iterator[tuple[int, int]]:
+    """The words of letters and digits or with symbols, neighbours together with what is between them."""
+    start = end = -_NEAR
+    for match in _MIXED.finditer(data):
+        if match.start() - end >= _NEAR:
+            if end > start:
+                yield start, end
+            start = match.start()
+        end = match.end()
+    if end > start:
+        yield start, end
+
+
 @remembered
 def _is_suspect(text: str) -> bool:
     """Letters and digits, or symbols among letters, that make no name, term, address or code."""
+    if _TURNS.fullmatch(text):
+        return True
     if text.isalpha() and text.islower():
         return len(text) >= 20 and is_random_value(text)
     if not is_password_like(text) or is_term(text) or text.startswith("[REDACTED"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from reverie.redact import decode, markers, tree
-from reverie.redact.escapes import ESCAPE, before_escape, escaped, unescape
+from reverie.redact.escapes import ESCAPE, escaped, unescape
 from reverie.redact.known import KnownSecrets, encode
+from reverie.redact.matches import LONG_VALUE, LONG_WORD, matches
 from reverie.redact.meter import Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
 from reverie.redact.spans import (
-    OVERLAP,
     Range,
     Span,
     around,
@@ -37,9 +37,10 @@ from reverie.redact.spans import (
     byte_offsets,
     character_offsets,
     core,
-    lines_with,
+    lines_of,
     merge,
     replaced,
+    swarm,
     to_line_ends,
     whole_characters,
     widened,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from reverie.redact.filter import Filter
     from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "6"
+ALGORITHM: Final = "7"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
@@ -63,16 +64,12 @@ _FORMER: Final = frozenset({"told-in-words", "told-pair", "foreign-secret"})
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _WIDEN_AFTER: Final = 8
 _GIVE_UP_AFTER: Final = 16
-# A rule's pattern is bounded; a value that reaches the bound goes on for as long as it looks like one word.
-_LONG_VALUE: Final = 200
-# So many values may be refused in one block before the search stops looking inside refused ones.
-_REFUSALS: Final = 200
 # A string within a string within a string is read; deeper nesting is not.
 _DEPTH: Final = 2
-# A marker with nothing else in the word it is.
-_ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
-_LINE_END: Final = ord("\n")
-_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
+# With so many of its words gone, a block was judged word by word before, and is so again.
+_WAS_DENSE: Final = 64
+_DENSE_MARKER: Final = markers.PREFIX + DENSE.encode() + b"]"
+_BETWEEN: Final = b"\n\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +135,10 @@ class Redactor:
     @cached_property
     def _run(self) -> int:
         return len(self._rules) + 4
+
+    @cached_property
+    def _generic(self) -> frozenset[int]:
+        return frozenset(index for index, rule in enumerate(self._rules) if rule.generic)
 
     @cached_property
     def _copies(self) -> frozenset[int]:
@@ -250,7 +251,7 @@ class Redactor:
     def _under(self, key: str, text: str, known: KnownSecrets, findings: Counter[str]) -> str:
         """`text` as the value of `key`: what the rules say of `key: "text"`, when they say so of the whole text."""
         # A redacted key is no context: it would not have been one before it was redacted.
-        if "[REDACTED:" in key or len(text) > _LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
+        if "[REDACTED:" in key or len(text) > LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
             return text
         line = encode(f'"{key}": "{text}"')
         start = len(line) - 1 - len(encode(text))
@@ -270,7 +271,10 @@ class Redactor:
         for start, end in regions:
             chunk = data if end - start == len(data) else data[start:end]
             meter.earn(len(chunk))
-            hits = {hit: ranges for hit, ranges in self._filter.match(chunk).items() if hit not in located}
+            if chunk.count(_DENSE_MARKER) >= _WAS_DENSE:
+                meter.dry = meter.ran_dry = True
+            skipped = located | self._generic if meter.dry else located
+            hits = self._filter.match(chunk, skipped=skipped)
             if hits:
                 first, last = core(data, (start, end))
                 found = self._spans(data, chunk, start, hits, known, meter, copy=False)
@@ -302,15 +306,15 @@ class Redactor:
             elif index == self._disguise:
                 yield from self._disguised(chunk, offset, known, meter)
             elif index == self._encoded:
-                for start, line in lines_with(chunk, decode.ENCODED):
-                    yield from self._decoded(line, offset + start, known, meter)
+                for start, lines in lines_of(chunk, ranges):
+                    yield from self._decoded(lines, offset + start, known, meter)
             elif index == self._run:
-                for start, line in lines_with(chunk, decode.RUN):
-                    yield from self._unpacked(line, offset + start, known, meter)
+                for start, lines in lines_of(chunk, ranges):
+                    yield from self._unpacked(lines, offset + start, known, meter)
             elif index == self._escape:
-                for start, line in lines_with(chunk, ESCAPE):
-                    yield from self._escaped(line, offset + start, known, meter, _DEPTH)
-            elif not (meter.dry and self._rules[index].generic):
+                for start, lines in lines_of(chunk, ranges):
+                    yield from self._escaped(lines, offset + start, known, meter, _DEPTH)
+            elif not (meter.dry and index in self._generic):
                 yield from self._by_rule(index, data, chunk, offset, ranges, meter)
         if meter.dry:
             from reverie.redact.dense import suspects
@@ -330,7 +334,7 @@ class Redactor:
         rank = (_GENERIC if rule.generic else _RULE) + index
         if rule.locate is None:
             for pattern in self._patterns[index]:
-                found = _matches(rule, markers.spans(pattern), chunk, ranges, meter)
+                found = matches(rule, markers.spans(pattern), chunk, ranges, meter)
                 for s, e in found:
                     yield Span(offset + s, offset + e, rank, rule.label, rule.label)
             return
@@ -341,8 +345,8 @@ class Redactor:
                 break
             if span is not None:
                 end = offset + span[1]
-                if rule.generic and span[1] - span[0] >= _LONG_VALUE:
-                    end = _WORD.match(data, end).end()
+                if rule.generic and span[1] - span[0] >= LONG_VALUE:
+                    end = LONG_WORD.match(data, end).end()
                 yield Span(offset + span[0], end, rank, rule.label, rule.label)
 
     def _disguised(self, chunk: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
@@ -365,9 +369,9 @@ class Redactor:
         for span, (start, end) in zip(found, original, strict=True):
             yield span._replace(start=offset + as_byte[start], end=offset + as_byte[end])
 
-    def _escaped(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
-        """What is found in the copy of `line` with its escapes replaced, as spans of the line itself."""
-        plain, at = unescape(line)
+    def _escaped(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
+        """What is found in the copy of `lines` with its escapes replaced, as spans of the lines themselves."""
+        plain, at = unescape(lines)
         hits = self._filter.match(plain, at)
         rules = {i: ranges for i, ranges in hits.items() if i not in self._copies}
         found = list(self._spans(plain, plain, 0, rules, known, meter))
@@ -376,9 +380,9 @@ class Redactor:
         for span in found:
             yield span._replace(start=offset + escaped(at, span.start), end=offset + escaped(at, span.end))
 
-    def _decoded(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
-        """What is found in the decoded copy of `line`, runs of base64 and hex in it included."""
-        copy = decode.decode(line)
+    def _decoded(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
+        """What is found in the decoded copy of `lines`, runs of base64 and hex in it included."""
+        copy = decode.decode(lines)
         if not copy.pieces:
             return
         hits = self._filter.match(copy.plain, [piece[0] for piece in copy.pieces])
@@ -391,15 +395,26 @@ class Redactor:
             start, end = copy.original(span.start, span.end)
             yield span._replace(start=offset + start, end=offset + end)
 
-    def _unpacked(self, line: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
+    def _unpacked(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
         """Runs of base64 or hex with something in them: each is replaced whole."""
-        for start, end, text in decode.runs(line):
-            found = [Span(0, 0, _KNOWN, label, KNOWN) for _, _, label in known.find(text)[:1]]
-            if not found:
-                spans = self._spans(text, text, 0, self._rule_hits(text), known, meter)
-                found = [span for span in spans if span.end > span.start]
-            if found:
-                yield min(found, key=lambda span: span.rank)._replace(start=offset + start, end=offset + end)
+        runs = list(decode.runs(lines))
+        if not runs:
+            return
+        # One copy of all, for one look; a paragraph each, so that no rule sees two of them as one.
+        plain = _BETWEEN.join([text for _, _, text in runs])
+        starts = list(accumulate((len(text) + len(_BETWEEN) for _, _, text in runs), initial=0))
+        found = [
+            span for span in self._spans(plain, plain, 0, self._rule_hits(plain), known, meter) if span.end > span.start
+        ]
+        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
+        best: dict[int, Span] = {}
+        for span in found:
+            for at in range(bisect_right(starts, span.start) - 1, bisect_left(starts, span.end)):
+                if at not in best or span.rank < best[at].rank:
+                    best[at] = span
+        for at, span in best.items():
+            start, end, _ = runs[at]
+            yield span._replace(start=offset + start, end=offset + end)
 
     def _continued(self, part: bytes, at_byte: int, known: KnownSecrets) -> Iterator[Span]:
         """Tokens and registered values that a line end and an indent part, in the part of the text from `at_byte`."""
@@ -442,7 +457,7 @@ class Redactor:
                     if trusted or not inside:
                         continue
             grown.append(span if (start, end) == span[:2] else span._replace(start=start, end=end))
-        return merge(grown)
+        return swarm(merge(grown))
 
     def _is_trusted(self, label: str, known: KnownSecrets) -> bool:
         return label in self._trusted or label in known.ids
@@ -458,42 +473,3 @@ def _registered(data: bytes, regions: Sequence[Range], known: KnownSecrets) -> I
 
 def _canonical(data: bytes) -> Iterator[re.Match[bytes]]:
     return markers.CANONICAL.finditer(data) if markers.PREFIX in data else iter(())
-
-
-def _matches(
-    rule: Rule, pattern: markers.Spans, chunk: bytes, ranges: Sequence[Range], meter: Meter
-) -> Iterator[tuple[int, int]]:
-    """The secrets one rule finds in these ranges of `chunk`: its first group that took part, or the whole match without
-    groups."""
-    position = refused = 0
-    for first, stop in ranges:
-        position = max(position, first)
-        cut = stop - OVERLAP if stop < len(chunk) and chunk[stop - 1] != _LINE_END else stop
-        while (found := pattern.after(chunk, position, stop)) is not None:
-            begin, finish = found[0]
-            if finish == stop and begin >= cut:
-                break  # The next range sees all of it.
-            if rule.generic and not meter.take():
-                return
-            start, end = next((span for span in found[1:] if span[0] >= 0), found[0])
-            if chunk.startswith(markers.PREFIX, start) and (marker := _ALONE.match(chunk, start)) is not None:
-                position = max(marker.end(), begin + 1)
-                continue
-            if rule.extent is not None:
-                end = rule.extent(chunk, start)
-            if b"\\" in chunk[start:end]:
-                end = before_escape(chunk, start, end)
-            span = rule.judge(chunk, begin, start, end)
-            if span is None:
-                # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
-                # over and over.
-                refused += 1
-                meter.ran_dry = meter.ran_dry or refused > _REFUSALS
-                again = refused <= _REFUSALS and end - start <= _LONG_VALUE + 56
-                position = max(start if again else end, begin + 1)
-                continue
-            start, end = span
-            if end - start >= _LONG_VALUE:
-                end = _WORD.match(chunk, end).end()
-            yield start, end
-            position = max(end, begin + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -55,9 +55,11 @@ class Filter:
         parts = [others[i : i + _FEW] for i in range(0, len(others), _FEW)]
         return [Automata([[(number, self._patterns[number]) for number in part]]) for part in parts]
 
-    def match(self, data: bytes, near: Sequence[int] | None = None) -> dict[int, list[Range]]:
-        """The numbers of the patterns that occur in `data`, ascending, each with the parts of it where it does; with
-        `near`, only in parts within reach of these places."""
+    def match(
+        self, data: bytes, near: Sequence[int] | None = None, skipped: Collection[int] = ()
+    ) -> dict[int, list[Range]]:
+        """The numbers of the patterns that occur in `data`, ascending, each with the parts of it where it does, without
+        the `skipped` ones; with `near`, only in parts within reach of these places."""
         found: dict[int, list[Range]] = {}
         for parts in joined(pieces(data, near)):
             start, end = parts[0][0], parts[-1][1]
@@ -65,6 +67,8 @@ class Filter:
             numbers = self._automata.match(text)
             candidates = self._candidates(text, parts) if numbers is None else dict.fromkeys(numbers, parts)
             for number, where in candidates.items():
+                if number in skipped:
+                    continue
                 if verified := self._verified(number, data, where, sure=numbers is not None):
                     found.setdefault(number, []).extend(verified)
         return {number: found[number] for number in sorted(found)}

@@ -98,7 +98,7 @@ class Lazy:
 # Here and for brackets the standard library's engine: it returns many small matches far faster, and a pattern without
 # nested repetition is linear in it as well.
 CANONICAL: Final = re.compile(rb"\[REDACTED:(" + LABEL + rb")\]")
-_LABEL: Final = Lazy(LABEL)
+_LABEL: Final = re.compile(LABEL)
 
 # Each bracket as itself, as an HTML entity (named, decimal, hex; also escaped twice), as a JSON or string escape,
 # and percent-encoded.

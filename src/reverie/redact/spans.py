@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from reverie.redact import markers
 from reverie.redact.known import KnownSecrets, encode
 
 _BLOCK: Final = 32 * 1024
@@ -15,6 +14,9 @@ _WINDOW: Final = 3 * 1024
 # No pattern reaches further.
 OVERLAP: Final = 1024
 _NEAR: Final = 512
+# So many finds, one in every so many bytes, are replaced together.
+_MANY: Final = 500
+_SPARSE: Final = 40
 _LINE_END: Final = ord("\n")
 # Around a change, a long line and a word that goes on over lines are read so far.
 _AROUND: Final = 4 * 1024
@@ -28,16 +30,6 @@ class Span(NamedTuple):
     rank: int  # the lowest rank among overlapping spans names the marker
     label: str
     kind: str
-
-
-def lines_with(chunk: bytes, pattern: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines in which `pattern` matches, and where each begins."""
-    end, after = 0, markers.spans(pattern).after
-    while (match := after(chunk, end)) is not None:
-        start = chunk.rfind(b"\n", end, match[0][0]) + 1 or end
-        end = chunk.find(b"\n", match[0][1])
-        end = len(chunk) if end < 0 else end
-        yield start, chunk[start:end]
 
 
 Range = tuple[int, int]
@@ -63,6 +55,23 @@ def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
     return made
 
 
+def lines_of(chunk: bytes, ranges: Sequence[Range]) -> Iterator[tuple[int, bytes]]:
+    """The lines that the ranges, in ascending order, touch, and where they begin; neighbouring lines in one piece."""
+    start = end = -1
+    for first, last in ranges:
+        if last <= end:
+            continue
+        begin = first if first <= end else chunk.rfind(b"\n", 0, first) + 1
+        finish = chunk.find(b"\n", last - 1)
+        if start >= 0 and begin > end + 1:
+            yield start, chunk[start:end]
+            start = -1
+        start = begin if start < 0 else start
+        end = len(chunk) if finish < 0 else finish
+    if start >= 0:
+        yield start, chunk[start:end]
+
+
 def joined(ranges: list[Range]) -> Iterator[list[Range]]:
     """The ranges in groups, those that touch in one."""
     first = 0
@@ -70,6 +79,23 @@ def joined(ranges: list[Range]) -> Iterator[list[Range]]:
         if i == len(ranges) or ranges[i][0] > end:
             yield ranges[first:i]
             first = i
+
+
+def swarm(spans: list[Span]) -> list[Span]:
+    """Disjoint spans in order; where there is one in every few words, neighbours as one, with what is between them.
+
+    A text made of nothing but finds would grow with every marker, and all of it would be read again."""
+    if len(spans) <= _MANY or (spans[-1].end - spans[0].start) > len(spans) * _SPARSE:
+        return spans
+    merged = spans[:1]
+    for span in spans[1:]:
+        last = merged[-1]
+        if span.start - last.end > _SPARSE:
+            merged.append(span)
+        else:
+            best = last if last.rank <= span.rank else span
+            merged[-1] = best._replace(start=last.start, end=span.end)
+    return merged
 
 
 def merge(spans: list[Span]) -> list[Span]:

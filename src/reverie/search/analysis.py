@@ -20,7 +20,6 @@ from reverie.search.lexicon import misspelt, similar, weight
 MAX_QUERY_TERMS = 32
 MAX_TERM_LENGTH = 64
 """Longer runs (keys, hashes, blobs) are indexed by their first 64 characters."""
-STOP_WORDS = FUNCTION_WORDS[ENGLISH]
 
 _SIGNS = "".join(chr(code) for code in range(0x0900, 0x1800) if unicodedata.category(chr(code))[0] == "M")
 """Vowel signs and tone marks of Indic and South-East Asian scripts; Python's `\\w` does not match them."""
@@ -75,9 +74,9 @@ _EDGE = 6
 """Letters of a beginning or end."""
 _START = "^"
 """Marks a beginning when in front and an end when behind."""
-_SIMILAR = 0.5
+SIMILAR = 0.5
 """What a word of similar meaning weighs, compared with the same word."""
-_MISSPELT = 0.8
+MISSPELT = 0.8
 _PARTLY = 0.5
 """What the same beginning or end weighs, compared with the same word."""
 
@@ -134,18 +133,25 @@ def question(text: str) -> list[Word]:
     return list(found.values())[:MAX_QUERY_TERMS]
 
 
-def near(word: Word, known: Callable[[Sequence[str]], Collection[str]]) -> Word:
-    """The word with terms of similar meaning; or, when nothing has the word, with those one misspelling away.
+def near(words: Sequence[Word], known: Callable[[Sequence[str]], Collection[str]]) -> list[Word]:
+    """Words with terms of similar meaning; or, when nothing has a word, with those one misspelling away.
 
     `known` says which terms there are.
     """
+    alike = [similar(fold(word.text)) for word in words]
+    own_terms = [term for word in words for term, _ in word.terms]
+    there = known(list(dict.fromkeys([*own_terms, *chain.from_iterable(alike)])))
+    return [_near(word, own, there, known) for word, own in zip(words, alike, strict=True)]
+
+
+def _near(
+    word: Word, alike: Sequence[str], there: Collection[str], known: Callable[[Sequence[str]], Collection[str]]
+) -> Word:
     own = dict(word.terms)
-    similar_terms = [term for term in similar(fold(word.text)) if term not in own]
-    there = known([*own, *similar_terms])
-    added = {term: _SIMILAR for term in similar_terms if term in there}
+    added = {term: SIMILAR for term in alike if term in there and term not in own}
     if not any(term in there for term in own):
-        by_term = {stem(spelt): spelt for spelt in misspelt(fold(word.text))}
-        added |= {term: _MISSPELT for term in known([term for term in by_term if len(term) > 2]) if term not in own}
+        by_term = dict.fromkeys(stem(spelt) for spelt in misspelt(fold(word.text)))
+        added |= {term: MISSPELT for term in known([term for term in by_term if len(term) > 2]) if term not in own}
     return Word(word.text, (*word.terms, *sorted(added.items())), word.weight) if added else word
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from reverie.search.analysis import Word, terms
+from reverie.search.analysis import MISSPELT, SIMILAR, Word, terms
 from reverie.search.confidence import WEAK
 from reverie.search.rank import Candidate, Key, Question, Ranked
 
@@ -90,9 +90,12 @@ def explain(
 def _read(question: Question) -> list[str]:
     found = [f"time named: {period.shown()}" for period in question.periods]
     for word in question.words:
-        other = [term for term, weight in word.terms if weight < 1 and "^" not in term]
-        if other:
-            found.append(f"{word.text}: also {', '.join(other[:6])}")
+        alike = [term for term, weight in word.terms if weight == SIMILAR and "^" not in term]
+        spelt = [term for term, weight in word.terms if weight == MISSPELT]
+        if spelt:
+            found.append(f'no memory here has "{word.text}": taken for {" or ".join(spelt[:6])}')
+        if alike:
+            found.append(f'"{word.text}" also as {", ".join(alike[:6])}')
     if question.trust < 1:
         found.append("meaning counts less: the vectors are made for English")
     return found
@@ -127,8 +130,8 @@ def _matched(word: Word, own: Collection[str]) -> str:
 
 
 _NOUN = ("words", "word")
-_CLOSE = 0.25
-"""The cosine from which two texts are called close."""
+_CLOSE, _SOMEWHAT = 0.45, 0.25
+"""The cosines from which two texts are called close in meaning, and somewhat close."""
 
 
 def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequence[str]) -> list[str]:
@@ -138,16 +141,22 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
         "words": f"has {len(matched)} of {asked} {_NOUN[asked == 1]} of the question: {', '.join(matched)}"
         if matched
         else "",
-        "meaning": f"close in meaning ({candidate.dense:.2f})" if (candidate.dense or 0.0) >= _CLOSE else "",
-        "context": "next to turns that match",
-        "speaker": f"said by {candidate.speaker}, whom the question names",
+        "meaning": _meaning(candidate.dense or 0.0, question.trust),
+        "context": "what was said just before or after it matches the question",
         "time": "from or about the time that the question names",
-        "currency": "newer than another hit about the same matter",
+        "currency": "put before an older hit about the same matter",
     }
     order = sorted((name for name in said if signals.get(name, 0.0) > 0), key=lambda name: -signals[name])
     found = [said[name] for name in order if said[name]]
     if ranked.older is not None:
-        found.append(f"older: {ranked.older} says something newer about the same matter")
-    if ranked.confidence < WEAK:
-        found.append("weak: little speaks for it, and such hits are mostly wrong")
+        found.append(f"older: {ranked.older} is newer and about the same matter")
+    sure = f"of hits with as much evidence, {round(100 * ranked.confidence)} in 100 are right"
+    found.append(f"weak: {sure}" if ranked.confidence < WEAK else sure)
     return found
+
+
+def _meaning(cosine: float, trust: float) -> str:
+    """How close in meaning; nothing for languages that the vectors do not know, where all texts seem close."""
+    if cosine < _SOMEWHAT or not trust:
+        return ""
+    return f"{'close' if cosine >= _CLOSE else 'somewhat close'} in meaning ({cosine:.2f})"

@@ -7,9 +7,7 @@ passage is the sum of a few signals, all reported, so that a ranking can be expl
 - `meaning`   the cosine of the vectors, where positive;
 - `context`   in a conversation: a share of the words and meaning of the two entries before and after, since a short
               turn is often understood only with its neighbours. A long passage is its own context;
-- `speaker`   the question names the author of the entry;
 - `time`      the question names a time, and the entry was made then or mentions it;
-- `length`    a longer passage says more, up to a few lines;
 - `currency`  what a newer passage gains over an older one that says something else about the same matter.
 
 Nothing here depends on the order of the candidates; equal scores are ordered newest first.
@@ -17,26 +15,22 @@ Nothing here depends on the order of the candidates; equal scores are ordered ne
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import sqrt
 
 from msgspec import Struct
 
-from reverie.core.subject import fold
-from reverie.search.analysis import Word, query_terms, terms
+from reverie.search.analysis import Word
 from reverie.search.confidence import confidence, evidence
+from reverie.search.currency import overtake
 from reverie.search.dates import Period, mentions
 
-SIGNALS = ("words", "meaning", "context", "speaker", "time", "length", "currency")
+SIGNALS = ("words", "meaning", "context", "time", "currency")
 """The names in `Ranked.signals`, in order."""
 
 SESSION_GAP_MS = 30 * 60_000
 """Turns further apart than this are not of one conversation, unless their sources say so."""
-COMPARED = 10
-"""So many of the best are compared with each other for currency."""
 
 Key = tuple[int, int]
 """A passage: the position of its entry and its number there."""
@@ -58,18 +52,17 @@ class Weights:
     """For the entry before, when it asks a question, in addition."""
     itself: float = 0.5
     """What counts in place of a neighbour that is missing or too long, as a share of the passage's own score."""
-    speaker: float = 0.15
     time: float = 0.35
     dated: float = 0.7
     """In addition to `time`, for a question that names nothing but a time; in proportion for others."""
-    length: float = 0.2
     currency: bool = True
 
 
 WEIGHTS = Weights()
 _SHORT, _LONG = 480, 960
 """Characters of two neighbours together up to which one is context of the other, and from which it is not."""
-_LENGTHS = tuple(sqrt(length / 240) for length in range(241))
+_ENOUGH = 6
+"""Words in common that cover a purpose of any length: a remark of forty words is not a question of forty parts."""
 
 
 class Candidate(Struct, frozen=True):
@@ -124,6 +117,11 @@ class Question(Struct, frozen=True):
     dated: float = 0.0
     """The share of its words that name its times; 1: it asks for nothing but what happened then."""
 
+    @property
+    def tells(self) -> float:
+        """How many words it has, each as much as it tells."""
+        return sum(word.weight for word in self.words)
+
 
 def rank(
     question: Question,
@@ -155,36 +153,49 @@ def ranked(
     context, raised = _context(chosen, own, neighbours, weights)
     words = [value * more for value, more in zip(words, raised, strict=True)]
     meaning = [value * more for value, more in zip(meaning, raised, strict=True)]
-    named = _named(question, chosen, weights)
     time = _timely(question, chosen, weights)
-    length = [weights.length * _LENGTHS[min(len(candidate.content), 240)] for candidate in chosen]
-    columns = (words, meaning, context, named, time, length)
+    columns = (words, meaning, context, time)
     scores = [round(sum(values), 6) for values in zip(*columns, strict=True)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
-    order = sorted(range(len(chosen)), key=newest.__getitem__)
-    order.sort(key=scores.__getitem__, reverse=True)
+    by_age = sorted(range(len(chosen)), key=newest.__getitem__)
+    order = sorted(by_age, key=scores.__getitem__, reverse=True)
     gains: dict[int, float] = {}
-    older: dict[int, str] = {}
+    older: dict[int, int] = {}
     if weights.currency:
-        gains, older = _overtake(question, chosen, scores, order)
+        gains, older = overtake(question.words, chosen, scores, order)
         if gains:
-            order.sort(key=lambda at: (-round(scores[at] + gains.get(at, 0.0), 6), newest[at]))
+            gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
+            order = sorted(by_age, key=gained.__getitem__, reverse=True)
+    taken: dict[int, float] = {}  # what overtakes an answer is as good as that
+    for old, new in older.items():
+        taken[new] = max(
+            taken.get(new, 0.0), taken.get(old, 0.0), _evidence(question, chosen[old], context[old], time[old])
+        )
     for at in order:
         candidate, gain = chosen[at], gains.get(at, 0.0)
         signals = dict(zip(SIGNALS, [*[column[at] for column in columns], gain], strict=True))
         score = round(scores[at] + gain, 6)
-        cover = candidate.cover + (1 - candidate.cover) * question.dated if time[at] else candidate.cover
-        speaks = evidence(cover, candidate.dense or 0.0, question.trust, context[at])
+        speaks = max(_evidence(question, candidate, context[at], time[at]), taken.get(at, 0.0))
         key = candidate.position, candidate.number
-        yield Ranked(candidate.id, key, score, signals, confidence(speaks), older.get(at), round(speaks, 4))
+        newer = chosen[older[at]].id if at in older else None
+        yield Ranked(candidate.id, key, score, signals, confidence(speaks), newer, round(speaks, 4))
+
+
+def _evidence(question: Question, candidate: Candidate, context: float, time: float) -> float:
+    cover = min(1.0, candidate.cover * max(1.0, question.tells / _ENOUGH))
+    if time:
+        cover += (1 - cover) * question.dated
+    return evidence(cover, candidate.dense or 0.0, question.trust, context)
 
 
 def worth_widening(
     question: Question, candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS
 ) -> list[int]:
     """The positions whose neighbours are worth fetching before `rank`: the best turns of conversations."""
-    words, meaning = _own_signals(candidates, question, weights)
     spoken = [at for at, one in enumerate(candidates) if one.speaker is not None or one.session is not None]
+    if not spoken:
+        return []
+    words, meaning = _own_signals(candidates, question, weights)
     spoken.sort(key=lambda at: (-(words[at] + meaning[at]), candidates[at].position, candidates[at].number))
     return list(dict.fromkeys(candidates[at].position for at in spoken))[:limit]
 
@@ -195,7 +206,7 @@ def _own_signals(
     """Words and meaning of each candidate, by its place in the list."""
     best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
-    factor = meaning_worth(question, weights) * weights.words
+    factor = meaning_worth(question, weights) * (weights.words or 1.0)
     meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
     return words, meaning
 
@@ -213,6 +224,9 @@ def _context(
     candidates: Sequence[Candidate], own: Sequence[float], neighbours: Neighbours, weights: Weights
 ) -> tuple[list[float], list[float]]:
     """What the neighbours of each candidate add, and by how much its own score is raised where they are missing."""
+    if not neighbours:
+        alone = weights.previous + weights.following + weights.before_previous + weights.after_following
+        return [0.0] * len(candidates), [1 + weights.itself * alone] * len(candidates)
     best: dict[int, int] = {}
     for at, candidate in enumerate(candidates):
         held = best.get(candidate.position)
@@ -258,14 +272,6 @@ def _one_conversation(one: Candidate, other: Candidate) -> bool:
     return spoken and abs(one.created_at - other.created_at) <= SESSION_GAP_MS
 
 
-def _named(question: Question, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
-    """Which candidates were written by someone the question names."""
-    asked = set(query_terms(question.text))
-    speakers = {candidate.speaker for candidate in candidates}
-    named = {speaker for speaker in speakers if speaker and not asked.isdisjoint(terms(speaker))}
-    return [weights.speaker if candidate.speaker in named else 0.0 for candidate in candidates]
-
-
 def _timely(question: Question, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
     """Which candidates were made at a time the question names, or mention it."""
     if not question.periods:
@@ -280,109 +286,3 @@ def _timely(question: Question, candidates: Sequence[Candidate], weights: Weight
         else 0.0
         for candidate in candidates
     ]
-
-
-_CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|no more|moved|switched|changed|new|instead|from now on|stopped|dropped|gave up"
-    r"|given up|left|extended|raised|increased|reduced|pushed back|postponed|handed|closed|replaced|gone|used to"
-    r"|jetzt|nun|nicht mehr|statt|neue[rsn]?|umgezogen|verschoben|geändert|gewechselt"
-    r"|maintenant|désormais|ne .{1,20} plus|nouveau|nouvelle|déménagé|changé|ahora|ya no|nuev[oa]|mudado|cambiado"
-    r"|adesso|ora|non più|spostat[oa]|cambiat[oa]|trasferit[oa]|agora|mudou|mudado|nov[oa]|nu|niet meer|nieuwe?"
-    r"|teraz|już nie|now[yae]|теперь|больше не|нов(?:ый|ая|ое)|переехал[аи]?|artık|şimdi|yeni|flyttad?|inte längre)\b"
-    r"|改|变更|变|換|换|変わ|変更|바뀌|이제|الآن|अब",
-    re.IGNORECASE,
-)
-"""Words that say that something is no longer as it was."""
-_PLAIN_WORD = re.compile(r"[a-z]+")
-_CHANGE_BEGINS = frozenset(
-    _PLAIN_WORD.findall(
-        "now no any anymore moved switched changed new instead from stopped dropped gave given left extended raised"
-        " increased reduced pushed postponed handed closed replaced gone used jetzt nun nicht statt neue neuer neues"
-        " neuen umgezogen verschoben gewechselt maintenant ne nouveau nouvelle ahora ya nuevo nueva mudado cambiado"
-        " adesso ora non spostato spostata cambiato cambiata trasferito trasferita agora mudou novo nova nu niet nieuw"
-        " nieuwe teraz nowy nowa nowe yeni flytta flyttad inte"
-    )
-)
-"""The words that one of those in ASCII begins with: a text without any of them needs no closer look."""
-_CHANGE_TERMS = frozenset(
-    terms("now new longer anymore more instead moved switched changed stopped dropped left replaced gone used")
-)
-"""Terms that two passages about different matters may share."""
-_EQUAL = 0.65
-"""A newer passage with this share of an older one's score is near enough to be put first."""
-_CHANGED = 0.3
-"""The same for one that says that something changed and repeats most of the older one's words."""
-_SAME, _SAME_SAID, _SAME_CHANGED = 0.25, 0.15, 0.4
-"""The share of words that two passages about the same matter have in common."""
-_FIRST = 1e-6
-
-
-def _overtake(
-    question: Question, candidates: Sequence[Candidate], scores: Sequence[float], order: Sequence[int]
-) -> tuple[dict[int, float], dict[int, str]]:
-    """What newer candidates gain over older ones about the same matter, and which are older than which.
-
-    About the same matter: by the same author, and with two words of the question in common, or one that is all they
-    have of it, or one and other words besides. A clearly better old answer is not overtaken.
-    """
-    best = list(order[:COMPARED])
-    words = {at: frozenset(terms(candidates[at].content)) for at in best}
-    asked = {
-        at: frozenset(n for n, word in enumerate(question.words) if any(term in words[at] for term, _ in word.terms))
-        for at in best
-    }
-    asking = _CHANGE_TERMS.union(term for word in question.words for term, _ in word.terms)
-    now = dict(zip(best, (scores[at] for at in best), strict=True))
-    older: dict[int, str] = {}
-    for old in best:
-        newer = [
-            at
-            for at in best
-            if _later(candidates[at], candidates[old])
-            and (both := asked[at] & asked[old])
-            and (len(both) > 1 or asked[at] == asked[old] or not (words[at] & words[old]) <= asking)
-        ]
-        for new in sorted(newer, key=lambda at: (candidates[at].created_at, candidates[at].position)):
-            if _same_matter(
-                candidates[new], words[old], words[new], asked[old] <= asked[new], scores[new], scores[old]
-            ):
-                now[new] = max(now[new], now[old] + _FIRST)
-                older[old] = candidates[new].id
-    return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
-
-
-def _changes(text: str) -> bool:
-    """Whether a text says that something changed."""
-    if text.isascii() and _CHANGE_BEGINS.isdisjoint(_PLAIN_WORD.findall(text.lower())):
-        return False
-    return _CHANGE.search(text) is not None
-
-
-def _later(new: Candidate, old: Candidate) -> bool:
-    """Whether one was said after the other, by the same author and not about someone else.
-
-    The lines of a dream are in the order of time; a later one of the same entry counts when it says that something
-    changed.
-    """
-    if new.speaker != old.speaker or (new.subject and old.subject and fold(new.subject) != fold(old.subject)):
-        return False
-    if new.position == old.position:
-        return new.number > old.number and _changes(new.content)
-    return (new.created_at, new.position) > (old.created_at, old.position)
-
-
-def _same_matter(
-    new: Candidate,
-    old_words: frozenset[str],
-    new_words: frozenset[str],
-    covered: bool,
-    new_score: float,
-    old_score: float,
-) -> bool:
-    if old_words == new_words:
-        return False  # said again
-    shared = len(old_words & new_words) / max(1, min(len(old_words), len(new_words)))
-    changed = _changes(new.content)
-    if covered and new_score >= _EQUAL * old_score and shared >= (_SAME_SAID if changed else _SAME):
-        return True
-    return changed and shared >= _SAME_CHANGED and new_score >= _CHANGED * old_score

@@ -197,6 +197,9 @@ class ReadTx(Protocol):
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         """(request digest, stored answer) of an idempotency key that is still remembered."""
 
+    def searches(self) -> dict[str, bytes]:
+        """The recorded searches of the bound memory, sealed, by its ref; without one, those of every memory."""
+
 
 class WriteTx(ReadTx, Protocol):
     """A transaction that changes one scope. All of it happens, or none."""
@@ -271,6 +274,11 @@ class WriteTx(ReadTx, Protocol):
 
     def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
         """Keep the answer to an idempotent request."""
+
+    def keep_searches(self, body: bytes | None) -> None:
+        """Keep the recorded searches of the bound memory in place of those before. None: none of it or, without a
+        bound ref, of any memory. Needs no event: they are not memory.
+        """
 
     def trim(self) -> None:
         """Drop answers that no caller may ask for any more."""

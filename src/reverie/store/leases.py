@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from reverie.core.actor import Actor, Right
@@ -42,6 +43,18 @@ class Leases:
         self._store.write(Scope(actor.tenant), lambda tx: tx.release(name, holder))
 
     @contextmanager
+    def alone(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[bool]:
+        """Hold a lease while the block runs, and give it back. False: another holder has it, do nothing."""
+        if not self.take(actor, name, holder, for_ms=for_ms):
+            yield False
+            return
+        try:
+            with self.beating(actor, name, holder, for_ms=for_ms):
+                yield True
+        finally:
+            self.give_back(actor, name, holder)
+
+    @contextmanager
     def beating(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[None]:
         """Renew a lease that is ours while the block runs, so that it can be short and a dead holder is noticed soon.
 
@@ -67,9 +80,13 @@ class Leases:
 
 
 def holder(suffix: str) -> str:
-    """A name for this process and one piece of its work: machine, process id, start of the process."""
-    pid = os.getpid()
-    return f"{socket.gethostname()}/{pid}/{_began(pid)}/{suffix}"
+    """The name of a lease holder: machine, process id, start of the process, and one piece of its work."""
+    return f"{_process(os.getpid())}/{suffix}"
+
+
+@lru_cache(1)
+def _process(pid: int) -> str:
+    return f"{socket.gethostname()}/{pid}/{_began(pid)}"
 
 
 def is_dead(name: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
@@ -268,6 +269,8 @@ class ReadVerbs(ABC):
         promising: Promising | None = None,  # noqa: ARG002
     ) -> Mapping[int, Brief]:
         """For the index cache: see `IndexedTx`."""
+        if all(len(positions) <= limit for positions in lists):
+            return self.briefs(list(dict.fromkeys(chain.from_iterable(lists))), where)
         found: dict[int, Brief] = {}
         for positions in lists:
             bound = {"ref": self._ref, "positions": self._many(positions), "gone": where.gone, "limit": limit}
@@ -364,6 +367,10 @@ class ReadVerbs(ABC):
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         rows = self._rows("answer", (self._tenant, key, self.now))
         return (rows[0][0], rows[0][1]) if rows else None
+
+    def searches(self) -> dict[str, bytes]:
+        rows = self._rows("searches", {"tenant": self._tenant, "ref": self._scope.ref})
+        return {row[0]: bytes(row[1]) for row in rows}
 
 
 def sides(

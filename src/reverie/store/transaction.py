@@ -365,6 +365,12 @@ class WriteVerbs(ReadVerbs):
             else:
                 self._batch.answers[key] = previous
 
+    def keep_searches(self, body: bytes | None) -> None:
+        if body is None:
+            self._do("drop_searches", {"tenant": self._tenant, "ref": self._scope.ref})
+        else:
+            self._do("keep_searches", (self._tenant, self._ref, body, self.now))
+
     def trim(self) -> None:
         self._do("trim_answers", (self._tenant, self.now))
 

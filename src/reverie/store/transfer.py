@@ -56,6 +56,7 @@ TABLES = (
     _table("recall", "n", "seq", "n ref seq again words model vector"),
     _table("document", "space key version", "seq", "space key version body meta updated_at seq"),
     _table("answer", "key", "until", "key digest answer until"),
+    _table("searches", "ref", "at", "ref body at"),
 )
 """Every table that is copied. Tags and subjects come with their entries, leases end by themselves."""
 BOOLEANS = frozenset({"pinned", "archived", "held", "again"})

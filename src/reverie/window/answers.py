@@ -105,9 +105,7 @@ def _note_usage(state: WindowState, reported: int | None, covered: int) -> None:
 def _begin(turn: Turn, pending: Pending) -> None:
     """Say where a conversation that begins is taken up, and what of it is kept already."""
     turn.follows = pending.known[-1] if pending.known else -1
-    # behind a note that stands for what is left out, fewer of them are among what is appended
-    noted = 1 if pending.shortened else 0
-    turn.known = noted + max(0, len(pending.known) - pending.shortened)
+    turn.known = pending.noted if pending.shortened else len(pending.known)
 
 
 def _tokens(usage: Mapping[str, Any] | None) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from reverie.core.clock import to_iso
 from reverie.core.entry import Draft, Entry, Scope, Source
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each, pages
 from reverie.memory.policy import Rules
 from reverie.services import Services
 from reverie.store.contract import ReadTx
@@ -143,11 +143,12 @@ class Checkpoints:
             cleared = mark is not None and bool(mark.attributes.get(CLEARED_ATTRIBUTE))
             turns: list[Entry] = []
             left_out: set[str] = set()
-            cursor: str | None = None
             size = said = 0
             begun: str | None = None
-            while size < few or said < users:
-                page = tx.scan(Filter(kinds=(TURN_KIND,), session=self.key[:256]), limit=200, cursor=cursor)
+            where = Filter(kinds=(TURN_KIND,), session=self.key[:256])
+            for page in pages(lambda cursor: tx.scan(where, limit=200, cursor=cursor)):
+                if size >= few and said >= users:
+                    break
                 for entry in page.items:
                     about = entry.attributes
                     if about.get(SCOPE_ATTRIBUTE) != self.key:
@@ -163,9 +164,6 @@ class Checkpoints:
                     turns.append(entry)
                     size += entry.byte_size
                     said += entry.byte_size if own else 0
-                cursor = page.cursor
-                if cursor is None:
-                    break
             return turns[::-1], left_out, mark
 
         turns, left_out, newest = self._parts.store.read(self._scope, body)
@@ -181,7 +179,7 @@ class Checkpoints:
             most_tokens=most_tokens,
             following=following,
             retained_tokens=retained_tokens,
-            left_out=len(left_out),
+            left_out=left_out,
         )
 
     def end(self, tx: ReadTx) -> int | None:
@@ -194,15 +192,9 @@ class Checkpoints:
         return int(newest.attributes["position"]) + 1
 
     def _newest(self, tx: ReadTx, kind: str) -> Entry | None:
-        cursor: str | None = None
-        while True:
-            page = tx.scan(Filter(kinds=(kind,), session=self.key[:256]), limit=8, cursor=cursor)
-            for entry in page.items:
-                if entry.attributes.get(SCOPE_ATTRIBUTE) == self.key:
-                    return entry
-            cursor = page.cursor
-            if cursor is None:
-                return None
+        where = Filter(kinds=(kind,), session=self.key[:256])
+        found = each(lambda cursor: tx.scan(where, limit=8, cursor=cursor))
+        return next((entry for entry in found if entry.attributes.get(SCOPE_ATTRIBUTE) == self.key), None)
 
 
 def _is_of_the_past(checkpoint: Entry) -> bool:

@@ -56,14 +56,15 @@ def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, 
     if figure is None:
         figure, covered = state.reported_input_tokens, state.reported_at_items
     if figure is not None:
-        guess = estimate([*state.items, *more][covered:], payload_tokens=state.payload_tokens)
+        guess = estimate([*state.items, *more][covered:], payload_tokens=state.payload_tokens, model=_model(state))
         return figure + guess, guess > 0
     form = state.pending.shape if state.pending else state.shape
     first = state.prune_from or 0
     if not first and state.last is not None and state.last.server_item:  # the chain begins there by now
         first = state.latest_compaction_index or 0
     shown = state.items[first:]
-    return estimate(form) + estimate([*shown, *more], payload_tokens=state.payload_tokens), True
+    items = estimate([*shown, *more], payload_tokens=state.payload_tokens, model=_model(state))
+    return estimate(form) + items, True
 
 
 def trigger_tokens(state: WindowState) -> int:

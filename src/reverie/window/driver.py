@@ -1,6 +1,7 @@
-"""A window around the caller's own client: two thin drivers run the same rounds (`engine.py`), one blocks, one awaits.
+"""A window around the caller's own client: one driver of the rounds (`engine.py`), for blocking and awaiting clients.
 
-What comes back, and what is raised, is the SDK's. Each SDK adds its methods and its wire.
+The driver is written as coroutines. Around a blocking client nothing in them suspends, so `now` runs one to its end.
+Results and errors are the SDK's. Each SDK adds its methods and its wire.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -20,7 +22,7 @@ from reverie.window.policy import NegativeCache
 from reverie.window.state import WindowState
 from reverie.window.steps import Answer, Keep, Send, Steps
 from reverie.window.storage import WindowStore
-from reverie.window.streams import AsyncStream, RawStream, SyncStream
+from reverie.window.streams import AsyncStream, RawStream, SyncStream, now, settled
 from reverie.window.turn import InputIs
 from reverie.window.turn_lock import TurnLock
 
@@ -33,11 +35,13 @@ def session_of(client: Any) -> NegativeCache:
     return _SESSIONS.setdefault(client, NegativeCache())
 
 
-class _Window:
-    """What both drivers share."""
+class _Driver:
+    """Runs the rounds of a window."""
 
     wire: ClassVar[Any]
     """Between steps and the SDK; every SDK has its own."""
+    _lock: AbstractAsyncContextManager[Any]
+    _stream: ClassVar[type[SyncStream] | type[AsyncStream]]
 
     def __init__(
         self, client: Any, keeper: WindowStore, *, provider: str, kind: str | None, owned: Callable[[], None] | None
@@ -98,13 +102,139 @@ class _Window:
         if closing and self._owned is not None:
             self._owned()
 
+    async def _keep(self, call: Callable[[], Any]) -> Any:
+        """The result of a call that touches the store."""
+        raise NotImplementedError
+
+    async def _end(self) -> None:
+        """Close the window, and the memory if it was opened for it. Closing twice is no fault."""
+        async with self._lock:
+            await self._keep(self._close)
+
+    async def _ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: Call, *, stream: bool) -> Any:
+        """One turn; what the SDK's method returns."""
+        async with self._lock:
+            answer: Answer = await self._rounds(self.engine.turn(given, input_is, params, stream=stream), call)
+            if answer.error is not None:
+                raise answer.error
+            raw = answer.value
+            if not stream:
+                return raw if call.raw else await settled(raw.parse())
+            return await self._streamed(raw, call)
+
+    async def _streamed(self, raw: Any, call: Call, *, answers: str | None = None) -> Any:
+        opened = raw.parse()
+        later = inspect.isawaitable(opened)
+        wrapped = self._stream(self, await settled(opened), call, answers=answers)
+        return RawStream(raw, wrapped, awaited=later) if call.raw else wrapped
+
+    async def _compact(self) -> dict[str, Any] | None:
+        """Compact now if that is possible; returns the diagnostics of the pass."""
+        report: dict[str, Any] | None = await self._run(self.engine.compact(), None)
+        return report
+
+    async def _items(self) -> list[Any]:
+        """The items of the window, as they would be replayed."""
+        async with self._lock:
+            self.check_open()
+            await self._keep(self.engine.restored)
+            return [item.value for item in self.engine.state.items]
+
+    async def _append(self, items: Any) -> None:
+        """Grow the window by items that no response brought."""
+        given = [Item.of(item) for item in items]
+        async with self._lock:
+            self.check_open()
+            state = await self._keep(self.engine.restored)
+            self.engine.state = await self._keep(lambda: self.keeper.append(state, given))
+
+    async def _pop(self) -> Any:
+        """Take the newest item back, past a compaction if need be; None when there is none."""
+        async with self._lock:
+            self.check_open()
+            await self._keep(self.engine.restored)
+            item = await self._keep(lambda: self.keeper.rewind(self.engine.state))
+            return None if item is None else item.value
+
+    async def _clear(self, reason: str = "cleared") -> None:
+        """Start over. Earlier turns stay in the memory."""
+        async with self._lock:
+            self.check_open()
+            await self._keep(self.engine.restored)
+            await self._keep(lambda: self.keeper.clear(self.engine.state, reason))
+
+    async def _run(self, steps: Steps, call: Call | None) -> Any:
+        """Carry out the steps of the engine, in order."""
+        async with self._lock:
+            return await self._rounds(steps, call)
+
+    async def _rounds(self, steps: Steps, call: Call | None) -> Any:
+        value: Any = None
+        fault: BaseException | None = None
+        self.check_open()
+        while True:
+            try:
+                step = steps.throw(fault) if fault is not None else steps.send(value)
+            except StopIteration as end:
+                return end.value
+            value = fault = None
+            try:
+                value = await (self._keep(step.call) if isinstance(step, Keep) else self._send(step, call))
+            except BaseException as raised:
+                fault = raised
+
+    async def _send(self, step: Send, call: Call | None) -> Answer:
+        try:
+            if call is None or step.is_pass or step.method == "GET":
+                return await self._send_own(step, call)
+            raw = await settled(self._client.post(**self.wire.request_of(step, call)))
+            return Answer(raw.http_response.status_code, "" if step.stream else await text_of(raw), raw)
+        except Exception as fault:
+            answer: Answer | None = self.wire.refused(fault)
+            if answer is None:
+                raise
+            return answer
+
+    async def _send_own(self, step: Send, call: Call | None) -> Answer:
+        method, arguments = self.wire.call_of(self._client, step, (call.options.get("headers") or {}) if call else {})
+        raw = await settled(method(**arguments))
+        if not step.collect:
+            return Answer(raw.http_response.status_code, await text_of(raw))
+        stream = await settled(raw.parse())
+        tee, told = Tee(stream), self.engine.state.dialect.reading()
+        async for event in self._stream.events(stream):
+            told.feed(tee.text(event))
+        return collected(told)
+
 
 def _refuse_closed() -> NoReturn:
     raise RuntimeError("This window is closed. Open it again.")
 
 
-class SyncDriver(_Window):
+async def text_of(raw: Any) -> str:
+    """The text of a raw answer: a value, a method, or a coroutine, as the SDK has it."""
+    text = raw.text
+    found: str = await settled(text()) if callable(text) else text
+    return found
+
+
+class _ThreadLock:
+    """A lock of threads for code that is written with `async with` and never suspends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class SyncDriver(_Driver):
     """Runs the rounds of a window by blocking."""
+
+    _stream = SyncStream
 
     def __init__(
         self,
@@ -116,7 +246,7 @@ class SyncDriver(_Window):
         owned: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(client, keeper, provider=provider, kind=kind, owned=owned)
-        self._lock = threading.RLock()
+        self._lock = _ThreadLock()
         self._begin()
         self._offer()
 
@@ -126,102 +256,46 @@ class SyncDriver(_Window):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
+    async def _keep(self, call: Callable[[], Any]) -> Any:
+        return call()
+
     def close(self) -> None:
         """Close the window, and the memory if it was opened for it. Closing twice is no fault."""
-        with self._lock:
-            self._close()
+        now(self._end())
 
     def ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: Call, *, stream: bool) -> Any:
         """One turn; what the SDK's method returns."""
-        with self._lock:
-            answer: Answer = self.run(self.engine.turn(given, input_is, params, stream=stream), call)
-            if answer.error is not None:
-                raise answer.error
-            raw = answer.value
-            if not stream:
-                return raw if call.raw else raw.parse()
-            wrapped = SyncStream(self, raw.parse(), call)
-            return RawStream(raw, wrapped) if call.raw else wrapped
+        return now(self._ask(given, input_is, params, call, stream=stream))
 
     def compact(self) -> dict[str, Any] | None:
         """Compact now if that is possible; returns the diagnostics of the pass."""
-        report: dict[str, Any] | None = self.run(self.engine.compact(), None)
-        return report
+        return now(self._compact())
 
     def items(self) -> list[Any]:
         """The items of the window, as they would be replayed."""
-        with self._lock:
-            self.check_open()
-            self.engine.restored()
-            return [item.value for item in self.engine.state.items]
+        return now(self._items())
 
     def append(self, items: Any) -> None:
         """Grow the window by items that no response brought."""
-        with self._lock:
-            self.check_open()
-            state = self.engine.restored()
-            self.engine.state = self.keeper.append(state, [Item.of(item) for item in items])
+        now(self._append(items))
 
     def pop(self) -> Any:
         """Take the newest item back, past a compaction if need be; None when there is none."""
-        with self._lock:
-            self.check_open()
-            self.engine.restored()
-            item = self.keeper.rewind(self.engine.state)
-            return None if item is None else item.value
+        return now(self._pop())
 
     def clear(self, reason: str = "cleared") -> None:
-        """Start over. What was said stays in the memory."""
-        with self._lock:
-            self.check_open()
-            self.engine.restored()
-            self.keeper.clear(self.engine.state, reason)
+        """Start over. Earlier turns stay in the memory."""
+        now(self._clear(reason))
 
     def run(self, steps: Steps, call: Call | None) -> Any:
-        """Do what the engine asks for, one step after the other."""
-        value: Any = None
-        fault: BaseException | None = None
-        with self._lock:
-            self.check_open()
-            while True:
-                try:
-                    step = steps.throw(fault) if fault is not None else steps.send(value)
-                except StopIteration as end:
-                    return end.value
-                value = fault = None
-                try:
-                    value = step.call() if isinstance(step, Keep) else self._send(step, call)
-                except BaseException as raised:
-                    fault = raised
-
-    def _send(self, step: Send, call: Call | None) -> Answer:
-        try:
-            if call is None or step.is_pass or step.method == "GET":
-                return self._send_own(step, call)
-            raw = self._client.post(**self.wire.request_of(step, call))
-            text = "" if step.stream else raw.text
-            return Answer(raw.http_response.status_code, text() if callable(text) else text, raw)
-        except Exception as fault:
-            answer: Answer | None = self.wire.refused(fault)
-            if answer is None:
-                raise
-            return answer
-
-    def _send_own(self, step: Send, call: Call | None) -> Answer:
-        method, arguments = self.wire.call_of(self._client, step, (call.options.get("headers") or {}) if call else {})
-        raw = method(**arguments)
-        if not step.collect:
-            text = raw.text
-            return Answer(raw.http_response.status_code, text() if callable(text) else text)
-        stream = raw.parse()
-        tee, told = Tee(stream), self.engine.state.dialect.reading()
-        for event in stream:
-            told.feed(tee.text(event))
-        return collected(told)
+        """Carry out the steps of the engine, in order."""
+        return now(self._run(steps, call))
 
 
-class AsyncDriver(_Window):
+class AsyncDriver(_Driver):
     """Runs the rounds of a window by awaiting."""
+
+    _stream = AsyncStream
 
     def __init__(
         self,
@@ -249,113 +323,20 @@ class AsyncDriver(_Window):
     ) -> None:
         await self.aclose()
 
-    async def aclose(self) -> None:
-        """Close the window, and the memory if it was opened for it. Closing twice is no fault."""
-        async with self._lock:
-            await keep(self._close)
+    async def _keep(self, call: Callable[[], Any]) -> Any:
+        return await keep(call)
 
-    async def ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: Call, *, stream: bool) -> Any:
-        """One turn; what the SDK's method returns."""
-        async with self._lock:
-            answer: Answer = await self._run(self.engine.turn(given, input_is, params, stream=stream), call)
-            if answer.error is not None:
-                raise answer.error
-            raw = answer.value
-            if not stream:
-                return raw if call.raw else await _settled(raw.parse())
-            return await self.streamed(raw, call)
-
-    async def streamed(self, raw: Any, call: Call, *, answers: str | None = None) -> Any:
-        opened = raw.parse()
-        later = inspect.isawaitable(opened)
-        opened = await _settled(opened)
-        wrapped = AsyncStream(self, opened, call, answers=answers)
-        return RawStream(raw, wrapped, awaited=later) if call.raw else wrapped
+    aclose = _Driver._end
+    ask = _Driver._ask
+    items = _Driver._items
+    append = _Driver._append
+    pop = _Driver._pop
+    clear = _Driver._clear
+    run = _Driver._run
 
     async def compact(self) -> dict[str, Any] | None:
         """Compact now if that is possible; returns the diagnostics of the pass."""
-        report: dict[str, Any] | None = await self.run(self.engine.compact(), None)
-        return report
-
-    async def items(self) -> list[Any]:
-        """The items of the window, as they would be replayed."""
-        async with self._lock:
-            self.check_open()
-            await keep(self.engine.restored)
-            return [item.value for item in self.engine.state.items]
-
-    async def append(self, items: Any) -> None:
-        """Grow the window by items that no response brought."""
-        given = [Item.of(item) for item in items]
-        async with self._lock:
-            self.check_open()
-            state = await keep(self.engine.restored)
-            self.engine.state = await keep(lambda: self.keeper.append(state, given))
-
-    async def pop(self) -> Any:
-        """Take the newest item back, past a compaction if need be; None when there is none."""
-        async with self._lock:
-            self.check_open()
-            await keep(self.engine.restored)
-            item = await keep(lambda: self.keeper.rewind(self.engine.state))
-            return None if item is None else item.value
-
-    async def clear(self, reason: str = "cleared") -> None:
-        """Start over. What was said stays in the memory."""
-        async with self._lock:
-            self.check_open()
-            await keep(self.engine.restored)
-            await keep(lambda: self.keeper.clear(self.engine.state, reason))
-
-    async def run(self, steps: Steps, call: Call | None) -> Any:
-        """Do what the engine asks for, one step after the other."""
-        async with self._lock:
-            return await self._run(steps, call)
-
-    async def _run(self, steps: Steps, call: Call | None) -> Any:
-        value: Any = None
-        fault: BaseException | None = None
-        self.check_open()
-        while True:
-            try:
-                step = steps.throw(fault) if fault is not None else steps.send(value)
-            except StopIteration as end:
-                return end.value
-            value = fault = None
-            try:
-                value = await (keep(step.call) if isinstance(step, Keep) else self._send(step, call))
-            except BaseException as raised:
-                fault = raised
-
-    async def _send(self, step: Send, call: Call | None) -> Answer:
-        try:
-            if call is None or step.is_pass or step.method == "GET":
-                return await self._send_own(step, call)
-            raw = await self._client.post(**self.wire.request_of(step, call))
-            text = "" if step.stream else raw.text
-            return Answer(raw.http_response.status_code, await text() if callable(text) else text, raw)
-        except Exception as fault:
-            answer: Answer | None = self.wire.refused(fault)
-            if answer is None:
-                raise
-            return answer
-
-    async def _send_own(self, step: Send, call: Call | None) -> Answer:
-        method, arguments = self.wire.call_of(self._client, step, (call.options.get("headers") or {}) if call else {})
-        raw = await method(**arguments)
-        if not step.collect:
-            text = raw.text
-            return Answer(raw.http_response.status_code, await text() if callable(text) else text)
-        stream = await _settled(raw.parse())
-        tee, told = Tee(stream), self.engine.state.dialect.reading()
-        async for event in stream:
-            told.feed(tee.text(event))
-        return collected(told)
-
-
-async def _settled(value: Any) -> Any:
-    """A value of an SDK that may have to be awaited."""
-    return await value if inspect.isawaitable(value) else value
+        return await self._compact()
 
 
 async def keep(call: Any) -> Any:

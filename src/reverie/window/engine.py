@@ -69,6 +69,15 @@ class Engine(Recovery):
             self._seeded(())
         return self.state
 
+    def counted(self, given: Any, params: Json) -> Json:
+        """The request for the exact tokens of a turn with these new items. Changes nothing. Reads the store."""
+        if self.state.dialect.foreign((), params) is not None:
+            return params if given is None else {**params, "input": given}
+        state = copy(self.restored())
+        state.resets = list(state.resets)
+        body, _ = state.plan(given, input_is="items", **params)
+        return params | {name: body[name] for name in ("input", "previous_response_id") if name in body}
+
     # a turn
 
     def turn(self, given: Any, input_is: InputIs, params: Json, *, stream: bool = False) -> Steps:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reverie.window.items import COMPACTIONS, Item, compact, encode, item_type, payload_hash, plain
 from reverie.window.media import without_media
+from reverie.window.models import low_detail
 
 PAYLOAD_TOKENS = 2_000
 """Tokens of a compaction payload when the provider does not report them."""
@@ -16,20 +17,26 @@ _RESERVE = 16_000
 _NOT_COUNTED = frozenset({"id", "status", "encrypted_content"})
 
 
-def estimate(items: Iterable[Any] | Mapping[str, Any], *, payload_tokens: Mapping[str, int] | None = None) -> int:
+def estimate(
+    items: Iterable[Any] | Mapping[str, Any],
+    *,
+    payload_tokens: Mapping[str, int] | None = None,
+    model: str | None = None,
+) -> int:
     """Estimated tokens of items, or of a request shape. `payload_tokens`: by the hash of a compaction payload, the
-    output tokens of the pass that made it."""
+    output tokens of the pass that made it. `model`: who reads them; some bill pictures of low detail flat."""
     if isinstance(items, Mapping):
         return _quarter(compact(plain(items)))
-    return sum(item_tokens(item, payload_tokens or {}) for item in items)
+    low = low_detail(model)
+    return sum(item_tokens(item, payload_tokens or {}, low=low) for item in items)
 
 
-def item_tokens(given: Any, payload_tokens: Mapping[str, int]) -> int:
+def item_tokens(given: Any, payload_tokens: Mapping[str, int], *, low: int | None = None) -> int:
     """Estimated tokens of one item."""
     item = given.value if isinstance(given, Item) else plain(given)
     if not isinstance(item, dict):
         return _quarter(compact(item))
-    bare, media = without_media({key: value for key, value in item.items() if key not in _NOT_COUNTED})
+    bare, media = without_media({key: value for key, value in item.items() if key not in _NOT_COUNTED}, low=low)
     total = _quarter(compact(bare)) + media
     payload = item.get("encrypted_content")
     if item_type(item) in COMPACTIONS:

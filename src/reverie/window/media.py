@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 import struct
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,17 +21,25 @@ _HEAD = 256 * 1024
 _PICTURES = frozenset({"input_image", "computer_screenshot", "image_generation_call"})
 _TEXTS = (".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".py", ".log", ".toml")
 _SEALED = frozenset({"signature", "encrypted_content", "data"})
+_WORDS = frozenset({"text", "output", "arguments", "input", "code"})
+"""Fields whose text is read as text by the model, whatever it looks like."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
+_OBJECTS = re.compile(rb"/ObjStm\b[^>]*>>\s*stream\r?\n")
+_MOST_OBJECTS = 8 * 1024 * 1024
+"""Bytes that are unpacked to count the pages of a PDF."""
 _START_OF_FRAME = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
-def without_media(value: Any) -> tuple[Any, int]:
-    """A copy of a value without the bytes of its pictures, files and sounds, and the tokens these are billed."""
+def without_media(value: Any, *, low: int | None = None) -> tuple[Any, int]:
+    """A copy of a value without the bytes of its pictures, files and sounds, and the tokens these are billed. `low`:
+    what a picture of low detail costs, where the model bills a flat price."""
     if isinstance(value, Mapping):
         kind = value.get("type")
         if kind in _PICTURES:
             name = "result" if kind == "image_generation_call" else "image_url"
-            return _without(value, name), _picture(value.get(name), str(value.get("detail") or ""))
+            detail = str(value.get("detail") or "")
+            tokens = low if detail == "low" and low is not None else _picture(value.get(name), detail)
+            return _without(value, name), tokens
         if kind == "input_file":
             return _without(value, "file_data"), _file(value)
         if kind in ("image", "document") and isinstance(value.get("source"), Mapping):
@@ -38,13 +47,25 @@ def without_media(value: Any) -> tuple[Any, int]:
         if kind in ("thinking", "redacted_thinking", "compaction"):
             return {key: part for key, part in value.items() if key not in _SEALED}, 0
         if kind == "input_audio":
-            return {"type": kind}, SOUND_TOKENS
-        pairs = {key: without_media(part) for key, part in value.items()}
+            return {"type": kind}, _sound_tokens(value.get("input_audio"))
+        pairs = {key: _inner(key, part, low) for key, part in value.items()}
         return {key: part for key, (part, _) in pairs.items()}, sum(tokens for _, tokens in pairs.values())
     if isinstance(value, list | tuple):
-        parts = [without_media(part) for part in value]
+        parts = [without_media(part, low=low) for part in value]
         return [part for part, _ in parts], sum(tokens for _, tokens in parts)
     return value, 0
+
+
+def _inner(key: str, part: Any, low: int | None) -> tuple[Any, int]:
+    """A field of an item: a data URL counts as what it holds."""
+    if isinstance(part, str) and part.startswith("data:") and key not in _WORDS:
+        head = part[:100].partition(",")[0]
+        if ";base64" in head:
+            kind = head[5:].casefold()
+            if kind.startswith("audio/"):
+                return "", _sound_tokens({"data": part})
+            return "", _picture(part, "") if kind.startswith("image/") else _file({"file_data": part})
+    return without_media(part, low=low)
 
 
 def _without(value: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -80,11 +101,40 @@ def _file(value: Mapping[str, Any]) -> int:
     head = given[:100].casefold()
     data = _decoded(given)
     if data.startswith(b"%PDF") or head.startswith("data:application/pdf"):
-        return _PAGE_TOKENS * max(1, len(_PAGE.findall(data)))
+        return _PAGE_TOKENS * max(1, _pages(data))
     name = str(value.get("filename") or "").casefold()
     if head.startswith(("data:text/", "data:application/json")) or name.endswith(_TEXTS):
         return -(-len(data) // 4)
     return FILE_TOKENS
+
+
+def _pages(data: bytes) -> int:
+    """The pages of a PDF, those in packed objects included."""
+    found = len(_PAGE.findall(data))
+    left = _MOST_OBJECTS
+    for start in _OBJECTS.finditer(data):
+        try:
+            packed = zlib.decompressobj().decompress(data[start.end() :], left)
+        except zlib.error:
+            continue
+        found += len(_PAGE.findall(packed))
+        left -= len(packed)
+        if left <= 0:
+            break
+    return found
+
+
+def _sound_tokens(given: Any) -> int:
+    """A sound: by the minute where its header tells the length (WAV)."""
+    text = given.get("data") if isinstance(given, Mapping) else None
+    if not isinstance(text, str):
+        return SOUND_TOKENS
+    head = _decoded(text, most=1024)
+    if not (head.startswith(b"RIFF") and head[8:12] == b"WAVE" and len(head) >= 32):
+        return SOUND_TOKENS
+    (rate,) = struct.unpack("<I", head[28:32])
+    seconds = len(text.rpartition(",")[2]) * 3 // 4 / rate if rate else 0
+    return SOUND_TOKENS * max(1, int(-(-seconds // 60)))
 
 
 def _decoded(text: str, *, most: int | None = None) -> bytes:

@@ -20,6 +20,9 @@ CONTEXT_WINDOWS: Mapping[str, int] = {
     "gpt-5.1-chat": 128_000,
     "gpt-5.2-chat": 128_000,
     "gpt-5.3-chat": 128_000,
+    "gpt-5.4-chat": 128_000,
+    "gpt-5.5-chat": 128_000,
+    "gpt-5.6-chat": 128_000,
     "gpt-4.1": 1_047_576,
     "gpt-4o": 128_000,
     "o1": 200_000,
@@ -31,6 +34,9 @@ CONTEXT_WINDOWS: Mapping[str, int] = {
 LONG_CONTEXT_PRICE = frozenset({"gpt-5.5", "gpt-5.4"})
 """Models that bill more from 272,000 input tokens on."""
 LONG_CONTEXT_TRIGGER = 240_000
+_FLAT_LOW = dict.fromkeys(("gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3"), 85)
+"""Tokens of a picture of low detail, for models that bill it flat."""
+_BY_PATCHES = ("-mini", "-nano")
 _CODEX_WINDOW = 272_000
 _VENDOR = re.compile(r"^(?:[^/]+/)*(?:[a-z]+\.)?")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
@@ -62,3 +68,10 @@ def context_window(model: str | None, base_kind: str, more: Mapping[str, int] | 
 def bills_long_context(model: str | None) -> bool:
     """Whether a model bills long input at a higher price."""
     return family(model, CONTEXT_WINDOWS) in LONG_CONTEXT_PRICE
+
+
+def low_detail(model: str | None) -> int | None:
+    """The flat price of a picture of low detail; None for a model that counts patches."""
+    found = family(model, _FLAT_LOW)
+    small = model is not None and any(part in model for part in _BY_PATCHES)
+    return None if found is None or small else _FLAT_LOW[found]

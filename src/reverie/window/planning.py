@@ -11,6 +11,7 @@ from reverie.window.continuation import Match, align, at_end, mismatch
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
+from reverie.window.transcript import fitting
 from reverie.window.turn import InputIs, Pending
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ def plan(
     input: Any,  # noqa: A002
     *,
     input_is: InputIs,
-    note: str | None,
     params: Mapping[str, Any],
 ) -> tuple[Json, dict[str, Any]]:
     """The request for `input`, and how it was decided. See `WindowState.plan`."""
@@ -53,8 +53,6 @@ def plan(
     diagnostics |= new.diagnostics
     increment = new.items
     repeats = state.dialect.matches(increment, returned=False)
-    if new.whole and note is not None and input_is == "history":
-        increment = _shortened(state, increment, note)
     chained = not new.whole and store and state.response_id is not None and not changed
     diagnostics |= _lowered(state, diagnostics, whole=new.whole, chained=chained, changed=changed)
     state.pending = Pending(
@@ -70,7 +68,6 @@ def plan(
         changed_keys=changed_keys(shape_keys(state.shape), shape_keys(form)) if changed else [],
         known=new.known,
         begins=new.whole,
-        shortened=len(given) - len(increment) + 1 if new.whole and increment is not given else 0,
         background=background,
     )
     state.pending.body = state.dialect.body(state, params)
@@ -167,10 +164,19 @@ def _mismatch(state: WindowState, given: Sequence[Item], at: int, expected: Matc
     return mismatch(at, expected.form, now[0].form if now else at_end(), preview=preview, known=expected)
 
 
-def _shortened(state: WindowState, given: list[Item], note: str) -> list[Item]:
-    """The newest part of a history that fits half the trigger, at a safe boundary, behind a note for the rest."""
-    room = trigger_tokens(state) // 2
-    cuts = [k for k in state.dialect.boundaries(given) if k < len(given)]
-    fitting = [k for k in cuts if estimate(given[k:]) <= room]
-    cut = fitting[0] if fitting else (cuts[-1] if cuts else 0)
-    return [state.dialect.note(note), *given[cut:]] if cut else given
+def shorten(state: WindowState, input: Any, note: str, room: int | None = None) -> Json:  # noqa: A002
+    """The pending request, which sends a whole history, with what of it fits `room` tokens, by default half the
+    trigger: `note` for the rest, the user's messages, the newest whole turns."""
+    pending = state.answerable()
+    given = _expanded(state, state.dialect.items(input))
+    front = state.dialect.note(note)
+    most = trigger_tokens(state) // 2 if room is None else room
+    kept = fitting(given, most_tokens=most, reserved=estimate([front]), retained=state.policy.retained_message_tokens)
+    if kept.cut:
+        users = kept.users if state.dialect.retains else []
+        known = len(pending.known)
+        pending.noted = 1 + sum(at < known for at, _ in users) + max(0, known - kept.cut)
+        pending.increment = [front, *(item for _, item in users), *given[kept.cut :]]
+        pending.shortened = len(given) - len(pending.increment) + 1
+        pending.diagnostics["shortened"] = True
+    return rebuild_body(state)

@@ -22,6 +22,7 @@ from reverie.window.errors import Refusal
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json
 from reverie.window.passes import Passes
+from reverie.window.planning import shorten
 from reverie.window.state import WindowState
 from reverie.window.steps import Answer, Before, Keep, Keeper, Send, Steps
 from reverie.window.turn import InputIs, Turn
@@ -68,9 +69,7 @@ class Recovery(Passes):
                 seed = yield Keep(lambda: self._seeded(following))
         _, found = state.plan(given, input_is=input_is, **params)
         if state.resets and input_is == "history" and self._too_large():
-            note = yield Keep(self._note)
-            _, found = state.plan(given, input_is=input_is, note=note, **params)
-            found["shortened"] = True
+            shorten(state, given, (yield Keep(self._note)))
         self._continued({**found, **seed})
         if not self._raised_told and trigger_below_shape(state):
             self._raised_told = self.diagnostics["trigger_below_shape"] = True
@@ -189,16 +188,20 @@ class Recovery(Passes):
             yield from self._server_overflow()
             if (yield from self._overflow_pass()):
                 return True
-        if not state.match and not state.items:  # all of it is the caller's
-            return False
-        if self._rebuilds >= _MOST_REBUILDS:
+        own = not state.match and not state.items  # all of it is the caller's
+        if self._rebuilds >= _MOST_REBUILDS or (own and not pending.history):
             self._refused = None
             self.diagnostics["remote_compaction"] = too_large
             return False
         self._rebuilds += 1
         room = min(self._refused >> self._rebuilds, trigger_tokens(state) // 2 >> (self._rebuilds - 1))
-        yield from self._drop_to_checkpoint(room=room)
+        yield from self._shorten_history(room) if own else self._drop_to_checkpoint(room=room)
         return True
+
+    def _shorten_history(self, room: int) -> Steps:
+        """A history that begins a window was refused for length: send what of it fits `room` tokens."""
+        assert self.given is not None
+        shorten(self.state, self.given[0], (yield Keep(self._note)), room)
 
     def _server_overflow(self) -> Steps:
         """Server-side compaction did not come in time. The second time, passes are made from here."""
@@ -240,7 +243,9 @@ class Recovery(Passes):
         """Whether no method of compaction is left here and the trigger is reached: then the window begins again from
         what can be read, when that makes it smaller."""
         state = self.state
-        if state.mode in ("off", "server_side") or state.methods_left() or not state.policy.ledger or state.resets:
+        if state.mode == "off" or state.methods_left() or not state.policy.ledger or state.resets:
+            return False
+        if state.mode == "server_side" and not (state.dialect.mixes and state.response_id is None and state.overdue()):
             return False
         limit = trigger_tokens(state)
         held = estimate(state.items, payload_tokens=state.payload_tokens)

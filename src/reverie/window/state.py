@@ -136,16 +136,14 @@ class WindowState:
         input: Any,  # noqa: A002
         *,
         input_is: InputIs = "history",
-        note: str | None = None,
         **params: Any,
     ) -> tuple[Json, dict[str, Any]]:
         """The request for `input`, and how it was decided. Nothing changes until `accept`, but for a reset.
 
         `history`: `input` is everything the caller knows, which is matched with the window; `items`: only what is
-        new. `params` is the rest of the request. `note` stands for what is left out when a history that must be sent
-        in full is larger than the window may be.
+        new. `params` is the rest of the request.
         """
-        return planning.plan(self, input, input_is=input_is, note=note, params=params)
+        return planning.plan(self, input, input_is=input_is, params=params)
 
     def replan_unchained(self) -> tuple[Json, dict[str, Any]] | None:
         """After a refused chain: the same request with the whole window in it. None when that would lose context."""

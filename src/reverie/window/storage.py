@@ -13,6 +13,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
 from reverie.core.event import NewEvent, keyed_hash
+from reverie.core.retry import retry
 from reverie.memory.entries import Entries, Prepared, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.services import Services
@@ -31,7 +32,6 @@ from reverie.window.transcript import Rebuild, gist_of
 from reverie.window.turn import Turn
 
 T = TypeVar("T")
-_TRIES = 10
 _MARGIN_MS = 60_000
 
 
@@ -487,12 +487,7 @@ class WindowStore:
     # inside
 
     def _commit(self, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
-        for _ in range(_TRIES):
-            try:
-                return self._rules.guarded(self._actor.tenant, prepare, self._scope)
-            except Conflict:
-                continue
-        return self._rules.guarded(self._actor.tenant, prepare, self._scope)
+        return retry(lambda _: self._rules.guarded(self._actor.tenant, prepare, self._scope), on=Conflict)
 
     def _event(self, type_: str, operation: str, data: Mapping[str, Any]) -> NewEvent:
         return NewEvent(type_, operation, self._actor.id, data=data)

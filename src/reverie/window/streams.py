@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from reverie.window.calls import Call, Tee
 from reverie.window.items import compact
 from reverie.window.steps import Steps
 from reverie.window.streaming import Reading, holds_back, is_closing
 
-if TYPE_CHECKING:
-    from reverie.window.driver import AsyncDriver, SyncDriver
+T = TypeVar("T")
+
+
+def now(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError("A blocking client waited for an event loop.")
+
+
+async def settled(value: Any) -> Any:
+    """A value of an SDK that may have to be awaited."""
+    return await value if inspect.isawaitable(value) else value
 
 
 class _Stream:
-    """What both kinds share. `answers`: the id of the response that is fetched, when the stream does not create one."""
+    """A stream that the window reads while it is passed on.
+
+    `answers`: the id of the response that is fetched, when the stream does not create one.
+    """
 
     def __init__(self, window: Any, stream: Any, call: Call, *, answers: str | None = None) -> None:
         self._window = window
@@ -26,6 +45,7 @@ class _Stream:
         self._pending = None if answers else window.engine.state.pending
         self._foreign = None if answers else window.engine.foreign
         self._given = window.engine.given
+        self._events = self._iterate()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -65,113 +85,20 @@ class _Stream:
             return None
         return self._window.engine.resolved(self._answers, compact({"status": "failed"}))  # type: ignore[no-any-return]
 
-
-class SyncStream(_Stream):
-    """Iterate it like the SDK's own."""
-
-    def __init__(self, window: SyncDriver, stream: Any, call: Call, *, answers: str | None = None) -> None:
-        super().__init__(window, stream, call, answers=answers)
-        self._events = self._iterate()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._events
-
-    def __next__(self) -> Any:
-        return next(self._events)
-
-    def __enter__(self) -> SyncStream:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the connection. A stream that ends early leaves the window as it was."""
-        self._stream.close()
-
-    def _run(self, steps: Steps) -> Any:
-        return self._window.run(steps, self._call)
-
-    def _iterate(self) -> Iterator[Any]:
-        while True:
-            tee, told = Tee(self._stream), self._window.engine.state.dialect.reading()
-            held, again = [], None
-            try:
-                for event in self._stream:
-                    kind = told.feed(tee.text(event))
-                    if holds_back(kind):
-                        begun = self._begun(told)
-                        if begun is not None and self._run(begun):
-                            self._answers = str(event.response.id)
-                        held.append(event)
-                        continue
-                    if told.paused and is_closing(kind) and self._foreign is None:
-                        again = self._run(self._resumed(told))
-                        break
-                    if self._is_overflow(told):
-                        again = self._run(self._again())
-                        if again is not None and again.ok:
-                            break
-                        again = None
-                    yield from held
-                    held = []
-                    failed = self._failed(told)
-                    if failed is not None:
-                        self._run(failed)
-                    completed = is_closing(kind) and self._run(self._kept(told))
-                    yield event
-                    if completed:
-                        self._run(self._window.engine.after_turn())
-            except Exception as fault:
-                answer = self._window.wire.refused(fault)
-                if answer is not None:
-                    self._run(self._window.engine.stream_failed(stalled=answer.stalled))
-                raise
-            finally:
-                self._stream.close()
-            if again is None:
-                yield from held
-                return
-            if not again.ok:
-                raise again.error or RuntimeError("The provider did not go on after a compaction.")
-            self._pending = self._window.engine.state.pending
-            self._stream = again.value.parse()
-
-
-class AsyncStream(_Stream):
-    """Iterate it like the SDK's own."""
-
-    def __init__(self, window: AsyncDriver, stream: Any, call: Call, *, answers: str | None = None) -> None:
-        super().__init__(window, stream, call, answers=answers)
-        self._events = self._iterate()
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self._events
-
-    async def __anext__(self) -> Any:
-        return await self._events.__anext__()
-
-    async def __aenter__(self) -> AsyncStream:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Let go of the connection. A stream that ends early leaves the window as it was."""
-        await self._stream.close()
+    @staticmethod
+    def events(stream: Any) -> AsyncIterator[Any]:
+        """The events of the SDK's own stream."""
+        raise NotImplementedError
 
     async def _run(self, steps: Steps) -> Any:
-        return await self._window.run(steps, self._call)
+        return await self._window._run(steps, self._call)
 
-    async def _iterate(self) -> AsyncIterator[Any]:
+    async def _iterate(self) -> AsyncGenerator[Any, None]:
         while True:
             tee, told = Tee(self._stream), self._window.engine.state.dialect.reading()
             held, again = [], None
             try:
-                async for event in self._stream:
+                async for event in self.events(self._stream):
                     kind = told.feed(tee.text(event))
                     if holds_back(kind):
                         begun = self._begun(told)
@@ -203,7 +130,7 @@ class AsyncStream(_Stream):
                     await self._run(self._window.engine.stream_failed(stalled=answer.stalled))
                 raise
             finally:
-                await self._stream.close()
+                await settled(self._stream.close())
             if again is None:
                 for early in held:
                     yield early
@@ -211,8 +138,63 @@ class AsyncStream(_Stream):
             if not again.ok:
                 raise again.error or RuntimeError("The provider did not go on after a compaction.")
             self._pending = self._window.engine.state.pending
-            opened = again.value.parse()
-            self._stream = await opened if hasattr(opened, "__await__") else opened
+            self._stream = await settled(again.value.parse())
+
+
+class SyncStream(_Stream):
+    """Iterate it like the SDK's own."""
+
+    @staticmethod
+    async def events(stream: Any) -> AsyncIterator[Any]:
+        """The events of the SDK's own stream."""
+        for event in stream:
+            yield event
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return now(self._events.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> SyncStream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection. A stream that ends early leaves the window as it was."""
+        self._stream.close()
+
+
+class AsyncStream(_Stream):
+    """Iterate it like the SDK's own."""
+
+    @staticmethod
+    def events(stream: Any) -> AsyncIterator[Any]:
+        """The events of the SDK's own stream."""
+        return aiter(stream)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._events
+
+    async def __anext__(self) -> Any:
+        return await self._events.__anext__()
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connection. A stream that ends early leaves the window as it was."""
+        await self._stream.close()
 
 
 class RawStream:

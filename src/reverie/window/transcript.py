@@ -214,35 +214,54 @@ def rebuilt(
     most_tokens: int,
     following: Sequence[Item] = (),
     retained_tokens: int = 64_000,
-    left_out: int = 0,
+    left_out: Collection[str] = (),
     gist: str = "",
     clean: Callable[[str], str] = str,
 ) -> Rebuild:
     """A window from the readable layer: the checkpoint with the gist of what does not fit, the user's messages that fit
     two thirds of the room and `retained_tokens`, and the newest whole turns in the rest. No call that `following`
-    answers is left out. `left_out`: turns of the conversation that are not among `entries`."""
+    answers is left out. `left_out`: turns of the conversation that are not all among `entries`."""
     told = _told(entries, following)
     items = [item for _, item in told]
     text = checkpoint[: max(0, min(_NOTE_CHARACTERS, most_tokens))]
     source = "checkpoint+ledger" if text else "ledger"
-    room = most_tokens - (estimate([developer_note(text)]) if text else 0)
-    sizes = [estimate([item]) for item in items]
-    users: dict[int, tuple[Item, int]] = {}
-    cut = short = 0
-    if sum(sizes) > room or left_out:
-        short = min(_GIST_TOKENS, room // 4)
-        room -= _OMISSION_TOKENS + short
-        users = _users(items, sizes, max(0, min(retained_tokens, room * 2 // 3)))
-        cut = _cut(items, following, sizes, users, room)
-    kept = {at for at, (item, _) in users.items() if at < cut and item is items[at]}
-    omitted = {turn for at, (turn, _) in enumerate(told[:cut]) if at not in kept}
-    missing = len(omitted) + left_out
-    if missing:
-        said = _gist(entries, omitted, gist, clean, most=max(0, short) * 4)
-        text = "\n\n".join(part for part in (text, said, _omission(missing)) if part)
+    used = estimate([developer_note(text)]) if text else 0
+    if not left_out and estimate(items) <= most_tokens - used:
+        return Rebuild([*([developer_note(text)] if text else []), *items], source)
+    kept = fitting(
+        items, following, most_tokens=most_tokens, reserved=used + _OMISSION_TOKENS, retained=retained_tokens
+    )
+    whole = {at for at, item in kept.users if item is items[at]}
+    omitted = {turn for at, (turn, _) in enumerate(told[: kept.cut]) if at not in whole} | set(left_out)
+    if omitted:
+        said = _gist(entries, omitted, gist, clean, most=kept.spare * 4)
+        text = "\n\n".join(part for part in (text, said, _omission(len(omitted))) if part)
     front = [developer_note(text)] if text else []
-    older = [users[at][0] for at in sorted(users) if at < cut]
-    return Rebuild([*front, *older, *items[cut:]], source, missing)
+    return Rebuild([*front, *(item for _, item in kept.users), *items[kept.cut :]], source, len(omitted))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What of a conversation fits into some room: messages of the user, then everything from `cut` on."""
+
+    users: list[tuple[int, Item]]
+    """Those before `cut`, by index; the oldest may be cut at its end."""
+    cut: int
+    spare: int
+    """Tokens for a gist of the rest."""
+
+
+def fitting(
+    items: Sequence[Item], following: Sequence[Item] = (), *, most_tokens: int, reserved: int, retained: int
+) -> Fitting:
+    """The user's messages, newest first, within two thirds of `most_tokens` and `retained`; a quarter of what is then
+    left for a gist; the newest whole turns in the rest. `reserved`: tokens that something else takes."""
+    sizes = [estimate([item]) for item in items]
+    room = most_tokens - reserved
+    users = _users(items, sizes, max(0, min(retained, most_tokens * 2 // 3, room)))
+    spare = max(0, min(_GIST_TOKENS, (room - sum(size for _, size in users.values())) // 4))
+    cut = _cut(items, following, sizes, users, room - spare)
+    return Fitting([(at, users[at][0]) for at in sorted(users) if at < cut], cut, spare)
 
 
 def _omission(turns: int) -> str:

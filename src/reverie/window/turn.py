@@ -33,7 +33,9 @@ class Pending:
     begins: bool = False
     """Whether this is all there is of the conversation, not a continuation."""
     shortened: int = 0
-    """How many items of the caller's are not sent."""
+    """How many items of the caller's are not sent, and the note that stands for them."""
+    noted: int = 0
+    """How many of the first items of `increment` are not new: that note, and what was kept before."""
     background: bool = False
     """Whether the answer is fetched later."""
 
@@ -52,7 +54,7 @@ class Pending:
             repeats=[Match(*row) for row in document["repeats"]],
             body={},
             diagnostics={},
-            **{name: document[name] for name in _KEPT},
+            **{name: document[name] for name in _KEPT if name in document},
         )
 
 
@@ -66,6 +68,7 @@ _KEPT = (
     "known",
     "begins",
     "shortened",
+    "noted",
     "background",
 )
 

@@ -11,10 +11,10 @@ import pytest
 from mcp import Client, MCPError
 
 from reverie.api.mcp import memory_profile, reference_profile
-from reverie.api.mcp.toolset import Profile, make_server
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.host import Host
+from reverie.mcp.toolset import Profile, make_server
 from reverie.providers.tokenizer import TokenCounter
 
 ANN = Actor(tenant="acme", id="key:ann", door="mcp")

@@ -157,6 +157,8 @@ def test_what_a_stranger_sends_is_never_a_fault_of_the_host(running: Running, te
         assert caller.post("/v3/memories/", json=asked, params={"page": str(10**20)}).status_code == 400
         plain = {"Content-Type": "text/plain"}
         assert caller.post("/v3/memories/add/", content=b"{}", headers=plain).status_code == 415
+        described = httpx2.get(f"{running.url}/v1/openapi.json", trust_env=False).json()["paths"]
+        assert "415" in described["/mem0/v3/memories/add/"]["post"]["responses"]
         running.host.rules.set_policy(Actor(tenant, "ada"), {"max_entries": 1})
         said = {"messages": [{"role": "user", "content": "I am here."}] * 2, "user_id": "ana"}
         assert caller.post("/v3/memories/add/", json=said).status_code == 429

@@ -80,6 +80,30 @@ def test_an_import_is_taken_back_and_brought_back(memory: reverie.Memory, tmp_pa
     assert len(texts(memory)) == 4
 
 
+def test_one_that_was_stopped_half_way_goes_on_or_is_taken_back(
+    memory: reverie.Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [json.dumps({"text": f"Line {number}."}) for number in range(250)]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join(lines))
+    stopped = importer(memory, path, "jsonl")
+    with monkeypatch.context() as patch:
+        patch.setattr(stopped, "_link", lambda *_: pytest.fail("not reached"))
+        put = stopped._put
+
+        def once(ref: str, drafts: Any) -> Any:
+            patch.setattr(stopped, "_put", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            return put(ref, drafts)
+
+        patch.setattr(stopped, "_put", once)
+        with pytest.raises(KeyboardInterrupt):
+            stopped.store()
+    assert len(texts(memory)) == 200
+    assert undo(memory.host, memory.actor, stopped.id).entries == 200
+    again = importer(memory, path, "jsonl").store()
+    assert (again.entries, again.restored) == (50, 200)
+    assert len(texts(memory)) == 250
+
+
 def test_a_damaged_file_stores_nothing(memory: reverie.Memory, tmp_path: Path) -> None:
     lines = [json.dumps({"text": f"Line {number}."}) for number in range(500)] + ["{broken"]
     path = sources.write(tmp_path / "a.jsonl", "\n".join(lines))

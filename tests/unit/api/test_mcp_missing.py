@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from reverie.api import mcp
 from reverie.app import build_app, build_host
 from reverie.core.errors import MissingExtra
+from reverie.mcp import require_sdk
 from reverie.settings import Settings
 
 
@@ -15,7 +15,7 @@ def test_mcp_without_its_sdk_is_501_with_the_command(monkeypatch: pytest.MonkeyP
     def missing() -> None:
         raise MissingExtra("MCP needs the package mcp: pip install 'reverie[mcp]'")
 
-    monkeypatch.setattr("reverie.api.mcp.http.require_sdk", missing)
+    monkeypatch.setattr("reverie.mcp.http.require_sdk", missing)
     settings = Settings.load({}, database_url="sqlite://")
     host = build_host(settings)
     try:
@@ -32,4 +32,4 @@ def test_mcp_without_its_sdk_is_501_with_the_command(monkeypatch: pytest.MonkeyP
 
 
 def test_the_check_passes_where_the_sdk_is() -> None:
-    mcp.require_sdk()
+    require_sdk()

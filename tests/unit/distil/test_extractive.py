@@ -128,3 +128,30 @@ def test_nothing_is_shortened_while_there_is_room() -> None:
     assert text_of(said).endswith("Dora: Honestly, I really can't come on Friday, I have a dentist appointment")
     tight = DISTILLER.minimum(said, count=count)
     assert len(text_of(said, tight)) < len(text_of(said))
+
+
+def test_courtesies_leave_however_many_words_they_have() -> None:
+    said = make("Alles klar, danke dir!", "Merci beaucoup, bonne soirée à tous !", "Die Garage ist bis Mai vermietet.")
+    assert text_of(said) == "[10 May 2023]\nDie Garage ist bis Mai vermietet"
+
+
+def test_a_reason_stays_with_the_wish_it_explains() -> None:
+    asked = "Could you plan that without hostels, since I need a private bathroom for medical reasons?"
+    assert asked in text_of(make(asked, "The library opens at nine.", speaker="Ana"))
+    stated = "I never fly because planes make me ill, can you find a route?"
+    assert "can you" not in text_of(make(stated, "The library opens at nine.", speaker="Ana"))
+
+
+def test_headings_do_not_make_a_text_longer_than_its_sources() -> None:
+    things = ["ladder", "paint", "rope", "anchor", "lamp", "saw", "tent", "stove", "kayak", "drill", "map", "flag"]
+    notes = make(*(f"The {thing} hangs behind the door of hall {n}." for n, thing in enumerate(things)))
+    text = text_of(notes)
+    assert all(note.content.rstrip(".") in text for note in notes)
+    assert len(text) <= sum(len(note.content) for note in notes)
+    talk = make(*(f"Thanks a lot, you are the best! {note.content}" for note in notes))
+    assert text_of(talk).count("2023]") > 0
+
+
+def test_things_told_apart_by_a_number_are_not_one_that_changed() -> None:
+    rules = make(*(f"Never switch off lamp {n} without asking Ines first." for n in range(8)))
+    assert "earlier" not in text_of(rules)

@@ -88,3 +88,36 @@ def test_thirty_nights(make_host: Callable[..., Host], ada: Actor, clock: HandCl
     ids = {entry.id for entry in originals}
     for report in host.lineage.reports(ada):
         assert all(source in ids for statement in report.statements for source in statement.sources)
+
+
+def test_a_dense_memory_loses_chatter_and_what_was_overtaken(make_host: Callable[..., Host], ada: Actor) -> None:
+    """Entries that a text would only repeat stay; a correction and what it overtook stay together."""
+    host = make_host(tokens=TokenCounter())
+    dense = [f"Never switch off {thing} {n} without asking Ines first." for n in range(6) for thing in THINGS]
+    old, new = (
+        "The deploy window of the shop is Monday at 9:00.",
+        "The deploy window of the shop is now Friday at 7:30.",
+    )
+    texts = [old, *dense[:20], "Good morning, everyone!", *dense[20:], new, "Thanks, that helped a lot."]
+    host.entries.put(ada, REF, [Draft(content=text) for text in texts])
+    before = sum(count(text) for text in texts)
+    run(host, ada)
+    left = hot(host, ada)
+    text = "\n".join(entry.content for entry in left)
+    assert sum(count(entry.content) for entry in left) < before
+    assert sum(entry.content in dense for entry in left) > len(dense) // 2
+    assert all(statement.rstrip(".") in text for statement in (*dense, new))
+    assert not any(gone.rstrip(".!") in text for gone in (old, "Good morning, everyone!", "Thanks, that helped a lot."))
+
+
+def test_a_share_keeps_most_of_what_need_not_be_kept(make_host: Callable[..., Host], ada: Actor) -> None:
+    """Much that must be kept does not push every other fact out."""
+    host = make_host(tokens=TokenCounter())
+    facts = [f"In hall {n} the {thing} was painted {n + 3} years ago." for n in range(16) for thing in THINGS]
+    rules = [f"Never switch off {thing} {n} without asking Ines first." for n in range(30) for thing in THINGS]
+    mixed = [text for pair in zip(rules, facts, strict=False) for text in pair] + rules[len(facts) :]
+    host.entries.put(ada, REF, [Draft(content=text) for text in mixed])
+    run(host, ada)
+    text = "\n".join(entry.content for entry in hot(host, ada))
+    assert all(rule.rstrip(".") in text for rule in rules)
+    assert sum(fact.rstrip(".") in text for fact in facts) > len(facts) * 3 // 5

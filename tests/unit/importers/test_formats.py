@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from tests.unit.importers import sources
 
 from reverie.core.errors import Invalid
-from reverie.importers import FORMATS, detect, load
+from reverie.importers import FORMATS, detect, load, record
 from reverie.importers.record import Record, Skipped, moment, pieces
 
 
@@ -195,23 +196,25 @@ def test_pieces_lose_nothing(size: int) -> None:
     assert pieces("x" * 4000) == ["x" * 1600, "x" * 1600, "x" * 800]
 
 
+MADE: dict[str, Callable[[Path], Path]] = {
+    "mcp-memory": sources.mcp_memory,
+    "mem0": sources.mem0,
+    "chatgpt": sources.chatgpt,
+    "claude": sources.claude,
+    "letta": lambda folder: sources.letta(folder, "x" * 8),
+    "langgraph": sources.langgraph,
+    "claude-code": sources.claude_folder,
+    "basic-memory": sources.vault,
+    "markdown": lambda folder: sources.write(folder / "a.md", "text"),
+    "jsonl": lambda folder: sources.write(folder / "a.jsonl", '{"text": "x"}\n'),
+    "csv": lambda folder: sources.write(folder / "a.csv", "text\nx\n"),
+    "text": lambda folder: sources.write(folder / "a.txt", "text"),
+}
+
+
 def test_a_format_is_recognised(tmp_path: Path) -> None:
-    made: dict[str, Callable[[Path], Path]] = {
-        "mcp-memory": sources.mcp_memory,
-        "mem0": sources.mem0,
-        "chatgpt": sources.chatgpt,
-        "claude": sources.claude,
-        "letta": lambda folder: sources.letta(folder, "x" * 8),
-        "langgraph": sources.langgraph,
-        "claude-code": sources.claude_folder,
-        "basic-memory": sources.vault,
-        "markdown": lambda folder: sources.write(folder / "a.md", "text"),
-        "jsonl": lambda folder: sources.write(folder / "a.jsonl", '{"text": "x"}\n'),
-        "csv": lambda folder: sources.write(folder / "a.csv", "text\nx\n"),
-        "text": lambda folder: sources.write(folder / "a.txt", "text"),
-    }
-    assert set(made) == set(FORMATS)
-    for name, make in made.items():
+    assert set(MADE) == set(FORMATS)
+    for name, make in MADE.items():
         folder = tmp_path / name
         folder.mkdir()
         assert detect(make(folder)) == name
@@ -232,6 +235,7 @@ DAMAGED: list[tuple[str, str, Any, str]] = [
     ("chatgpt", "c.json", [{"title": "x"}], "conversation 1: expected"),
     ("chatgpt", "c.json", {"a": 1}, "expected a list of conversations"),
     ("claude", "c.json", [{"chat_messages": [{"sender": "dog"}]}], "message 1: expected"),
+    ("claude", "c.json", [{"chat_messages": [{"sender": ["human"]}]}], "message 1: expected"),
     ("letta", "a.af", {"agents": [3]}, "expected an agent file"),
     ("letta", "a.af", {"agents": [], "blocks": [{"label": 3}]}, "block 1: expected"),
     ("langgraph", "s.db", "not a database", "expected an SQLite file"),
@@ -335,3 +339,52 @@ def refused(name: str, path: Path) -> tuple[list[Record], str | None]:
         return found(name, path)[0], None
     except Invalid as refusal:
         return [], refusal.message
+
+
+JUNK: tuple[Any, ...] = (None, True, 7, 1.5, "", "x\0y", [], {}, [None], {"a": [1]}, "9" * 400)
+
+
+@pytest.mark.parametrize("name", ["chatgpt", "claude", "mem0", "letta", "mcp-memory"])
+def test_a_value_of_another_type_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    """Every value of a sound file in turn becomes something else: never a traceback."""
+    path = MADE[name](tmp_path)
+    text = path.read_text()
+    lines = name == "mcp-memory"
+    document = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
+    for place in list(places(document)):
+        holder = document
+        for key in place[:-1]:
+            holder = holder[key]
+        sound = holder[place[-1]]
+        for junk in JUNK:
+            holder[place[-1]] = junk
+            path.write_text("\n".join(map(json.dumps, document)) if lines else json.dumps(document))
+            _, refusal = refused(name, path)
+            assert refusal is None or refusal.endswith("Nothing was stored."), (place, junk)
+        holder[place[-1]] = sound
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of every value below a value."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in pairs:
+        yield (*above, key)
+        yield from places(one, (*above, key))
+
+
+def test_a_damaged_archive(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", sources.chatgpt(tmp_path).read_text())
+    sound = path.read_bytes()
+    for at in range(len(sound)):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x55]) + sound[at + 1 :])
+        _, refusal = refused("chatgpt", path)
+        assert refusal is None or refusal.endswith("Nothing was stored."), at
+
+
+def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "MAX_LINE", 1000)
+    path = sources.write(tmp_path / "a.jsonl", '"fine"\n"' + "x" * 2000)
+    with pytest.raises(Invalid, match="line 2: a line of at most"):
+        found("jsonl", path)

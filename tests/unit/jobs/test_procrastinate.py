@@ -21,6 +21,7 @@ from reverie.core.errors import Busy, NotFound, StoreBusy
 from reverie.core.job import MOST_ATTEMPTS, Job
 from reverie.host import Host
 from reverie.jobs.procrastinate import EngineQueue, EngineWorker, engine_url
+from reverie.ops.jobs import JobObserver
 from reverie.ops.metrics import Metrics
 from reverie.providers.tokenizer import TokenCounter
 
@@ -171,7 +172,7 @@ def test_a_job_that_fails_is_tried_again_and_then_dead_until_someone_retries_it(
     metrics = Metrics()
     made = host.jobs.add(ada, "scan", {})
     assert made is not None
-    make_worker(metrics=metrics).start()
+    make_worker(observer=JobObserver(metrics)).start()
     wait_for(lambda: host.jobs.get(ada, made.id).status == "dead")
     job = host.jobs.get(ada, made.id)
     assert (job.attempts, job.error) == (MOST_ATTEMPTS, "store_busy")

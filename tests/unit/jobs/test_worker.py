@@ -14,6 +14,7 @@ from reverie.core.errors import StoreBusy
 from reverie.host import Host
 from reverie.jobs.sweep import LEASE, Sweeper
 from reverie.jobs.worker import Worker
+from reverie.ops.jobs import JobObserver
 from reverie.ops.metrics import Metrics
 from reverie.providers.static import StaticEmbedder
 from reverie.services import Services
@@ -107,7 +108,7 @@ def test_a_fault_is_counted_and_the_other_tenants_are_swept(
         return expire(actor)
 
     monkeypatch.setattr(host.lifecycle, "expire", broken)
-    done = Worker(host, every_seconds=60, metrics=metrics).round()
+    done = Worker(host, every_seconds=60, observer=JobObserver(metrics)).round()
     assert (done.failed, done.expired) == (1, 1)
     assert b'reverie_sweeps_total{outcome="failed"} 1.0' in metrics.render()
 

@@ -8,7 +8,7 @@ import pytest
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport
-from reverie.core.entry import Draft
+from reverie.core.entry import Draft, Source
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.host import Host
@@ -42,7 +42,7 @@ def test_what_left_is_found_when_nothing_hot_answers(host: Host, ada: Actor) -> 
     report = dream(host, ada)
     assert "zeppelin" not in host.reader.get(ada, REF, str(report.output_id)).content
     assert all(hit.weak or not hit.cold for hit in host.search.search(ada, REF, "zeppelin", deep="never").hits)
-    first = host.search.search(ada, REF, "marvellous zeppelin").hits[0]
+    first = host.search.search(ada, REF, "Which zeppelin?").hits[0]
     assert (first.cold, first.dream, first.text) == (True, report.output_id, CHATTER)
     assert first.entry.id in {source.id for source in report.sources}
 
@@ -70,9 +70,9 @@ def test_always_shows_both_and_a_filter_holds_for_both(host: Host, ada: Actor) -
 
 def test_undo_forget_and_later_dreams_are_seen_at_once(host: Host, ada: Actor) -> None:
     report = dream(host, ada)
-    assert host.search.search(ada, REF, "marvellous zeppelin").hits[0].cold
+    assert host.search.search(ada, REF, "Which zeppelin?").hits[0].cold
     host.lineage.undo(ada, report.id)
-    hits = host.search.search(ada, REF, "marvellous zeppelin", deep="always").hits
+    hits = host.search.search(ada, REF, "Which zeppelin?", deep="always").hits
     assert hits
     assert not any(hit.cold for hit in hits)
     host.entries.put(ada, REF, [Draft(content="Ana owns a purple zeppelin, wow!", subject="ana")] * 2)
@@ -85,5 +85,34 @@ def test_undo_forget_and_later_dreams_are_seen_at_once(host: Host, ada: Actor) -
 
 def test_context_and_lists_stay_hot(host: Host, ada: Actor) -> None:
     dream(host, ada)
-    assert CHATTER not in host.search.context(ada, REF, "marvellous zeppelin", budget=500).text
+    assert CHATTER not in host.search.context(ada, REF, "Which zeppelin?", budget=500).text
     assert [entry.kind for entry in host.reader.page(ada, REF).items] == ["dream"]
+
+
+def test_a_source_that_is_surer_comes_before_a_hot_hit(host: Host, ada: Actor) -> None:
+    host.entries.put(ada, REF, [Draft(content=text) for text in (CHATTER, *TEXTS[1:3]) for _ in range(2)])
+    host.dreams.run(ada, DreamPlan(REF))
+    host.entries.put(ada, REF, [Draft(content="What a balloon ride needs is a permit of the town.")])
+    hits = host.search.search(ada, REF, "haha what a zeppelin").hits
+    assert (hits[0].cold, hits[0].text) == (True, CHATTER)
+
+
+def test_a_prompt_gets_the_lines_of_sources_that_answer_and_not_those_of_other_speakers(host: Host, ada: Actor) -> None:
+    texts = (
+        "Thank you so much for the marvellous zeppelin! The hangar key is kept in locker 14.",
+        "Invoices are sent on the first working day of the month.",
+        "The warehouse in Utrecht closes at 17:30.",
+    )
+    host.entries.put(
+        ada,
+        REF,
+        [Draft(content=text, source=Source(actor=f"mate {n}")) for n, text in enumerate(texts) for _ in range(2)],
+    )
+    report = host.dreams.run(ada, DreamPlan(REF))
+    assert report is not None
+    assert "zeppelin" not in host.reader.get(ada, REF, str(report.output_id)).content
+    packed = host.search.context(ada, REF, "marvellous zeppelin", budget=500)
+    assert "locker 14" in packed.text
+    assert "Invoices" not in packed.text
+    assert "zeppelin" not in packed.text  # cold storage stays out of prompts
+    assert packed.tokens <= 500

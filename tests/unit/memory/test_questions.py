@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +13,7 @@ from reverie.core.actor import Actor
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import Draft
 from reverie.host import Host
-from reverie.memory.search import SearchResult
+from reverie.memory.hits import SearchResult
 from reverie.providers.static import StaticEmbedder
 
 ACTOR = Actor(tenant="home", id="local:test")
@@ -68,6 +71,16 @@ def test_what_is_current_comes_first_and_only_what_is_overtaken_is_older(ask: Ca
     assert answers(ask("Who is my boss?"))[0] == NOTES[3][1]
 
 
+def test_a_long_remark_finds_what_it_has_words_in_common_with(ask: Callable[..., SearchResult]) -> None:
+    remark = (
+        "The kitchen renovation dragged on through the whole autumn and the neighbours complained twice, the budget is nearly "
+        "gone, and on top of it water was dripping again last night, so I should call the plumber about the bathroom."
+    )
+    assert answers(ask(remark)) == [NOTES[6][1]]
+    unrelated = remark.replace("call the plumber about the bathroom", "repaint the shutters before winter arrives")
+    assert answers(ask(unrelated)) == []
+
+
 def test_a_question_about_a_time_is_answered_by_what_was_made_then(ask: Callable[..., SearchResult]) -> None:
     found = ask("what did I do yesterday?")
     assert answers(found) == [NOTES[6][1]]
@@ -89,3 +102,28 @@ def test_a_time_finds_entries_that_neither_words_nor_meaning_would(
 def test_nonsense_has_no_answer(ask: Callable[..., SearchResult]) -> None:
     for question in ("How tall is Mount Everest?", "zxqv blorp", "Who won the chess match?"):
         assert answers(ask(question)) == []
+
+
+def test_context_is_the_same_bytes_in_two_processes(tmp_path):
+    program = (
+        "import reverie, sys\n"
+        "with reverie.open(sys.argv[1]) as memory:\n"
+        "    notes = memory.ref('notes')\n"
+        "    if not notes.search('counter'):\n"
+        "        notes.put_many([{'content': f'The counter of kitchen {n % 7} is grey oak, {n} centimetres.',"
+        " 'created_at': 1_700_000_000_000 + n} for n in range(40)])\n"
+        "    print(*[notes.context('Which counter is grey?', budget=300).text for _ in range(2)], sep='\\n--\\n')\n"
+    )
+    texts = []
+    for seed in ("1", "77"):
+        run = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "memory")],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        texts += run.stdout.rstrip("\n").split("\n--\n")
+    assert len(texts) == 4
+    assert "grey oak" in texts[0]
+    assert len(set(texts)) == 1

@@ -491,3 +491,14 @@ def test_a_ledger_forgets_again_by_label_and_by_mention(
     assert host.forget.replay(ada) == 2
     assert readable(host, ada) == ["Bo called.", "Two."]
     assert "Lopez" not in (tmp_path / "forgotten.jsonl").read_text().title()
+
+
+def test_the_report_of_a_dream_that_was_made_again_says_nothing_of_its_sources(host: Host, ada: Actor) -> None:
+    """Only counts and hashes stay of it: a memory under constant forgetting has many, and they are never read again."""
+    dream(host, ada, ["ana"], plain=40)
+    before = host.lineage.reports(ada, ref=REF)[0]
+    assert host.forget.forget(ada, "ana").redone == 1
+    old, new = (host.lineage.report(ada, one) for one in (before.id, host.lineage.reports(ada, ref=REF)[0].id))
+    assert (old.state, new.state) == ("redone", "done")
+    assert (old.sources, old.statements, old.collapsed, old.gates, old.about) == ([], [], [], {}, {})
+    assert len(new.sources) == 40

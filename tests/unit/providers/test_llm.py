@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.model_endpoint import quoting
 
 from reverie.core.actor import Actor
 from reverie.core.dream import ModelFailed, SpendExceeded
@@ -68,7 +69,8 @@ class Scripted:
         step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
         if isinstance(step, BaseException):
             raise step
-        text = step(prompt) if callable(step) else step
+        lines = [json.loads(shown) for shown in prompt.user.split("\n") if shown.startswith("{")]
+        text = quoting(step(prompt) if callable(step) else step, [line["text"] for line in lines])
         return Reply(text, words(prompt.user), words(text))
 
 
@@ -76,10 +78,12 @@ def statements(*items: tuple[str, list[Any]], date: str = "") -> str:
     return json.dumps({"statements": [{"text": text, "sources": ids, "date": date} for text, ids in items]})
 
 
-def request(contents: Sequence[str], *, output_tokens: int = 60, **options: Any) -> Request:
+def request(contents: Sequence[str], *, output_tokens: int = 60, inferred: bool = False, **options: Any) -> Request:
+    """`inferred`: what the value model finds must be kept, too."""
     sources = [Source(f"id{n}", text, START + n * DAY // 2, speaker="Ada") for n, text in enumerate(contents)]
     work = weigh(sources, ExtractiveDistiller(), words)
-    return Request(work, output_tokens, words, find(work.prepared.sources), **options)
+    must_keep = tuple(item for item in find(work.prepared.sources) if inferred or item.declared)
+    return Request(work, output_tokens, words, must_keep, **options)
 
 
 def distiller(model: Scripted, pauses: list[float] | None = None, **options: Any) -> LlmDistiller:
@@ -87,6 +91,7 @@ def distiller(model: Scripted, pauses: list[float] | None = None, **options: Any
     return LlmDistiller(model, **({"context": 8000} | options), sleep=sleep)
 
 
+FACTS = [f"fact {first}{second} stands here" for first in "vwxyz" for second in "abcdefghij"]
 NOTES = ["The red kettle whistles loudly.", "The blue door sticks in winter.", "The green gate squeaks at night."]
 
 
@@ -125,12 +130,15 @@ def test_how_a_statement_was_made_is_told_by_its_words() -> None:
     ],
 )
 def test_only_what_was_asked_for_is_understood(answer: str, kept: list[str] | None) -> None:
-    facts = understand(answer, [line(1), line(2)])
+    lines = [line(1), line(2)]
+    facts = understand(quoting(answer, [one.text for one in lines]), lines)
     assert (None if facts is None else [fact.text for fact in facts]) == kept
 
 
 pieces = st.none() | st.integers() | st.text(max_size=5)
-shapes = st.dictionaries(st.sampled_from(["statements", "text", "sources", "date", "x"]), pieces | st.lists(pieces))
+shapes = st.dictionaries(
+    st.sampled_from(["statements", "text", "quotes", "id", "quote", "date"]), pieces | st.lists(pieces)
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -140,10 +148,62 @@ def test_no_answer_breaks_the_reader(answer: str) -> None:
         assert fact.sources
 
 
+@pytest.mark.parametrize(
+    ("text", "quotes", "taken"),
+    [
+        ("The pump of hall 4 was oiled.", [(1, "oiled the pump of hall 4")], ["id1"]),
+        ("The pump was oiled.", [(1, "Oiled  the PUMP")], ["id1"]),
+        ("The pump was oiled.", [(1, "oiled the pump"), (2, "words of no line")], ["id1"]),
+        ("The pump was oiled.", [(2, "oiled the pump")], None),
+        ("The pump was oiled.", [(1, "replaced the pump")], None),
+        ("The pump was oiled.", [(1, "")], None),
+        ("The pump of hall 9 was oiled.", [(1, "oiled the pump of hall 4")], None),
+        ("The pump of hall 4 was oiled.", [(1, "oiled the pump")], None),
+        ("Oiled on 2 May 2023.", [(1, "oiled the pump")], ["id1"]),
+    ],
+)
+def test_only_statements_that_their_quotes_support_are_taken(
+    text: str, quotes: list[tuple[int, str]], taken: list[str] | None
+) -> None:
+    """A quote is words of its line; every number of the statement is in its quotes, or is its day."""
+    lines = [line(1, day=2, text="Yesterday we oiled the pump of hall 4."), line(2, text="Hall 9 was closed.")]
+    named = [{"id": number, "quote": quote} for number, quote in quotes]
+    facts = understand(json.dumps({"statements": [{"text": text, "quotes": named, "date": ""}]}), lines) or []
+    assert [list(fact.sources) for fact in facts] == ([taken] if taken else [])
+
+
+def test_lines_of_one_topic_are_asked_about_together() -> None:
+    contents = [
+        "The red kettle whistles loudly in the kitchen.",
+        "The payment service runs on port 8620 in production.",
+        "The kettle in the kitchen whistles louder than the red one.",
+        "In production the payment service moved to port 8630.",
+    ]
+    model = Scripted(statements(("The kettle whistles.", [1])))
+    distiller(model).distil(request(contents))
+    shown = [json.loads(text) for text in model.prompts[0].user.split("\n") if text.startswith("{")]
+    assert [each["topic"] for each in shown] == sorted(each["topic"] for each in shown)
+    topics: dict[int, set[str]] = {}
+    for each in shown:
+        topics.setdefault(each["topic"], set()).add(each["text"])
+    assert set(map(frozenset, topics.values())) == {frozenset(contents[::2]), frozenset(contents[1::2])}
+
+
+def test_a_statement_that_must_be_kept_and_was_left_out_is_quoted() -> None:
+    rule = "My daughter is allergic to peanuts and cashews."
+    model = Scripted(statements(("The kettle whistles.", [1]), ("The daughter is allergic.", [4])))
+    answer = distiller(model).distil(request([NOTES[0], "Ok.", "Thanks!", rule], inferred=True))
+    assert answer.text.count("allergic") == 1, "a statement that the quote says too is left out"
+    assert rule in answer.text
+    assert answer.fates["id3"] == [("kept", "safety")]
+
+
 def test_a_date_counts_only_if_a_source_has_it() -> None:
     lines = [line(1, day=3), line(2, day=5)]
     for given_date, day in (("3 May 2023", 3), ("5 May 2023", 5), ("4 July 1776", 5), ("", 5)):
-        (fact,) = understand(statements(("x", [1, 2]), date=given_date), lines) or ()
+        (fact,) = (
+            understand(quoting(statements(("x", [1, 2]), date=given_date), [one.text for one in lines]), lines) or ()
+        )
         assert fact.day == date(2023, 5, day)
 
 
@@ -160,17 +220,17 @@ def test_memory_cannot_leave_its_quotes(text: str) -> None:
 
 
 def test_the_text_fits_and_the_least_important_go_first() -> None:
-    model = Scripted(statements(*((f"fact number {n} stands here", [1]) for n in range(50))))
+    model = Scripted(statements(*((fact, [1]) for fact in FACTS)))
     asked = request(NOTES * 20, output_tokens=40)
     answer = distiller(model).distil(asked)
     assert words(answer.text) <= 40
-    assert [s.text for s in answer.statements] == sorted(f"fact number {n} stands here" for n in range(7))
+    assert [s.text for s in answer.statements] == sorted(FACTS[:9])
     assert all(s.text in answer.text.split("\n") for s in answer.statements)
 
 
 def test_what_must_be_kept_goes_in_before_all_else() -> None:
     rule = "TODO: never ship the beta on a Friday."
-    model = Scripted(statements(*((f"fact number {n} stands here", [1]) for n in range(50))))
+    model = Scripted(statements(*((fact, [1]) for fact in FACTS)))
     answer = distiller(model).distil(request([*NOTES, rule], output_tokens=30))
     assert f"Ada: {rule}" in answer.text.split("\n")
     assert words(answer.text) <= 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ from bench.redact_hostile import hostile
 
 from reverie.redact import RULES, Redactor
 from reverie.redact.automata import Automata
+from reverie.redact.filter import Filter
 from reverie.redact.markers import Presence, Spans
 from reverie.redact.rules.rule import Rule
 from reverie.redact.rules.sample import fill
@@ -66,6 +68,41 @@ def test_text_full_of_words_for_secrets_loses_its_secrets_and_keeps_its_words() 
     assert redacted.count("[REDACTED:") == 3_000
     assert redacted.count("the key is kettle") == 3_000
     assert REDACTOR.text(redacted).text == redacted
+
+
+def test_a_text_made_of_finds_gets_few_markers_and_is_stable() -> None:
+    """With a secret in every few words, what is between them goes too: the text must not grow with its markers."""
+    values = [fill("⟨w24⟩", seed) for seed in range(4_000)]
+    redacted = REDACTOR.text(" ".join(f"token: {value}" for value in values)).text
+    assert not any(value[:10] in redacted for value in values)
+    assert redacted.count("[REDACTED:") < 10
+    assert REDACTOR.text(redacted).text == redacted
+
+
+def test_the_same_finds_among_words_get_a_marker_each() -> None:
+    text = "".join(fill("We met again on Monday and talked at length. token: ⟨w24⟩\n", seed) for seed in range(1_000))
+    redacted = REDACTOR.text(text).text
+    assert redacted.count("[REDACTED:") == 1_000
+    assert redacted.count("talked at length. token: ") == 1_000
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [base64.b64encode(b"the valve is closed").decode() + "\n", "caf&eacute; %20\n", "\\\\n a\n"],
+    ids=["base64", "entities", "escapes"],
+)
+def test_copies_of_many_lines_are_looked_at_together(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    match = Filter.match
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return match(*arguments, **named)
+
+    monkeypatch.setattr(Filter, "match", counted)
+    REDACTOR.text(unit * 500)
+    assert looks < 12
 
 
 def read(text: str, monkeypatch: pytest.MonkeyPatch) -> float:

@@ -7,6 +7,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from reverie.search.analysis import Word
 from reverie.search.analysis import question as words_of
 from reverie.search.dates import periods
 from reverie.search.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, Question, rank, worth_widening
@@ -145,6 +146,45 @@ def test_a_newer_statement_does_not_bury_a_clearly_better_old_one():
         said("e2", "Anna has a new bicycle with orchard stickers", 30, 1.0, cover=0.3),
     ]
     assert order("Where does Anna Bell live?", candidates) == ["e1", "e2"]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        (
+            "Where will we spend Christmas?",
+            "I plan to spend Christmas in Bologna",
+            "We decided against Bologna, it is Trieste at Christmas",
+        ),
+        (
+            "Who looks after Brightwater's account?",
+            "The account of Brightwater is with Louise",
+            "Louise no longer does Brightwater, Henrik does",
+        ),
+        ("Где находится офис?", "Офис находится на улице Ленина", "Офис переехал на проспект Мира"),
+    ],
+)
+def test_a_change_said_in_other_words_comes_first_and_is_as_sure(question, old, new):
+    candidates = [said("e1", old, 0, 4.0, dense=0.6), said("e2", new, 30, 2.6, dense=0.3, cover=0.6)]
+    ranked = rank(ask(question), candidates, neighbours={})
+    assert [one.id for one in ranked] == ["e2", "e1"]
+    assert ranked[0].confidence >= ranked[1].confidence
+
+
+def test_a_word_of_similar_meaning_is_no_news_about_another():
+    word = Word("india", (("india", 1.0), ("canada", 0.5)))
+    asked = Question("Which continent is India in?", [Word("continent", (("contin", 1.0),)), word])
+    candidates = [
+        said("e1", "India is in the continent of Africa", 0, 4.0),
+        said("e2", "Canada is in the continent of Asia", 9, 3.5),
+    ]
+    assert [one.id for one in rank(asked, candidates, neighbours={})] == ["e1", "e2"]
+
+
+def test_one_long_answer_does_not_overtake_another():
+    long = "The counter is oak. " * 30
+    candidates = [said("e1", long, 0, 4.0), said("e2", f"{long} It is now grey.", 9, 3.9)]
+    assert order("Which counter is it?", candidates) == ["e1", "e2"]
 
 
 def test_what_another_says_later_overtakes_nothing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+import zlib
 from typing import Any
 
 import pytest
@@ -60,6 +61,26 @@ def test_a_screenshot_and_a_drawn_picture_count_as_pictures() -> None:
     assert 922 <= estimate([drawn]) <= 980
 
 
+def test_a_plotted_picture_a_packed_file_and_a_long_sound_count_as_billed() -> None:
+    plotted = {"type": "code_interpreter_call", "outputs": [{"type": "image", "url": picture(1024, 768)}]}
+    assert 922 <= estimate([plotted]) <= 980
+    packed = zlib.compress(b"<</Type/Page /Parent 3 0 R>>" * 5 + b"<</Type/Pages>>")
+    data = b"%PDF-1.5\n4 0 obj<</Type/ObjStm/N 6/Filter/FlateDecode>>stream\n" + packed + b"\nendstream"
+    file = {"type": "input_file", "filename": "a.pdf", "file_data": base64.b64encode(data).decode()}
+    assert 7500 <= estimate(said(file)) <= 7560
+    wave = b"RIFF" + bytes(4) + b"WAVEfmt " + struct.pack("<IHHII", 16, 1, 1, 8000, 8000) + bytes(8 + 8000 * 150)
+    sound = {"type": "input_audio", "input_audio": {"format": "wav", "data": base64.b64encode(wave).decode()}}
+    assert 6000 <= estimate(said(sound)) <= 6060
+    words = {"type": "function_call_output", "call_id": "c", "output": picture(64, 64, 40_000)}
+    assert estimate([words]) > 10_000  # a text is read as a text
+
+
+@pytest.mark.parametrize(("model", "tokens"), [("gpt-4o", 85), ("gpt-4.1-mini", 922), (None, 922)])
+def test_low_detail_is_flat_where_it_is_billed_flat(model: str | None, tokens: int) -> None:
+    part = {"type": "input_image", "image_url": picture(1024, 768), "detail": "low"}
+    assert tokens <= estimate(said(part), model=model) <= tokens + 60
+
+
 @pytest.mark.parametrize(
     ("window", "trigger"), [(12_000, 6_000), (48_000, 24_000), (128_000, 80_000), (400_000, 280_000), (None, 80_000)]
 )
@@ -77,6 +98,7 @@ def test_the_default_trigger_suits_every_window(window: int | None, trigger: int
         ("gpt-5.3-codex-spark", "codex", 128_000),
         ("gpt-5.2-codex", "codex", 272_000),
         ("gpt-5-chat-latest", "api", 128_000),
+        ("gpt-5.6-chat", "api", 128_000),
         ("gpt-4.1-nano", "api", 1_047_576),
         ("o3-mini", "api", 200_000),
         ("o33", "api", None),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reverie.api.cli.json_text import rewritten
 from reverie.core.errors import Conflict, Invalid, NotFound
 
 NAME = "reverie"
@@ -121,20 +122,25 @@ def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
     return found
 
 
-def _claude_hooks(document: dict[str, Any], command: Command) -> dict[str, Any]:
-    hooks, added = _object(document, "hooks"), {}
-    for event, name in (
-        ("SessionStart", "session-start"),
-        ("PreCompact", "pre-compact"),
-        ("SessionEnd", "session-end"),
-    ):
-        rows = hooks.setdefault(event, [])
-        if not isinstance(rows, list):
-            raise Invalid(f"'hooks.{event}' of the file is not a list.")
-        rows[:] = [row for row in rows if not _ours(row)]
-        rows.append({"hooks": [{"type": "command", "command": command.line("hook", name), "timeout": 30}]})
-        added[event] = rows[-1:]
-    return {"hooks": added}
+def _claude_hooks(*, end: int = 30) -> Change:
+    """Hooks as Claude Code and Codex have them. `end`: seconds for the one at the end of a session."""
+
+    def change(document: dict[str, Any], command: Command) -> dict[str, Any]:
+        hooks, added = _object(document, "hooks"), {}
+        for event, name, seconds in (
+            ("SessionStart", "session-start", 30),
+            ("PreCompact", "pre-compact", 30),
+            ("SessionEnd", "session-end", end),
+        ):
+            rows = hooks.setdefault(event, [])
+            if not isinstance(rows, list):
+                raise Invalid(f"'hooks.{event}' of the file is not a list.")
+            rows[:] = [row for row in rows if not _ours(row)]
+            rows.append({"hooks": [{"type": "command", "command": command.line("hook", name), "timeout": seconds}]})
+            added[event] = rows[-1:]
+        return {"hooks": added}
+
+    return change
 
 
 def _cursor_hooks(document: dict[str, Any], command: Command) -> dict[str, Any]:
@@ -181,12 +187,15 @@ _SHELL, _ENV, _PLAIN = "Bearer ${REVERIE_KEY}", "Bearer ${env:REVERIE_KEY}", "Be
 AGENTS: Mapping[str, Sequence[File]] = {
     "claude-code": (
         File(_home(".claude.json"), _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
-        File(_home(".claude", "settings.json"), _claude_hooks, hooks=True),
+        File(_home(".claude", "settings.json"), _claude_hooks(), hooks=True),
     ),
     "claude-desktop": (
         File(_applications("Claude", "claude_desktop_config.json"), _servers("mcpServers", remote=None)),
     ),
-    "codex": (File(_home(".codex", "config.toml"), None),),
+    "codex": (
+        File(_home(".codex", "config.toml"), None),
+        File(_home(".codex", "hooks.json"), _claude_hooks(end=3), hooks=True),
+    ),
     "cursor": (
         File(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),
         File(_home(".cursor", "hooks.json"), _cursor_hooks, hooks=True),
@@ -304,9 +313,9 @@ def _parsed(path: Path, text: str | None) -> dict[str, Any]:
 
 
 def _dumped(document: Mapping[str, Any], before: str | None) -> str:
-    indent = re.search(r"^([ \t]+)\"", before or "", re.MULTILINE)
-    space: int | str = indent[1] if indent else 2
-    return json.dumps(document, indent=space, ensure_ascii=False) + "\n"
+    if before and before.strip():
+        return rewritten(before, document)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _files(agent: str) -> Sequence[File]:

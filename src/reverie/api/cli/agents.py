@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from reverie.api.cli.command import Argument, Group, Option
 from reverie.api.cli.session import HERE, At, Session
 from reverie.api.cli.terminal import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from reverie.protocols.openwop.agents import Agents
 
 app = Group("Agents: install, list, show, remove their manifests.")
 
@@ -29,7 +32,7 @@ def install(
     """
     document = _read(manifest)
     with at.session(create=True, text=False) as opened:
-        agents = opened.host.agents
+        agents = _agents(opened)
         made = agents.install_for_all(document) if host_scope else agents.install(opened.actor, document)
         shown = [_shown(opened, agent) for agent in made]
     if at.json:
@@ -48,7 +51,7 @@ def list_agents(at: At = HERE) -> None:
       reverie agents list
     """
     with at.session(text=False) as opened:
-        agents = opened.host.agents.all(opened.actor)
+        agents = _agents(opened).all(opened.actor)
         shown = [_shown(opened, agent) for agent in agents]
     if at.json:
         print_json({"items": shown})
@@ -72,7 +75,7 @@ def show(
       reverie agents show support-bot
     """
     with at.session(text=False) as opened:
-        shown = _shown(opened, opened.host.agents.get(opened.actor, agent_id))
+        shown = _shown(opened, _agents(opened).get(opened.actor, agent_id))
     if at.json:
         print_json(shown)
         return
@@ -93,13 +96,19 @@ def remove(
     """
     with at.session(text=False) as opened:
         if host_scope:
-            opened.host.agents.remove_for_all(agent_id)
+            _agents(opened).remove_for_all(agent_id)
         else:
-            opened.host.agents.remove(opened.actor, agent_id)
+            _agents(opened).remove(opened.actor, agent_id)
     if at.json:
         print_json({"id": agent_id})
         return
     say(f"removed {agent_id}")
+
+
+def _agents(opened: Session) -> Agents:
+    from reverie.protocols.openwop.agents import Agents
+
+    return opened.host.use(Agents)
 
 
 def _read(path: Path) -> Any:

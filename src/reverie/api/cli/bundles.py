@@ -8,12 +8,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Option
 from reverie.api.cli.session import HERE, AnyRef, At, Session
 from reverie.api.cli.terminal import print_json, progress, say
+
+if TYPE_CHECKING:
+    from reverie.core.entry import Entry
+    from reverie.core.query import Page
 
 
 class To(StrEnum):
@@ -78,19 +83,17 @@ def export(
     say(f"wrote {lines} lines to {output}")
 
 
+def _page(opened: Session, ref: str, cursor: str | None) -> Page[Entry]:
+    return opened.host.reader.page(opened.actor, ref, limit=500, cursor=cursor)
+
+
 def _documents(opened: Session, ref: str | None) -> Iterator[dict[str, Any]]:
     """Every readable entry of a memory, or of all of them, as every interface shows it."""
-    from reverie.core.query import Filter
+    from reverie.core.query import each
     from reverie.memory.export import entry_document
 
     for name in [ref] if ref is not None else [name for name, _ in opened.host.reader.refs(opened.actor)]:
-        cursor: str | None = None
-        while True:
-            page = opened.host.reader.page(opened.actor, name, Filter(), limit=500, cursor=cursor)
-            yield from map(entry_document, page.items)
-            cursor = page.cursor
-            if cursor is None:
-                break
+        yield from map(entry_document, each(partial(_page, opened, name)))
 
 
 def _export_pages(output: Path, ref: str | None, at: At) -> None:

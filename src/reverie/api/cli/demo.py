@@ -63,7 +63,7 @@ def _show(tour: Tour, keep: Path | None) -> None:
     say(f"sources  {', '.join(f'{count} {fate}' for fate, count in tour.sources.items())}")
     kept, wanted = tour.must_keep["kept"] + tour.must_keep["quoted"], sum(tour.must_keep.values())
     say(f"kept     {kept} of {wanted} decisions, rules and promises, and every one that was marked as such")
-    say(f"asked    {tour.answered} of {tour.questions} questions about the notes are still answered")
+    say(f"asked    {tour.answered} of {tour.questions} questions that the notes answered are still answered")
     say(f"secrets  {counts(tour.redacted)}")
     say(f"         {tour.secrets_planted} were planted; {tour.secrets_on_disk} are in the files on the disk")
     say("")

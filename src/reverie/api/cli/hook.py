@@ -27,6 +27,8 @@ MOST_INPUT = 1_000_000
 MOST_LINE = 8_000_000
 MOST_TEXT = 8000
 _BATCH = 500
+_ADDED = ("<command-", "<local-command", "<system-", "<environment_context", "<user_instructions", "# AGENTS.md ")
+"""How messages begin that an agent wrote in its user's name."""
 _NEWEST = 5
 
 
@@ -142,21 +144,17 @@ def _remember(ref: str | None, at: At) -> None:
                         kept += len(opened.host.entries.put(opened.actor, target, [draft]))
                     except Conflict:
                         continue
-    print_json({"remembered": kept, "ref": target})
+    if at.json:  # an agent reads what a hook says as an answer of its own shape
+        print_json({"remembered": kept, "ref": target})
 
 
 def _stored(opened: Session, ref: str, session: str) -> set[str]:
-    from reverie.core.query import Filter
+    from reverie.core.query import Filter, each
 
-    found: set[str] = set()
-    cursor: str | None = None
-    while session:
-        page = opened.host.reader.page(opened.actor, ref, Filter(session=session), limit=1000, cursor=cursor)
-        found |= {entry.id for entry in page.items}
-        cursor = page.cursor
-        if cursor is None:
-            break
-    return found
+    if not session:
+        return set()
+    where, read = Filter(session=session), opened.host.reader.page
+    return {entry.id for entry in each(lambda cursor: read(opened.actor, ref, where, limit=1000, cursor=cursor))}
 
 
 def said(path: str) -> Iterator[tuple[str, str, str]]:
@@ -166,11 +164,9 @@ def said(path: str) -> Iterator[tuple[str, str, str]]:
 
     import orjson
 
-    from reverie.core.errors import NotFound
-
     file = Path(path).expanduser()
     if not path or not file.is_file():
-        raise NotFound("The hook's input names no transcript that is there (transcript_path).")
+        return  # a session in which nothing was said leaves no transcript
     with file.open("rb") as lines:
         number = 0
         while raw := lines.readline(MOST_LINE):
@@ -181,15 +177,11 @@ def said(path: str) -> Iterator[tuple[str, str, str]]:
                 continue
             if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
                 continue
-            inner = line.get("message")
+            inner = line.get("message") or line.get("payload")
             message: dict[str, Any] = inner if isinstance(inner, dict) else line
             role = str(message.get("role") or line.get("role") or line.get("type") or "")
             text = _words(message.get("content")).replace("\0", " ").strip()[:MOST_TEXT]
-            if (
-                role in ("user", "assistant")
-                and text
-                and not text.startswith(("<command-", "<local-command", "<system-"))
-            ):
+            if role in ("user", "assistant") and text and not text.startswith(_ADDED):
                 name = line.get("uuid") or hashlib.sha256(f"{file.name}/{number}".encode()).hexdigest()[:32]
                 yield f"line:{name}"[:200], role, text
 

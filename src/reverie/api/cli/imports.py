@@ -75,6 +75,8 @@ def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, y
             return
         if not yes and not at.json and sys.stdin.isatty() and not confirm("Store them?"):
             raise Abort
+        if look.entries or look.restored:  # before anything is stored: it may be stopped half-way
+            note(f"import {importer.id}")
         with progress("importing") as report:
             done = importer.store(progress=report)
     if at.json:

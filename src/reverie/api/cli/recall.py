@@ -11,7 +11,7 @@ from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref, Subject, Tags
 from reverie.api.cli.terminal import many, neutral, note, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
-    from reverie.memory.search import Hit, SearchResult
+    from reverie.memory.hits import Hit, SearchResult
     from reverie.search.explain import Explanation, ScoredHit
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reverie.api.cli.terminal import one_line, print_fields, say, shorten_ids, steps_bar
 
 if TYPE_CHECKING:
-    from reverie.core.dream import DreamReport, Estimate
+    from reverie.core.dream import DreamReport, Estimate, Replay
     from reverie.dreams.lineage import Why
 
 STEPS = {
@@ -107,7 +107,11 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         fields["hot"] = f"{report.hot_before} tokens before, {report.hot_after} after; {report.cold_tokens} went cold"
         fields["disk"] = f"{report.bytes_before + report.byte_size} bytes: the sources are kept, and the text"
     if report.probes:
-        fields["still there"] = ", ".join(f"{kept} of {total} {name}" for name, (kept, total) in report.probes.items())
+        fields["answers"] = ", ".join(f"{kept} of {total} {name}" for name, (kept, total) in report.probes.items())
+    if report.replay is not None:
+        fields["replayed"] = _replayed(report.replay)
+    if report.spend:
+        fields["cost"] = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in report.spend.items())
     if report.superseded:
         fields["replaces"] = f"{len(report.superseded)} earlier dreams"
     if report.changed_meanwhile:
@@ -115,11 +119,42 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
     if report.left_for_later:
         fields["later"] = f"{report.left_for_later} memories are left to the next run"
     print_fields(fields)
+    if report.replay is not None and (moved := list(changed_answers(report.replay))):
+        say("")
+        say("questions whose answer moved")
+        for line in moved:
+            say(line)
     if undo and report.state == "done" and report.after != "purge":
         say("")
         say(f"what became of each memory   reverie dream diff {report.id}")
         say(f"where its words come from    reverie dream why {report.id}")
         say(f"take it back                 reverie dream undo {report.id}")
+
+
+_OUTCOMES = {
+    "kept": "answered as before",
+    "cold": "answered from cold storage",
+    "deep": "found only with --deep always",
+    "updated": "answered by a newer statement",
+    "lost": "no longer among the first answers",
+    "answered": "answered now",
+    "unanswered": "without an answer, as before",
+}
+
+
+def _replayed(replay: Replay) -> str:
+    counts = ", ".join(f"{count} {_OUTCOMES[name]}" for name, count in replay.outcomes.items())
+    asked = len(replay.questions)
+    skipped = f"; {replay.skipped} left out for time" if replay.skipped else ""
+    return f"{asked} recorded {'search' if asked == 1 else 'searches'}: {counts} ({replay.milliseconds} ms{skipped})"
+
+
+def changed_answers(replay: Replay) -> Iterator[str]:
+    """The questions whose first answer changed its place."""
+    for one in replay.questions:
+        if one.outcome not in ("kept", "unanswered") or one.place not in (None, 1):
+            moved = f"in place {one.place}" if one.outcome == "kept" else _OUTCOMES[one.outcome]
+            yield f"  {one_line(one.question)[:_EXCERPT]}: {moved}"
 
 
 def fate_counts(report: DreamReport) -> dict[str, int]:
@@ -131,7 +166,8 @@ def fate_counts(report: DreamReport) -> dict[str, int]:
 def must_keep(report: DreamReport) -> str:
     """What became of the items a dream may not lose."""
     found = report.gates.get("must_keep") or {}
-    return ", ".join(f"{count} {state}" for state, count in found.items()) or "nothing"
+    names = {"quoted": "word for word", "kept": "in other words", "missing": "left in place"}
+    return ", ".join(f"{found[state]} {name}" for state, name in names.items() if found.get(state)) or "nothing"
 
 
 def _share(report: DreamReport) -> str:

@@ -8,7 +8,7 @@ import orjson
 
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.errors import Invalid
-from reverie.protocols.openwop.agents import inventory_entry
+from reverie.protocols.openwop.agents import Agents, inventory_entry
 from reverie.protocols.openwop.capabilities import ASKED, dimensions, families, wired
 
 
@@ -21,7 +21,7 @@ def offered(look: Look) -> dict[str, Any]:
 def degraded(look: Look) -> list[dict[str, Any]]:
     """The agents that get less than they ask for."""
     has, durability = offered(look), look.settings.openwop_durability
-    found = [inventory_entry(agent, has, durability=durability) for agent in look.host.agents.all(look.actor)]
+    found = [inventory_entry(agent, has, durability=durability) for agent in look.host.use(Agents).all(look.actor)]
     return [agent for agent in found if agent.get("degradedMemoryDimensions") or agent.get("degraded")]
 
 
@@ -39,7 +39,7 @@ def show(look: Look) -> Document:
                     {name for flag, names in ASKED.items() if (agent.shape or {}).get(flag) is True for name in names}
                 ),
             }
-            for agent in look.host.agents.all(look.actor)
+            for agent in look.host.use(Agents).all(look.actor)
         ],
     }
 
@@ -50,13 +50,13 @@ def install(look: Look) -> See:
         manifest: Any = orjson.loads(look.sent("manifest"))
     except ValueError:
         raise Invalid("The manifest is not JSON.", pointer="/manifest") from None
-    made = look.host.agents.install(look.actor, manifest)
+    made = look.host.use(Agents).install(look.actor, manifest)
     return See("/agents", f"Installed: {', '.join(agent.id for agent in made)}.")
 
 
 def remove(look: Look) -> See:
     """Remove an agent of this tenant."""
-    look.host.agents.remove(look.actor, look.sent("agent"))
+    look.host.use(Agents).remove(look.actor, look.sent("agent"))
     return See("/agents", "Removed.")
 
 

@@ -11,6 +11,7 @@ from reverie.api.console.text import relative, segment
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.dream import DreamReport
 from reverie.ops.backup import last_backup
+from reverie.protocols.akashik.field import Field
 
 Alert = dict[str, str]
 _ORDER = ("bad", "warn", "note")
@@ -79,7 +80,7 @@ def _audit(look: Look) -> Iterator[Alert]:
 
 
 def _conflicts(look: Look) -> Iterator[Alert]:
-    conflicts = look.host.field.conflicts(look.actor)["conflicts"]
+    conflicts = look.host.use(Field).conflicts(look.actor)["conflicts"]
     if conflicts:
         what = _many(len(conflicts), "contested fact")
         yield _alert("warn", what, "Two agents say different things.", "/field", "Decide")

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from reverie.api.console.page import Document, Look, Page
-from reverie.memory.search import Context, Hit, SearchResult
+from reverie.memory.hits import Context, Hit, SearchResult
 from reverie.search.dates import when
 
 _CANDIDATES = 20
@@ -18,7 +18,7 @@ def show(look: Look) -> Document:
     """The packed block, its tokens line by line, and the candidates it was chosen from."""
     host, actor = look.host, look.actor
     refs = host.reader.refs(actor)
-    ref = look.text("ref") or (max(refs, key=lambda one: one[1])[0] if refs else "")
+    ref = look.ref(refs)
     query, settings = look.text("q"), _settings(look)
     document: Document = {
         "ref": ref,

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from markupsafe import Markup, escape
 from msgspec import Struct
+from starlette.responses import Response
 
-from reverie.api.console import diff
+from reverie.api.console import access, diff, replay
 from reverie.api.console.drawing import shares, strands
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.api.console.running import Running
@@ -24,6 +25,7 @@ _LINES = 60
 """Lines compared on one page."""
 _STATEMENTS = 50
 _MUST_KEEP = 100
+_UNANSWERED = 50
 FATES = {
     "kept": ("Kept", "word for word in the dream"),
     "shortened": ("Shortened", "in the dream, with words left out"),
@@ -52,16 +54,25 @@ class _Statement(Struct, frozen=True):
     why: str = ""
 
 
-def show(look: Look) -> Document:
-    """The report; while the dream runs, how far it is."""
-    dream_id = look.path["id"]
+def show(look: Look) -> Document | Response:
+    """The report; while the dream runs, how far it is.
+
+    A page that is watching loads itself again when the dream is over, so that the report begins as every page does:
+    focus, title and scroll at the top.
+    """
     running: Running = look.state.console_running
-    run = running.of(look.actor.tenant, dream_id)
+    run = running.of(look.actor.tenant, look.path["id"])
+    if look.text("watching") and (run is None or run.over):
+        return Response(headers={**access.HEADERS, "HX-Refresh": "true"})
     if run is not None and (not run.over or run.error):
-        return {"running": msgspec.to_builtins(run), "id": dream_id, "report": None}
-    report = look.host.lineage.report(look.actor, dream_id)
+        return {"running": msgspec.to_builtins(run), "id": run.id, "report": None}
+    return _finished(look)
+
+
+def _finished(look: Look) -> Document:
+    report = look.host.lineage.report(look.actor, look.path["id"])
     asked = {"verified": None, "confirm": look.text("undo") == "1"}
-    return {"running": None, "id": dream_id, **asked, **_told(look, report)}
+    return {"running": None, "id": report.id, **asked, **_told(look, report)}
 
 
 def _told(look: Look, report: DreamReport) -> Document:
@@ -78,11 +89,12 @@ def _told(look: Look, report: DreamReport) -> Document:
     statements = chosen[at : at + _STATEMENTS]
     items = [dict(item) for item in report.gates.get("items", ())][:_MUST_KEEP]
     wanted = {one.source for one in statements} | {str(item["source"]) for item in items} | lines.sources(first)
+    wanted |= replay.answering(report) | {source for source, _, _ in report.unanswered[:_UNANSWERED]}
     found = look.host.lineage.diff(look.actor, report.id, only=wanted)
     sections = lines.sections(first, found)
     counts = Counter(one.fate for one in every)
     document = report_document(report)
-    for name in ("about", "statements", "collapsed"):
+    for name in ("about", "statements", "collapsed", "replay", "unanswered"):
         document.pop(name, None)
     document["sources"] = len(report.sources)
     return {
@@ -104,6 +116,9 @@ def _told(look: Look, report: DreamReport) -> Document:
         "first_line": first,
         "next_line": first + _LINES if first + _LINES < lines.count else None,
         "probes": [{"name": name, "kept": kept, "of": of} for name, (kept, of) in report.probes.items()],
+        "unanswered": [one for given in report.unanswered[:_UNANSWERED] if (one := _unanswered(*given, found))],
+        "replay": replay.shown(look, report, output, found.texts),
+        "recorded": replay.recorded(look),
         "checks": _checks(report.gates),
         "must_keep": [
             {**item, "text": found.texts.get(item["source"]), "line": lines.of(item["source"])} for item in items
@@ -239,6 +254,13 @@ def _told_statement(one: _Statement, found: Diff, lines: _Lines) -> dict[str, An
     }
 
 
+def _unanswered(source: str, number: int, kind: str, found: Diff) -> dict[str, Any] | None:
+    """A statement that no line answers, while its words exist."""
+    known = found.statements.get(source, ())
+    text = known[number].text if number < len(known) else found.texts.get(source)
+    return None if text is None else {"source": source, "text": text, "kind": kind}
+
+
 def _checks(gates: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
     """The gates as a checklist. A count that should be none passes at 0."""
     found = []
@@ -258,7 +280,7 @@ def undo(look: Look) -> See:
 def verify(look: Look) -> Document:
     """Dream again from the same sources and compare bytes."""
     found = look.host.lineage.verify(look.actor, look.path["id"])
-    return show(look) | {"verified": msgspec.to_builtins(found)}
+    return _finished(look) | {"verified": msgspec.to_builtins(found)}
 
 
 PAGE = Page(

@@ -8,13 +8,14 @@ from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid, NotFound, ReverieError
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
+from reverie.protocols.akashik.field import Field
 
 _SHOWN = 50
 
 
 def show(look: Look) -> Document:
     """The Field in numbers, its open conflicts with both sides, its agents and tasks."""
-    field, actor = look.host.field, look.actor
+    field, actor = look.host.use(Field), look.actor
     conflicts = field.conflicts(actor)["conflicts"]
     return {
         "status": field.status(actor),
@@ -30,7 +31,7 @@ def show(look: Look) -> Document:
 
 def _side(look: Look, unit_id: str) -> dict[str, Any]:
     try:
-        return {"id": unit_id, "unit": look.host.field.unit(look.actor, unit_id)}
+        return {"id": unit_id, "unit": look.host.use(Field).unit(look.actor, unit_id)}
     except ReverieError:
         return {"id": unit_id, "unit": None}
 
@@ -41,10 +42,10 @@ def decide(look: Look) -> See:
     look.actor.require(Right.WRITE)
     if not conflict or not winner:
         raise Invalid("Choose the side that is right.", pointer="/winner")
-    if conflict not in {one["id"] for one in look.host.field.conflicts(look.actor)["conflicts"]}:
+    if conflict not in {one["id"] for one in look.host.use(Field).conflicts(look.actor)["conflicts"]}:
         raise NotFound("There is no such open conflict. Somebody may have decided it already.")
     agent = f"console-{look.actor.key_id}"
-    known = {one["id"] for one in look.host.field.agents(look.actor)["agents"]}
+    known = {one["id"] for one in look.host.use(Field).agents(look.actor)["agents"]}
     if agent not in known:
         person = {
             "id": agent,
@@ -67,10 +68,10 @@ def _perform(look: Look, operation: str, agent: str, payload: dict[str, Any]) ->
         "operation": operation,
         "agent_id": agent,
         "session_id": None,
-        "epoch": look.host.field.status(look.actor)["epoch"],
+        "epoch": look.host.use(Field).status(look.actor)["epoch"],
         "payload": payload,
     }
-    return look.host.field.perform(look.actor, message, operation=operation)
+    return look.host.use(Field).perform(look.actor, message, operation=operation)
 
 
 PAGE = Page("field", "/field", "field.html", show, {"decide": decide})

@@ -20,7 +20,8 @@ from msgspec import Struct
 from reverie.core.actor import Actor
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.errors import ReverieError
-from reverie.memory.search import Context, Search, SearchResult
+from reverie.memory.hits import Context, SearchResult
+from reverie.memory.search import Search
 from reverie.store.contract import ControlTx, Store
 
 T = TypeVar("T")

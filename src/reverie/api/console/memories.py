@@ -14,8 +14,8 @@ from reverie.core.entry import EntryState
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.memory.export import entry_document, entry_documents
+from reverie.memory.hits import Mode
 from reverie.memory.read import ANYTHING
-from reverie.memory.search import Mode
 
 LIMIT = 25
 CHANGES = {
@@ -31,7 +31,7 @@ AGES = (("1", "Last day"), ("7", "Last week"), ("30", "Last month"), ("365", "La
 def show(look: Look) -> Document:
     """The entries of one memory: a page of the list, or the hits of a search."""
     refs = look.host.reader.refs(look.actor)
-    ref = look.text("ref") or (max(refs, key=lambda one: one[1])[0] if refs else "")
+    ref = look.ref(refs)
     query, mode = look.text("q"), cast("Mode", look.text("mode", "hybrid"))
     document: Document = {
         "ref": ref,

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from reverie.api.console import access
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.actor import Right
-from reverie.core.clock import parse_duration, to_iso
+from reverie.core.clock import parse_duration, short_duration, to_iso
 from reverie.core.errors import Forbidden, Invalid, NotFound
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Lease
@@ -49,6 +49,7 @@ POLICY: dict[str, tuple[str, str]] = {
     "dream_distiller": ("name", "extractive, or llm where the host has a model."),
     "dream_trust": ("0 to 10", "Entries of less trust stay out of dreams."),
     "archive_retention_ms": ("duration", "How long the archive of a dream is kept; the dream itself stays."),
+    "recorded_searches": ("searches", "How many of the last searches of a memory dreams may replay; 0 to 200."),
     "model_tokens_per_day": ("tokens", "The most that models may use in a day."),
     "model_calls_per_day": ("calls", "The most calls to models in a day."),
     "model_cents_per_day": ("cents", "The most that models may cost in a day."),
@@ -60,7 +61,7 @@ GROUPS = {
     "Entries": ("max_entry_bytes", "max_tags", "max_attribute_bytes", "default_ttl_ms", "idempotency_ms"),
     "Quotas": ("max_entries", "max_bytes"),
     "Retention": ("undo_window_ms", "cold_retention_ms", "archive_retention_ms"),
-    "Dreams": ("nightly", "hot_target", "dream_budget", "dream_distiller", "dream_trust", "zone"),
+    "Dreams": ("nightly", "hot_target", "dream_budget", "dream_distiller", "dream_trust", "recorded_searches", "zone"),
     "Models": (),
     "Memory stores": (),
     "Other": (),
@@ -151,11 +152,19 @@ def _policy(name: str, value: Any, default: Any) -> dict[str, Any]:
         "name": name,
         "group": group,
         "value": value,
+        "written": written(name, value),
         "unit": unit,
         "meaning": meaning,
         "default": default,
         "changed": value != default,
     }
+
+
+def written(name: str, value: Any) -> str:
+    """A policy as its field shows it: durations as `7d`, nothing for none."""
+    if value is None:
+        return ""
+    return short_duration(value) if name.endswith("_ms") else str(value)
 
 
 def explained(name: str) -> tuple[str, str]:
@@ -253,7 +262,7 @@ def set_policy(look: Look) -> See:
     changes: dict[str, Any] = {}
     for name, value in now.items():
         sent = look.sent(name, "\0")
-        if sent == "\0" or sent == ("" if value is None else str(value)):
+        if sent in ("\0", written(name, value)):
             continue
         changes[name] = _value(name, sent, value)
     if not changes:

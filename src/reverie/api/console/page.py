@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -45,6 +45,8 @@ from reverie.settings import Settings
 
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 2000
+_RECENT = 50
+"""Events looked at for the memory that changed last."""
 NAV = (
     ("home", "/", "Home"),
     ("memories", "/memories", "Memories"),
@@ -84,6 +86,17 @@ class Look:
     def text(self, name: str, default: str = "") -> str:
         """A parameter of the address, without surrounding space."""
         return self.query.get(name, default).strip()
+
+    def ref(self, refs: Sequence[tuple[str, int]]) -> str:
+        """The memory the address names; without one, the memory that changed last, else the largest."""
+        named = self.text("ref")
+        if named or not refs:
+            return named
+        head = self.host.reader.snapshot(self.actor)
+        names = {name for name, _ in refs}
+        recent = self.host.reader.events(self.actor, before=head + 1, limit=_RECENT)
+        found = (event.data.get("ref") for event in recent)
+        return next((ref for ref in found if ref in names), max(refs, key=lambda one: one[1])[0])
 
     def number(self, name: str, default: int, *, least: int = 1, most: int = 1_000_000) -> int:
         """A whole number of the address. Raises Invalid."""

@@ -28,11 +28,11 @@ from mcp_types import (
 )
 
 from reverie.api.mcp.memory import DEFAULT_REF, shown
-from reverie.api.mcp.toolset import HostTool, Run
 from reverie.api.views import report_document
 from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
 from reverie.host import Host
+from reverie.mcp.toolset import HostTool, Run
 
 INDEX = "reverie://index"
 _MEMORY, _DREAM = "reverie://memory/", "reverie://dream/"

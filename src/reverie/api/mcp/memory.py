@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from reverie.api.mcp.toolset import Arguments, HostTool
 from reverie.core.actor import Actor
 from reverie.core.clock import to_iso
 from reverie.core.dream import DreamPlan, GateFailed
@@ -14,7 +13,8 @@ from reverie.core.entry import Draft, Entry
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.memory.search import Hit
+from reverie.mcp.toolset import Arguments, HostTool
+from reverie.memory.hits import Hit
 
 DEFAULT_REF = "default"
 INSTRUCTIONS = (

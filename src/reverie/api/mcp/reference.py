@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from reverie.api.mcp.toolset import Arguments, HostTool, Refused
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Entry
 from reverie.core.errors import NotFound
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.core.subject import SUBJECT_TAG
 from reverie.host import Host
+from reverie.mcp.toolset import Arguments, HostTool, Refused
 
 INSTRUCTIONS = (
     "Reverie is durable memory, here as a knowledge graph. Search it at the start of a task and before you answer"
@@ -156,14 +156,8 @@ def _arrows(host: Host, actor: Actor, names: Sequence[str]) -> list[Entry]:
 
 
 def _scan(host: Host, actor: Actor, where: Filter) -> list[Entry]:
-    entries: list[Entry] = []
-    cursor: str | None = None
-    while True:
-        page = host.reader.page(actor, REF, where, limit=_PAGE, cursor=cursor, oldest_first=True)
-        entries += page.items
-        cursor = page.cursor
-        if cursor is None:
-            return entries
+    read = host.reader.page
+    return list(each(lambda cursor: read(actor, REF, where, limit=_PAGE, cursor=cursor, oldest_first=True)))
 
 
 def _arrow(entry: Entry) -> dict[str, Any]:

@@ -230,6 +230,32 @@ class ArchiveOut(Outward):
     tokenizerName: str | UnsetType = UNSET  # noqa: N815
 
 
+class AnswerOut(Outward):
+    id: str
+    line: Annotated[int | None, Meta(description="Of a dream: the line of its text, from 0.")]
+    cold: bool
+
+
+class ReplayedOut(Outward):
+    question: str
+    outcome: Annotated[
+        str,
+        Meta(description="Of the first answer: `kept`, `cold`, `deep`, `updated`, `lost`; `answered`, `unanswered`."),
+    ]
+    before: list[AnswerOut]
+    after: list[AnswerOut]
+    place: Annotated[int | None, Meta(description="Of that answer after the dream, from 1.")]
+
+
+class ReplayOut(Outward):
+    """Recorded searches, asked before a dream and again after it."""
+
+    dream: str
+    questions: list[ReplayedOut]
+    skipped: Annotated[int, Meta(description="Questions left out because the time was used up.")]
+    milliseconds: int
+
+
 class DreamOut(Outward):
     """What a dream did: ids, counts and hashes. Its text is the entry `output_id`."""
 
@@ -271,12 +297,20 @@ class DreamOut(Outward):
     cold_tokens: Annotated[int, Meta(description="Tokens of the entries that went to cold storage.")]
     probes: Annotated[
         dict[str, tuple[int, int]],
-        Meta(description="By kind of statement: how many are in the text, of how many there were."),
+        Meta(description="By kind of statement: how many a line of the text answers, of how many there were."),
+    ]
+    unanswered: Annotated[
+        list[tuple[str, int, str]],
+        Meta(description="The first statements that no line answers: entry, number, class. Their sources are cold."),
     ]
     reclaimed_bytes: int
     given: Annotated[int, Meta(description="How many texts that are no entries were distilled.")]
     outputs: Annotated[list[str], Meta(description="Of a dream that changed several entries: all of them.")]
     state: Annotated[str, Meta(description="`done`, `undone`, `superseded` or `redone`.")]
+    replay: Annotated[
+        ReplayOut | None,
+        Meta(description="The last recorded searches, before and after; only for one dream, while they are kept."),
+    ]
 
 
 class DreamsOut(Outward):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reverie.api.rest.wire import Problem
+from reverie.api.rest.outward import Problem
 from reverie.core.errors import ReverieError
 from reverie.http.routes import Answer
 

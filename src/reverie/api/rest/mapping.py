@@ -17,7 +17,7 @@ from reverie.core.event import Event
 from reverie.core.query import Filter
 from reverie.http.sse import message
 from reverie.memory.export import entry_documents
-from reverie.memory.search import SearchResult
+from reverie.memory.hits import SearchResult
 
 _ETAG = re.compile(r'"(\d{1,15})"')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from reverie.api.rest import wire
+from reverie.api.rest import outward, wire
 from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import search_document, to_filter
@@ -23,7 +23,7 @@ router = api()
     tags=["recall"],
     id="search",
     summary="The entries that best answer a query",
-    answers={200: Answer(body=wire.SearchOut), **documented(body=True)},
+    answers={200: Answer(body=outward.SearchOut), **documented(body=True)},
 )
 @needs(Right.READ, lane=Lane.READ)
 def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
@@ -49,7 +49,7 @@ def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
     tags=["recall"],
     id="context",
     summary="The best memory for a purpose, packed under a token budget",
-    answers={200: Answer(body=wire.ContextOut), **documented(body=True)},
+    answers={200: Answer(body=outward.ContextOut), **documented(body=True)},
 )
 @needs(Right.READ, lane=Lane.READ)
 def context(call: Call, ref: Segment, body: wire.ContextIn) -> Response:

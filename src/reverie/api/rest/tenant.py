@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from starlette.responses import Response
 
-from reverie.api.rest import log_wire, wire
+from reverie.api.rest import log_wire, outward, wire
 from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
 from reverie.core.actor import Right
@@ -29,7 +29,7 @@ BUNDLE = LINES
     id="list_memories",
     summary="The tenant's memories with the number of their entries",
     tags=["tenant"],
-    answers={200: Answer(body=wire.RefsOut), **documented()},
+    answers={200: Answer(body=outward.RefsOut), **documented()},
 )
 def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
     found = call.host.reader.refs(call.actor, asked.prefix)
@@ -41,7 +41,7 @@ def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
     id="forget",
     summary="Destroy everything about a subject",
     tags=["tenant"],
-    answers={200: Answer(body=wire.ForgottenOut), **documented(body=True, writes=True)},
+    answers={200: Answer(body=outward.ForgottenOut), **documented(body=True, writes=True)},
 )
 @needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
@@ -57,7 +57,7 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
     id="me",
     summary="Who the key is: its tenant, rights, authority and scopes",
     tags=["tenant"],
-    answers={200: Answer(body=wire.MeOut), **documented()},
+    answers={200: Answer(body=outward.MeOut), **documented()},
 )
 def me(call: Call) -> Response:
     actor = call.actor
@@ -70,7 +70,7 @@ def me(call: Call) -> Response:
     id="sweep",
     summary="Destroy what has expired or outlived the undo window",
     tags=["tenant"],
-    answers={200: Answer(body=wire.SweptOut), **documented(writes=True)},
+    answers={200: Answer(body=outward.SweptOut), **documented(writes=True)},
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
 def sweep(call: Call) -> Response:
@@ -82,7 +82,7 @@ def sweep(call: Call) -> Response:
     id="stats",
     summary="Counts and sizes",
     tags=["tenant"],
-    answers={200: Answer(body=wire.StatsOut), **documented()},
+    answers={200: Answer(body=outward.StatsOut), **documented()},
 )
 def stats(call: Call) -> Response:
     return Reply(dict(call.host.reader.stats(call.actor)))
@@ -116,7 +116,7 @@ def change_policy(call: Call, body: wire.PolicyIn) -> Response:
     id="list_secrets",
     summary="The ids of registered secrets",
     tags=["secrets"],
-    answers={200: Answer(body=wire.SecretsOut), **documented()},
+    answers={200: Answer(body=outward.SecretsOut), **documented()},
 )
 def secrets(call: Call) -> Response:
     return Reply({"secrets": call.host.rules.secret_ids(call.actor)})
@@ -127,7 +127,7 @@ def secrets(call: Call) -> Response:
     id="register_secret",
     summary="Register a secret: its value is replaced in everything stored from now on",
     tags=["secrets"],
-    answers={201: Answer(body=wire.SecretOut), **documented(body=True, writes=True)},
+    answers={201: Answer(body=outward.SecretOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN)
 def register(call: Call, body: wire.SecretIn) -> Response:
@@ -139,7 +139,7 @@ def register(call: Call, body: wire.SecretIn) -> Response:
     id="remove_secret",
     summary="Remove a secret from the registry; what was redacted stays redacted",
     tags=["secrets"],
-    answers={200: Answer(body=wire.SecretOut), **documented(writes=True)},
+    answers={200: Answer(body=outward.SecretOut), **documented(writes=True)},
 )
 @needs(Right.ADMIN)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
@@ -177,7 +177,7 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     summary="Store a bundle; entries whose id is known already are left alone",
     description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     tags=["bundles"],
-    answers={200: Answer(body=wire.ImportedOut), **documented(body=True, writes=True)},
+    answers={200: Answer(body=outward.ImportedOut), **documented(body=True, writes=True)},
     body={"type": "string"},
     body_media=BUNDLE,
 )
@@ -200,7 +200,7 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
     id="scan",
     summary="Look again for secrets in what is stored, with today's rules",
     tags=["secrets"],
-    answers={200: Answer(body=wire.ScanOut), **documented(body=True, writes=True)},
+    answers={200: Answer(body=outward.ScanOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:

@@ -15,7 +15,7 @@ and has `show(call, result)`, which puts the units in; it runs after `execute` a
 
 Slow work (models, embeddings) goes into `prepare(ready) -> Any`, which runs outside any transaction, after the checks
 of agent and session; its result is `call.prepared`. When the transaction finds that what was prepared no longer fits,
-it raises `Again`: the transaction is undone and both run again.
+it raises `Moved`: the transaction is undone and both run again.
 """
 
 from __future__ import annotations
@@ -47,10 +47,6 @@ FIELD_AGENT = "akashik.field"
 
 _THE_ENVELOPES = "\0envelope"
 """The session that the envelope names; None is a session of its own: none."""
-
-
-class Again(Exception):
-    """What was prepared no longer fits: prepare and execute again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reverie.core.entry import READABLE, Entry, EntryState
-from reverie.core.query import Filter, Vector
+from reverie.core.query import Filter, Vector, each
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik.units import relations_of
 from reverie.protocols.akashik.visibility import View
@@ -172,13 +172,7 @@ def touched(tx: ReadTx, after: int) -> Iterator[Entry]:
 
 def each_unit(tx: ReadTx, where: Filter, *, page: int = _PAGE) -> Iterator[Entry]:
     """Every unit that matches."""
-    cursor: str | None = None
-    while True:
-        found = tx.scan(where, limit=page, cursor=cursor)
-        yield from found.items
-        cursor = found.cursor
-        if cursor is None:
-            return
+    return each(lambda cursor: tx.scan(where, limit=page, cursor=cursor))
 
 
 def admit(view: View, agent_id: str, *, since_seq: int, own: bool, archived: bool, since_epoch: int) -> Admission:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from reverie.core import query
 from reverie.store.contract import ReadTx, WriteTx
 
 
@@ -23,11 +24,5 @@ def save(tx: WriteTx, space: str, key: str, body: dict[str, Any], *, seq: int, e
 
 def each(tx: ReadTx, space: str, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], int]]:
     """Every document of a space by key: key, body, version."""
-    cursor: str | None = None
-    while True:
-        page = tx.documents(space, prefix=prefix, cursor=cursor)
-        for found in page.items:
-            yield found.key, orjson.loads(found.body or b"{}"), found.version
-        cursor = page.cursor
-        if cursor is None:
-            return
+    found = query.each(lambda cursor: tx.documents(space, prefix=prefix, cursor=cursor))
+    return ((document.key, orjson.loads(document.body or b"{}"), document.version) for document in found)

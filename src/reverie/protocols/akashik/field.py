@@ -18,10 +18,11 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import Conflict, ReverieError, StoreBusy
 from reverie.core.event import answer_key, keyed_hash
+from reverie.core.retry import Moved, retry
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik import conflicts
-from reverie.protocols.akashik.call import Again, Call, FieldServices, Operation, Ready
+from reverie.protocols.akashik.call import Call, FieldServices, Operation, Ready
 from reverie.protocols.akashik.conformance import Faults
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, check_texts, read_envelope
 from reverie.protocols.akashik.errors import FieldError, translated
@@ -122,17 +123,17 @@ class Field:
                 prepared = row.prepare(look)
             return lambda tx: self._execute(tx, ready, envelope, row, prepared)
 
-        for attempt in range(_TRIES):
+        def attempted(attempt: int) -> dict[str, Any]:
             try:
                 return self.services.rulebook.guarded(actor.tenant, partial(prepare, attempt), scope)
             except _Repeated as repeated:
                 return repeated.answer
-            except Again:
-                continue
             except Conflict as fault:
                 if fault.reason != Conflict.code:
                     raise
-        raise StoreBusy()
+                raise Moved from fault
+
+        return retry(attempted, busy=StoreBusy, tries=_TRIES)
 
     def _ready(self, actor: Actor, envelope: Envelope, rules: Rules) -> Ready:
         """The message without secrets: whatever an operation stores was redacted here."""

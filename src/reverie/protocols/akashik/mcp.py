@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from reverie.api.mcp.toolset import Arguments, HostTool, Refused
 from reverie.core.actor import Actor
 from reverie.core.ids import TimeIds
 from reverie.host import Host
+from reverie.mcp.toolset import Arguments, HostTool, Refused
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.field import Field
 from reverie.protocols.akashik.schemas import PAYLOADS, SUMMARIES
 
 _IDS = TimeIds()
@@ -44,7 +45,7 @@ def _perform(operation: str, host: Host, actor: Actor, given: Arguments) -> dict
         "payload": payload,
     }
     try:
-        return host.field.perform(actor, envelope, operation=operation)
+        return host.use(Field).perform(actor, envelope, operation=operation)
     except FieldError as error:
         raise Refused(error.body()) from None
 

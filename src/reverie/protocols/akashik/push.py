@@ -28,6 +28,7 @@ from reverie.http.sse import ALIVE, event_stream, message, open_stream
 from reverie.http.threads import Lane, Threads
 from reverie.ops.logs import Action, log, where
 from reverie.protocols.akashik.errors import translated
+from reverie.protocols.akashik.field import Field
 from reverie.protocols.akashik.http.errors import status_of
 from reverie.protocols.akashik.http.wire import PREFIX
 from reverie.protocols.akashik.notify import LOGGED, Feed
@@ -50,7 +51,7 @@ def addresses(connection: HTTPConnection, document: Any, answer: dict[str, Any])
     if document["payload"]["action"] != "subscribe":
         return answer
     actor: Actor = connection.state.actor
-    services = connection.app.state.host.field.services
+    services = connection.app.state.host.use(Field).services
     ticket = issue(services, actor.tenant, actor.key_id, document["agent_id"], answer["subscription"]["id"])
     url, asked = connection.url, urlencode({"ticket": ticket})
     secure = url.scheme in ("https", "wss")
@@ -65,7 +66,7 @@ async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
     state = connection.app.state
     threads: Threads = state.threads
     host: Host = state.host
-    services = host.field.services
+    services = host.use(Field).services
     asked = connection.query_params
     if "ticket" in asked:
         ticket = asked["ticket"]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from reverie.core.entry import Entry, EntryState
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.protocols.akashik.call import FIELD_AGENT, Ready
 from reverie.protocols.akashik.units import ANY_UNIT, HOT, STATUSES, TYPES, status_of, type_of
 from reverie.protocols.akashik.visibility import View, kinds_of
@@ -126,10 +126,4 @@ def _units(tx: ReadTx, ask: Ask) -> Iterator[Entry]:
         where = msgspec.structs.replace(where, states=frozenset(EntryState(status) for status in ask.status))
     if ask.session_id is not None:
         where = msgspec.structs.replace(where, session=ask.session_id)
-    cursor: str | None = None
-    while True:
-        page = tx.scan(where, limit=_PAGE, cursor=cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
+    return each(lambda cursor: tx.scan(where, limit=_PAGE, cursor=cursor))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from reverie.core.actor import Actor
-from reverie.core.clock import to_iso
+from reverie.core.canonical import canonical
 from reverie.core.entry import Entry, Scope
 from reverie.core.errors import Invalid
 from reverie.core.policy import TenantPolicy
@@ -30,6 +31,7 @@ from reverie.store.contract import ReadTx
 
 _LEAST_TO_CONDENSE = 5
 INSIGHTS = "/insights/"
+ARCHIVE_SCHEMA = "reverie.memory-dream/1"
 
 
 class TooLarge(Invalid):
@@ -93,11 +95,12 @@ class DreamPlanner:
         if options.condense:
             later += self._condensed(actor, record, store, free, rules, budget, writes, composed)
         changed = [write for write in writes.values() if _differs(write, memories)]
+        digest = _digest(memories, transcripts, changed, budget.most)
         return Planned(
             store=store,
             seen={memory.file.id: memory.file.version for memory in memories},
             writes=tuple(changed),
-            report=_report(record, memories, changed, made, composed, budget, later),
+            report=_report(record, memories, changed, made, composed, budget, later) | {"archive_sha256": digest},
             usage=_usage(composed),
             made=_made(record, memories, changed, composed, budget),
             position=position,
@@ -134,7 +137,7 @@ class DreamPlanner:
         if not part:
             return later
         text = self._compose(actor, record, store, part, rules, budget, composed)
-        day = to_iso(self._parts.clock.now())[:10]
+        day = rules.policy.local(self._parts.clock.now()).date().isoformat()
         path = _free_path(f"{INSIGHTS}{day}", memories)
         there = next((memory for memory in memories if memory.file.path == path), None)
         earlier = writes[path].text if path in writes else (there.content if there is not None else None)
@@ -262,6 +265,21 @@ def _free_path(base: str, memories: Sequence[Memory]) -> str:
     return path
 
 
+def _digest(memories: Sequence[Memory], said: Sequence[Entry], changed: Sequence[Written], budget: int) -> str:
+    """SHA-256 of the dream's canonical JSON: files and transcripts read, budget, files written; hashes, no texts."""
+    document = {
+        "schema": ARCHIVE_SCHEMA,
+        "tokenBudget": budget,
+        "sources": sorted([memory.file.path, memory.file.sha256] for memory in memories),
+        "transcripts": sorted(hashlib.sha256(entry.content.encode()).hexdigest() for entry in said),
+        "files": sorted(
+            [write.path, None if write.text is None else hashlib.sha256(write.text.encode()).hexdigest()]
+            for write in changed
+        ),
+    }
+    return hashlib.sha256(canonical(document)).hexdigest()
+
+
 def _differs(write: Written, memories: Sequence[Memory]) -> bool:
     there = next((memory for memory in memories if memory.file.path == write.path), None)
     return write.text != (there.content if there is not None else None)
@@ -353,3 +371,12 @@ def subject_tags(entry: Entry | None) -> tuple[str, ...]:
     if entry is None:
         return ()
     return tuple(SUBJECT_TAG + name for name in named_subjects(entry.subject, entry.tags))
+
+
+def fate_of(write: Written, former: Entry | None) -> str:
+    """What became of a file: all of it is said elsewhere, some of its lines gave way, or none did."""
+    if write.text is None:
+        return "merged"
+    lines = set(write.text.split("\n"))
+    lost = former is not None and any(line not in lines for line in former.content.split("\n") if line.strip())
+    return "shortened" if lost else "kept"

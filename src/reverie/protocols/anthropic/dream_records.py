@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from reverie.core.errors import NotFound
+from reverie.core.errors import Invalid, NotFound
 from reverie.core.event import NewEvent
+from reverie.core.policy import TenantPolicy
 from reverie.memory.files import complement
 from reverie.protocols.anthropic import stores
 from reverie.protocols.anthropic.names import DREAM, bare
@@ -23,6 +24,7 @@ TEXT_SPACE = "memdreamtext"
 FINAL = frozenset({"completed", "failed", "canceled"})
 STATUSES = ("pending", "running", "completed", "failed", "canceled")
 MOST_ACTIVE = 100
+MODEL_FREE_MS = 15 * 60_000
 
 
 class DreamFault(Struct, frozen=True):
@@ -137,3 +139,18 @@ def active(tx: ReadTx) -> Iterator[DreamRecord]:
 def upcoming_dream(tx: ReadTx) -> int | None:
     """When to look for dreams that wait, or were abandoned: now, while there are any."""
     return tx.now if tx.documents(ACTIVE_SPACE, limit=1).items else None
+
+
+def check_options(options: Options, policy: TenantPolicy) -> None:
+    """Refuse a budget above the tenant's."""
+    if options.budget is not None and not 1 <= options.budget <= policy.dream_budget:
+        raise Invalid(
+            f"reverie.budget: it is a whole number from 1 to {policy.dream_budget}.", pointer="/reverie/budget"
+        )
+
+
+def check_time(tx: ReadTx, record: DreamRecord, policy: TenantPolicy) -> None:
+    """Raise TimeoutError when a dream took longer than it may."""
+    most = MODEL_FREE_MS if record.distiller == "extractive" else policy.model_seconds_per_dream * 1000
+    if tx.now - (record.started_at or tx.now) > most:
+        raise TimeoutError

@@ -19,9 +19,10 @@ from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.anthropic import dream_records as records
 from reverie.protocols.anthropic import stores as store_records
+from reverie.protocols.anthropic.content import Clean
 from reverie.protocols.anthropic.dream_records import Change, DreamRecord
 from reverie.protocols.anthropic.listing import all_files
-from reverie.protocols.anthropic.memories import Clean, Memories
+from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import DREAM, STORE, VERSION
 from reverie.protocols.anthropic.stores import StoreRecord, of_door
 from reverie.services import Services
@@ -92,6 +93,8 @@ class DreamUndo:
             record = records.find(tx, dream_id)
             if record.output is None:
                 raise NotFound("This dream has no output.")
+            if record.state == "undone" and not record.existing:
+                raise NotUndoable("This dream is undone already: its output is deleted.")
             return record, store_records.load(tx, record.output)
 
         return self._parts.store.read(Scope(actor.tenant), body)

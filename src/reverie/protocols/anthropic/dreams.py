@@ -1,29 +1,24 @@
 """Dreams of memory stores: asked for, dreamt by a worker, committed in one transaction, undone.
 
-A dream reads the files of a store and the words of sessions, outside any transaction. Its commit checks that it was
-not canceled and that every file is as it was read; then it writes all files at once, or none.
+A dream reads files and sessions outside any transaction. Its commit checks that it was not canceled and that every
+file is as it was read; then it writes all files at once, or none.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import (
-    DreamPlan,
-    GateFailed,
-    ModelFailed,
-    RedactionFailed,
-    Selector,
-    SourceTrace,
-    SpendExceeded,
-)
-from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
-from reverie.core.errors import Busy, Invalid, NotFound, RateLimited, ReadOnly, ReverieError, StoreError
+from reverie.core.dream import DreamPlan, Selector, SourceTrace
+from reverie.core.entry import FILE_KIND, EntryState, Scope
+from reverie.core.errors import Busy, Invalid, NotFound, RateLimited, ReadOnly, StoreError
 from reverie.core.policy import TenantPolicy
+from reverie.core.run import DISTILL, Interrupted, RunOver, RunStarter, RunStatus, stopping
 from reverie.dreams.engine import Body, DreamEngine
 from reverie.dreams.report import report_of
 from reverie.dreams.snapshot import Replan
@@ -31,38 +26,32 @@ from reverie.memory.files import File
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic import dream_records as records
 from reverie.protocols.anthropic import stores as store_records
-from reverie.protocols.anthropic.dream_plan import DreamPlanner, Planned, TooLarge, Written, subject_tags
+from reverie.protocols.anthropic.content import Clean
+from reverie.protocols.anthropic.dream_faults import Unavailable, failure
+from reverie.protocols.anthropic.dream_plan import DreamPlanner, Planned, Written, fate_of, subject_tags
 from reverie.protocols.anthropic.dream_records import (
     FINAL,
     MOST_ACTIVE,
     TEXT_SPACE,
     Canceled,
     Change,
-    DreamFault,
     DreamRecord,
     Options,
+    check_options,
 )
-from reverie.protocols.anthropic.errors import StoreArchived, StoreLimit
+from reverie.protocols.anthropic.errors import StoreArchived
 from reverie.protocols.anthropic.listing import all_files
-from reverie.protocols.anthropic.memories import Clean, Memories
-from reverie.protocols.anthropic.names import STORE, bare
-from reverie.protocols.anthropic.stores import Listed, StoreRecord, Stores, of_door
-from reverie.protocols.anthropic.transcripts import SessionGone, Transcript, decode, encode
+from reverie.protocols.anthropic.memories import Memories
+from reverie.protocols.anthropic.names import DREAM, STORE, bare
+from reverie.protocols.anthropic.stores import Listed, StoreRecord, Stores, of_door, once
+from reverie.protocols.anthropic.transcripts import Transcript, decode, encode
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 from reverie.store.leases import Leases
 
 T = TypeVar("T")
 LEASE_MS = 60_000
-MODEL_FREE_MS = 15 * 60_000
-TRIGGER = "anthropic"
-"""Of reports: marks the dreams that are undone through the files of their store."""
-
-
-class Unavailable(NotFound):
-    """The input store was archived or deleted."""
-
-    code = "input_memory_store_unavailable"
+TRIGGER = "anthropic"  # of reports: such dreams are undone through the files of their store
 
 
 class MemoryDreams:
@@ -75,12 +64,14 @@ class MemoryDreams:
         dreams: DreamEngine,
         stores: Stores,
         memories: Memories,
+        runs: RunStarter,
     ) -> None:
         self._parts = parts
         self._rules = rules
         self._stores = stores
         self._memories = memories
         self._dreams = dreams
+        self._runs = runs
         self._planner = DreamPlanner(parts, rules, dreams)
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
@@ -99,6 +90,7 @@ class MemoryDreams:
         existing: bool = False,
         options: Options = Options(),  # noqa: B008  (immutable)
         dry_run: bool = False,
+        idempotency_key: str | None = None,
     ) -> DreamRecord:
         """Ask for a dream. A worker dreams it. With `dry_run` nothing is stored: the answer says what it would do."""
         actor.require(Right.DREAM)
@@ -107,7 +99,7 @@ class MemoryDreams:
         name = bare(STORE, store_id, "memory store")
         self._planner.sessions.check(actor, sessions or ())
         rules = self._rules.current(actor.tenant)
-        _check_options(options, rules.policy)
+        check_options(options, rules.policy)
         given = self._planner.sessions.cleaned(transcripts, rules)
         told = self._parts.redactor.text(instructions, rules.known).text if instructions else None
         record = DreamRecord(
@@ -126,7 +118,7 @@ class MemoryDreams:
         if dry_run:
             return self._dry(actor, record, given)
 
-        def body(tx: WriteTx) -> DreamRecord:
+        def work(tx: WriteTx) -> str:
             store = store_records.load(tx, name)
             if store.archived_at is not None:
                 raise StoreArchived("This memory store is archived and cannot be dreamt.")
@@ -143,9 +135,17 @@ class MemoryDreams:
                 tx.save(TEXT_SPACE, made.id, encode(given), seq=seq)
             if existing:
                 store_records.save(tx, msgspec.structs.replace(store, dream=made.id), seq=seq)
-            return made
+            return made.id
 
-        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+        request = msgspec.to_builtins(msgspec.structs.replace(record, id="", created_at=0))
+
+        def prepare(rules: Rules) -> Callable[[WriteTx], DreamRecord]:
+            def body(tx: WriteTx) -> DreamRecord:
+                return records.load(tx, once(tx, rules, "dream.create", idempotency_key, request, work))
+
+            return body
+
+        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant))
 
     def _dry(self, actor: Actor, record: DreamRecord, given: Sequence[Transcript]) -> DreamRecord:
         store = self._input(actor, record)
@@ -205,7 +205,11 @@ class MemoryDreams:
             records.save(tx, actor.id, record)
             return record
 
-        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+        canceled = self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+        if canceled.run is not None:
+            with suppress(NotFound):  # its run has not begun
+                self._runs.cancel(dataclasses.replace(actor, rights=actor.rights | {Right.WRITE}), canceled.run)
+        return canceled
 
     def archive(self, actor: Actor, dream_id: str) -> DreamRecord:
         """Take an ended dream out of lists. Its output stays as it is."""
@@ -233,20 +237,50 @@ class MemoryDreams:
         done = 0
         for dream_id in waiting:
             lease, own = f"memory_dream/{dream_id}", f"{holder}/{dream_id}"
-            if not self._leases.take(actor, lease, own, for_ms=LEASE_MS):
-                continue
-            try:
-                with self._leases.beating(actor, lease, own, for_ms=LEASE_MS):
-                    done += self.run(actor, dream_id)
-            finally:
-                self._leases.give_back(actor, lease, own)
+            with self._leases.alone(actor, lease, own, for_ms=LEASE_MS) as ours:
+                done += ours and self.run(actor, dream_id)
         return done
 
     def run(self, actor: Actor, dream_id: str) -> bool:
-        """Dream one dream to its end. False when it was canceled or has ended already."""
+        """Dream one dream to its end, as a run. False when it was canceled or has ended already."""
         actor = of_door(actor)
         try:
             record = self._begin(actor, dream_id)
+        except Canceled:
+            return False
+        try:
+            run, done = self._runs.around(
+                actor,
+                DISTILL,
+                lambda acting: self._dream(acting, record),
+                ref=STORE + record.store,
+                inputs={"memoryRef": STORE + record.store},
+                metadata={"dream": record.id},
+                run_id=record.id,
+                interrupted=Interrupted.ELSEWHERE,
+            )
+            return done if run.status is not RunStatus.CANCELLED else self._given_up(actor, record.id)
+        except RunOver:
+            return self._given_up(actor, record.id)
+        except StoreError:
+            raise  # another worker tries again
+        except Exception as fault:
+            self._fail(actor, dream_id, fault)
+            return True
+
+    def _given_up(self, actor: Actor, dream_id: str) -> bool:
+        """End a dream whose run ended without it: the run was canceled, or no process came back to it for too long."""
+        status = self._runs.get(actor, dream_id).status
+        if status is RunStatus.FAILED:
+            return self._fail(actor, dream_id, RunOver("The run of this dream was given up."))
+        if status is RunStatus.CANCELLED:
+            with suppress(Invalid):  # it has ended meanwhile
+                self.cancel(actor, DREAM + dream_id)
+        return False
+
+    def _dream(self, actor: Actor, record: DreamRecord) -> bool:
+        """The work of a run. A fault is noted before the run ends by it."""
+        try:
             store = self._input(actor, record)
             if not record.existing:
                 store, record = self._clone(actor, record, store)
@@ -260,10 +294,11 @@ class MemoryDreams:
             return bool(done)
         except Canceled:
             return False
-        except StoreError:
-            raise  # another worker tries again
+        except (StoreError, RunOver):
+            raise
         except Exception as fault:
-            return self._fail(actor, dream_id, fault)
+            self._fail(actor, record.id, fault)
+            raise
 
     def _begin(self, actor: Actor, dream_id: str) -> DreamRecord:
         def body(tx: WriteTx) -> DreamRecord:
@@ -338,7 +373,7 @@ class MemoryDreams:
 
     def _running(self, tx: ReadTx, dream_id: str) -> DreamRecord:
         record = records.load(tx, dream_id)
-        if record.status != "running":
+        if record.status != "running" or stopping(tx, record.run):
             raise Canceled
         return record
 
@@ -358,7 +393,7 @@ class MemoryDreams:
 
         def body(tx: WriteTx) -> bool:
             current = self._running(tx, record.id)
-            self._check_time(tx, current, rules.policy)
+            records.check_time(tx, current, rules.policy)
             store = self._current(tx, planned.store)
             now = {memory.file.id: memory.file for memory in all_files(tx, store, "/")}
             if {name: file.version for name, file in now.items()} != planned.seen:
@@ -385,7 +420,7 @@ class MemoryDreams:
         stored = {entry.id for entry in made.sources}
         for write, change in zip(planned.writes, changes, strict=True):
             if change.before is not None:
-                fates[change.before] = _fate(write, next((e for e in made.sources if e.id == change.before), None))
+                fates[change.before] = fate_of(write, next((e for e in made.sources if e.id == change.before), None))
             if change.after is not None and tx.get(change.after) is not None:
                 origins = [change.before, *(entry.id for entry in write.entries)]
                 links[change.after] = [origin for origin in origins if origin in stored]
@@ -439,11 +474,6 @@ class MemoryDreams:
             raise Unavailable("The memory store was archived.")
         return store
 
-    def _check_time(self, tx: ReadTx, record: DreamRecord, policy: TenantPolicy) -> None:
-        most = MODEL_FREE_MS if record.distiller == "extractive" else policy.model_seconds_per_dream * 1000
-        if tx.now - (record.started_at or tx.now) > most:
-            raise TimeoutError
-
     def _fail(self, actor: Actor, dream_id: str, fault: Exception) -> bool:
         """Note why a dream failed."""
         error, more = failure(fault)
@@ -459,35 +489,3 @@ class MemoryDreams:
             return True
 
         return self._parts.store.write(Scope(actor.tenant), body)
-
-
-def failure(fault: Exception) -> tuple[DreamFault, dict[str, Any]]:
-    """A fault as the protocol shows it. Messages hold no text of a memory."""
-    if isinstance(fault, TimeoutError):
-        return DreamFault("timeout", "The dream took longer than it may."), {}
-    if isinstance(fault, SessionGone):
-        return DreamFault("input_session_unavailable", fault.message), {}
-    if isinstance(fault, StoreLimit):
-        return DreamFault("memory_store_org_limit_exceeded", fault.message), {}
-    if isinstance(fault, TooLarge):
-        return DreamFault(fault.code, fault.message), {"minimum_required": fault.details["minimum_required"]}
-    if isinstance(fault, Unavailable | GateFailed | RedactionFailed | SpendExceeded | ModelFailed):
-        return DreamFault(fault.reason, fault.message), {}
-    code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
-    return DreamFault("internal_error", "Something went wrong here."), {"error_code": code}
-
-
-def _fate(write: Written, former: Entry | None) -> str:
-    """What became of a file: all of it is said elsewhere, some of its lines gave way, or none did."""
-    if write.text is None:
-        return "merged"
-    lines = set(write.text.split("\n"))
-    lost = former is not None and any(line not in lines for line in former.content.split("\n") if line.strip())
-    return "shortened" if lost else "kept"
-
-
-def _check_options(options: Options, policy: TenantPolicy) -> None:
-    if options.budget is not None and not 1 <= options.budget <= policy.dream_budget:
-        raise Invalid(
-            f"reverie.budget: it is a whole number from 1 to {policy.dream_budget}.", pointer="/reverie/budget"
-        )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import msgspec
 from msgspec import Struct, field
 
 from reverie.core.entry import FILE_KIND, Entry
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.memory import files
 from reverie.memory.files import File, alive
 from reverie.protocols.anthropic.names import ENTRIES
@@ -120,15 +121,9 @@ def shown(tx: ReadTx, record: StoreRecord, file: File, entry: Entry | None = Non
 
 def other_entries(tx: ReadTx, record: StoreRecord) -> list[Memory]:
     """Entries of the ref that other interfaces wrote, the newest ones."""
-    found: list[Memory] = []
-    cursor: str | None = None
-    while len(found) < MOST_ENTRIES:
-        page = tx.scan(Filter(), limit=500, cursor=cursor)
-        found += [entry_memory(record, entry) for entry in page.items if entry.kind != FILE_KIND]
-        cursor = page.cursor
-        if cursor is None:
-            break
-    return found[:MOST_ENTRIES]
+    found = each(lambda cursor: tx.scan(Filter(), limit=500, cursor=cursor))
+    others = (entry_memory(record, entry) for entry in found if entry.kind != FILE_KIND)
+    return list(islice(others, MOST_ENTRIES))
 
 
 def entry_memory(record: StoreRecord, entry: Entry) -> Memory:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import FILE_KIND, Draft, Entry, EntryState, Link, Scope, Source
-from reverie.core.errors import Held, Invalid, NotFound, QuotaExceeded, StoreBusy
+from reverie.core.errors import Held, NotFound, StoreBusy
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
+from reverie.core.retry import Moved, retry
+from reverie.core.run import mark
 from reverie.memory import files
-from reverie.memory.entries import Entries, Prepared, store_entry
+from reverie.memory.entries import Entries, store_entry
 from reverie.memory.files import KEPT_VERSIONS, File, FileVersion, VersionIds
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic import stores
+from reverie.protocols.anthropic.content import Clean, check_content, check_free, check_room
 from reverie.protocols.anthropic.errors import (
-    ContentTooLarge,
-    MemoryLimit,
-    PathConflict,
     PreconditionFailed,
     ReadOnlyMemory,
     SecretInContent,
@@ -38,34 +36,12 @@ from reverie.protocols.anthropic.names import (
     bare,
     check_path,
     check_prefix,
-    parents,
 )
 from reverie.protocols.anthropic.stores import Listed, StoreRecord, of_door, once
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 T = TypeVar("T")
-_TRIES = 20
-
-
-class Moved(Exception):
-    """The memory changed between reading it and writing it."""
-
-
-class Clean(Struct, frozen=True):
-    """A text made ready to be written: redacted, and an entry unless it is blank."""
-
-    text: str
-    item: Prepared | None
-    findings: Mapping[str, int]
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @property
-    def size(self) -> int:
-        return len(self.text.encode())
 
 
 class Memories:
@@ -188,6 +164,7 @@ class Memories:
         path: str | None = None,
         expected: str | None = None,
         session: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Memory:
         """Change content, path or both. Nothing new: nothing is written.
 
@@ -208,14 +185,13 @@ class Memories:
             wanted = seen.file.path if path is None else path
             clean = self.clean(actor, seen.store, seen.file.id, wanted, text or "", rules, session=session)
 
-            def body(tx: WriteTx) -> Memory:
+            def work(tx: WriteTx) -> str:
                 current = self._writable(tx, seen.store)
                 now = self._found(tx, record.id, memory_id)
                 if now.file.version != seen.file.version:
                     raise Moved
-                same = now.file.sha256 == clean.sha256 and now.file.path == wanted
-                if same:
-                    return Memory(current, now.file, clean.text, clean.findings)
+                if now.file.sha256 == clean.sha256 and now.file.path == wanted:
+                    return now.file.version
                 if expected is not None and expected != now.file.sha256:
                     raise PreconditionFailed()
                 if now.file.path != wanted:
@@ -224,7 +200,15 @@ class Memories:
                 file = self.write(
                     tx, actor, current, now.file, now.file.id, wanted, clean, rules.policy, session=session
                 )
-                return Memory(current, file, clean.text, clean.findings)
+                return file.version
+
+            def body(tx: WriteTx) -> Memory:
+                request = [record.id, memory_id, content, path, expected]
+                version = once(tx, rules, "memory.update", idempotency_key, request, work)
+                now = self._found(tx, record.id, memory_id)
+                if now.file.version == version:
+                    return Memory(now.store, now.file, clean.text, clean.findings)
+                return now  # changed since the request was first carried out
 
             return body
 
@@ -238,6 +222,7 @@ class Memories:
         *,
         expected: str | None = None,
         session: str | None = None,
+        idempotency_key: str | None = None,
     ) -> str:
         """Delete a memory; its versions stay readable until their retention ends."""
         actor = of_door(actor)
@@ -247,7 +232,7 @@ class Memories:
         def prepare(rules: Rules) -> Callable[[WriteTx], str]:
             clean = self._session(actor, session, rules)
 
-            def body(tx: WriteTx) -> str:
+            def work(tx: WriteTx) -> str:
                 now = self._found(tx, record.id, memory_id)
                 if now.read_only:
                     raise ReadOnlyMemory()
@@ -256,7 +241,8 @@ class Memories:
                 self.remove(tx, actor, record, now.file, rules.policy, session=clean)
                 return now.file.id
 
-            return body
+            request = [record.id, memory_id, expected]
+            return lambda tx: once(tx, rules, "memory.delete", idempotency_key, request, work)
 
         return self._guarded(actor, record, prepare)
 
@@ -317,12 +303,10 @@ class Memories:
         return self._guarded(actor, record, prepare)
 
     def _guarded(self, actor: Actor, record: StoreRecord, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
-        for _ in range(_TRIES):
-            try:
-                return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref))
-            except Moved:
-                continue
-        raise StoreBusy("The memory changes faster than it can be written. Try again.")
+        return retry(
+            lambda _: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref)),
+            busy=lambda: StoreBusy("The memory changes faster than it can be written. Try again."),
+        )
 
     def _writable(self, tx: ReadTx, seen: StoreRecord) -> StoreRecord:
         current = stores.load(tx, seen.id)
@@ -398,7 +382,7 @@ class Memories:
         at = max(tx.now, before.updated_at if before else 0)
         version = self._version_ids.new(at, after=before.version if before else None)
         operation = "created" if before is None else "modified"
-        data = _data(record, file_id, version, operation) | {"bytes": clean.size}
+        data = _data(record, file_id, version, operation) | {"bytes": clean.size} | mark(tx, actor)
         old = tx.get(before.version, where=None) if before is not None and before.text else None
         seq = tx.append(NewEvent("memory.version", "FILE", actor.id, data=data))
         position = 0
@@ -470,7 +454,8 @@ class Memories:
         """Delete a memory, in a transaction of the store's ref."""
         at = max(tx.now, file.updated_at)
         version = self._version_ids.new(at, after=file.version)
-        seq = tx.append(NewEvent("memory.version", "FILE", actor.id, data=_data(record, file.id, version, "deleted")))
+        data = _data(record, file.id, version, "deleted") | mark(tx, actor)
+        seq = tx.append(NewEvent("memory.version", "FILE", actor.id, data=data))
         if file.text:
             entry = tx.get(file.version)
             if entry is not None:
@@ -483,44 +468,6 @@ class Memories:
         over = tx.now + policy.memory_version_retention_ms
         for name in (version, *file.recent):
             files.expire(tx, record.id, name, ref=record.ref, at=over, seq=seq)
-
-
-def check_content(text: str, policy: TenantPolicy) -> None:
-    """Refuse what cannot be the content of a memory."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        raise Invalid("content: it is not valid Unicode.", pointer="/content") from None
-    if "\0" in text:
-        raise Invalid("content: it has a NUL character.", pointer="/content")
-    if size > policy.max_memory_bytes:
-        raise ContentTooLarge(
-            f"content: a memory has at most {policy.max_memory_bytes:,} bytes.",
-            pointer="/content",
-            details={"max_bytes": policy.max_memory_bytes},
-        )
-
-
-def check_free(tx: ReadTx, record: StoreRecord, path: str, *, moving: str | None = None) -> None:
-    """Raise PathConflict when a memory other than the one at `moving` is at the path, above it or below it."""
-    if record.bound and (path + "/").startswith(ENTRIES):
-        raise Invalid(f"path: {ENTRIES} shows entries of other interfaces and is read-only.", pointer="/path")
-    for taken in (path, *parents(path)):
-        file = files.load_file(tx, record.id, taken) if taken != moving else None
-        if file is not None and shown(tx, record, file) is not None:
-            raise PathConflict(MEMORY + file.id, file.path)
-    for memory in all_files(tx, record, path + "/", most=2):
-        if memory.file.path != moving:
-            raise PathConflict(MEMORY + memory.file.id, memory.file.path)
-
-
-def check_room(tx: ReadTx, record: StoreRecord, clean: Clean, policy: TenantPolicy, *, new: bool = False) -> None:
-    """Raise when the store, or the tenant's quota, is full."""
-    if new and files.file_count(tx, record.id) >= policy.max_memories_per_store:
-        raise MemoryLimit(f"A memory store holds at most {policy.max_memories_per_store:,} memories.")
-    head = tx.head()
-    if head.entries + 1 > policy.max_entries or head.bytes + clean.size > policy.max_bytes:
-        raise QuotaExceeded(details={"entries": head.entries, "bytes": head.bytes})
 
 
 def _data(record: StoreRecord, file_id: str, version: str, operation: str) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from reverie.client import RemoteHost
 from reverie.core.errors import Invalid
+from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import STORE
+from reverie.protocols.anthropic.stores import Stores
 from reverie.protocols.anthropic.tool import ROOT, MemoryCommands, ToolFault
 
 try:
@@ -113,12 +115,12 @@ def commands(
     assert not isinstance(memory, Anthropic)
     host, actor = memory.host, memory.actor
     if store.startswith(STORE):
-        store_id = host.memory_stores.get(actor, store).id
+        store_id = host.use(Stores).get(actor, store).id
     else:
-        found = host.memory_stores.named(actor, store)
-        store_id = (found or host.memory_stores.create(actor, store)).id
+        found = host.use(Stores).named(actor, store)
+        store_id = (found or host.use(Stores).create(actor, store)).id
     return MemoryCommands(
-        host.memories, actor, STORE + store_id, session=session, on_exists=on_exists, view_limit=view_limit
+        host.use(Memories), actor, STORE + store_id, session=session, on_exists=on_exists, view_limit=view_limit
     )
 
 

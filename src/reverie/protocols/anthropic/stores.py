@@ -13,7 +13,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
 from reverie.core.errors import Held, IdempotencyReused, Invalid, NotFound
 from reverie.core.event import NewEvent, answer_key, keyed_hash
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.memory import files
 from reverie.memory.files import complement
 from reverie.memory.policy import RuleBook, Rules, check_ref
@@ -296,14 +296,8 @@ def delete(tx: WriteTx, actor: Actor, record: StoreRecord, *, rest_ms: int) -> N
 
 def own_entries(tx: ReadTx, record: StoreRecord) -> list[Entry]:
     """Readable entries of the files of a store."""
-    found: list[Entry] = []
-    cursor: str | None = None
-    while True:
-        page = tx.scan(_OWN, limit=_PAGE, cursor=cursor)
-        found += [entry for entry in page.items if entry.attributes.get("store") == STORE + record.id]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    found = each(lambda cursor: tx.scan(_OWN, limit=_PAGE, cursor=cursor))
+    return [entry for entry in found if entry.attributes.get("store") == STORE + record.id]
 
 
 def listed(

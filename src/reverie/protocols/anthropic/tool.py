@@ -11,6 +11,7 @@ from typing import Any
 
 from reverie.core.actor import Actor
 from reverie.core.errors import Invalid, NotFound, ReverieError
+from reverie.core.retry import retry
 from reverie.memory.files import File
 from reverie.protocols.anthropic.errors import ContentTooLarge, PathConflict, PreconditionFailed
 from reverie.protocols.anthropic.listing import Memory
@@ -242,7 +243,8 @@ class MemoryCommands:
 
     def _edit(self, given: str, path: str, change: Callable[[str], str]) -> Memory:
         """Change the text of a file; tried again when another writer was faster."""
-        for attempt in range(_TRIES):
+
+        def edit(attempt: int) -> Memory:
             memory = self._at(path)
             if memory is None and attempt:
                 raise ToolFault(_raced(given))
@@ -250,19 +252,16 @@ class MemoryCommands:
                 if self._is_folder(path):
                     raise ToolFault(f"The path {given} is not a file.")
                 raise ToolFault(f"The path {given} does not exist. Please provide a valid path.")
-            text = change(memory.content or "")
-            try:
-                return self._memories.update(
-                    self._actor,
-                    self._store,
-                    MEMORY + memory.file.id,
-                    content=text,
-                    expected=memory.file.sha256,
-                    session=self._session,
-                )
-            except (PreconditionFailed, NotFound):
-                continue
-        raise ToolFault(_raced(given))
+            return self._memories.update(
+                self._actor,
+                self._store,
+                MEMORY + memory.file.id,
+                content=change(memory.content or ""),
+                expected=memory.file.sha256,
+                session=self._session,
+            )
+
+        return retry(edit, on=(PreconditionFailed, NotFound), busy=lambda: ToolFault(_raced(given)), tries=_TRIES)
 
     def _limited(self, text: str) -> str:
         if self._view_limit is None or len(text) <= self._view_limit:

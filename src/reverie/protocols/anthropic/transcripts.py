@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from reverie.core.actor import Actor
 from reverie.core.dream import GivenText
 from reverie.core.entry import Entry, Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.dreams.snapshot import stand_in
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic.names import SESSION
@@ -84,15 +85,7 @@ class Sessions:
 
     def _read(self, actor: Actor, where: Filter, most: int, *, ref: str | None = None) -> list[Entry]:
         def body(tx: ReadTx) -> list[Entry]:
-            found: list[Entry] = []
-            cursor: str | None = None
-            while len(found) < most:
-                page = tx.scan(where, limit=min(most, _PAGE), cursor=cursor)
-                found += page.items
-                cursor = page.cursor
-                if cursor is None:
-                    break
-            return found[:most]
+            return list(islice(each(lambda cursor: tx.scan(where, limit=min(most, _PAGE), cursor=cursor)), most))
 
         return self._parts.store.read(Scope(actor.tenant, ref), body)
 

@@ -20,14 +20,14 @@ from reverie.core.clock import to_iso
 from reverie.core.entry import Draft, Entry, Source
 from reverie.core.errors import Busy, Conflict, Invalid, NotFound
 from reverie.core.names import digest, segment
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
+from reverie.core.retry import Moved, retry
 from reverie.host import Host
 from reverie.protocols.mem0.filters import holds, named
 
 KINDS = ("user", "agent", "app", "run")
 _ROOT = "mem0"
 _PAGE = 500
-_TRIES = 8
 """How often a change is tried while others change the same memory."""
 
 
@@ -116,25 +116,31 @@ class Memories:
         for memory_id, text, metadata in changes:
             earlier, known = merged.get(memory_id, (None, {}))
             merged[memory_id] = (text or earlier, {**known, **(metadata or {})})
-        for _ in range(_TRIES):
+
+        def attempt(_: int) -> None:
             found = [(self._find(memory_id), *change) for memory_id, change in merged.items()]
             changed = [
                 (entry.ref, entry.id, _changed(entry, text, metadata), entry.version) for entry, text, metadata in found
             ]
-            with suppress(Conflict, NotFound):  # another caller changed one of them: it has a new entry, or is gone
+            try:
                 self._host.entries.supersede_many(self._actor, changed)
-                return
-        raise Busy("This memory is being changed by others at the moment. Try again.")
+            except (Conflict, NotFound):  # another caller changed one of them: it has a new entry, or is gone
+                raise Moved from None
+
+        retry(attempt, busy=_contended)
 
     def delete(self, memory_ids: Iterable[str]) -> None:
         """Take memories out of every read in one transaction: all of them, or none. Raises NotFound."""
         wanted = dict.fromkeys(memory_ids)
-        for _ in range(_TRIES):
+
+        def attempt(_: int) -> None:
             found = [self._find(memory_id) for memory_id in wanted]
-            with suppress(NotFound):  # changed meanwhile
+            try:
                 self._host.lifecycle.delete_many(self._actor, [(entry.ref, entry.id) for entry in found])
-                return
-        raise Busy("This memory is being changed by others at the moment. Try again.")
+            except NotFound:  # changed meanwhile
+                raise Moved from None
+
+        retry(attempt, busy=_contended)
 
     def delete_all(self, filters: Mapping[str, Any]) -> int:
         """Delete every memory that matches, a part at a time; how many."""
@@ -211,13 +217,7 @@ class Memories:
             yield from self._entries(ref)
 
     def _entries(self, ref: str) -> Iterator[Entry]:
-        cursor: str | None = None
-        while True:
-            page = self._host.reader.page(self._actor, ref, limit=_PAGE, cursor=cursor)
-            yield from page.items
-            cursor = page.cursor
-            if cursor is None:
-                return
+        return each(lambda cursor: self._host.reader.page(self._actor, ref, limit=_PAGE, cursor=cursor))
 
     def _find(self, memory_id: str) -> Entry:
         place, _, memory = memory_id.partition("~")
@@ -246,6 +246,10 @@ def document(entry: Entry) -> dict[str, Any]:
         "updated_at": to_iso(entry.created_at),
         "expiration_date": None if entry.expires_at is None else to_iso(entry.expires_at)[:10],
     }
+
+
+def _contended() -> Busy:
+    return Busy("This memory is being changed by others at the moment. Try again.")
 
 
 def _changed(before: Entry, text: str | None, metadata: Mapping[str, Any]) -> Draft:

@@ -21,6 +21,7 @@ from reverie.core.errors import (
     Unauthenticated,
 )
 from reverie.http.call import Call, needs
+from reverie.http.parsing import UnsupportedMedia
 from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Form, Query, Router, Segment
 from reverie.protocols.mem0 import PREFIX, shapes
@@ -33,6 +34,7 @@ _STATUS: tuple[tuple[type[ReverieError], int], ...] = (
     (NotFound, 404),
     (Conflict, 409),
     (TooLarge, 413),
+    (UnsupportedMedia, 415),
     (RateLimited, 429),
     (Invalid, 400),
 )

@@ -18,6 +18,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
 from reverie.core.errors import Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
+from reverie.core.query import each
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.openwop.capabilities import DURABILITY, lacking, unmet
 from reverie.redact import KnownSecrets, Redactor
@@ -68,14 +69,8 @@ class Agents:
         actor.require(Right.READ)
 
         def body(tx: ReadTx) -> list[Agent]:
-            found: list[Agent] = []
-            cursor: str | None = None
-            while True:
-                page = tx.documents(AGENT_SPACE, limit=_PAGE, cursor=cursor)
-                found += [msgspec.json.decode(d.body or b"{}", type=Agent) for d in page.items]
-                cursor = page.cursor
-                if cursor is None:
-                    return found
+            found = each(lambda cursor: tx.documents(AGENT_SPACE, limit=_PAGE, cursor=cursor))
+            return [msgspec.json.decode(d.body or b"{}", type=Agent) for d in found]
 
         own = {agent.id: agent for agent in self._parts.store.read(Scope(actor.tenant), body)}
         seen = {**self._folder, **self.installed_for_all(), **own}

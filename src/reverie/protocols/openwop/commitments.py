@@ -19,7 +19,7 @@ from reverie.core.clock import from_iso
 from reverie.core.entry import Draft, Entry, Scope
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import NewEvent
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.memory.entries import Entries
 from reverie.memory.policy import check_ref
 from reverie.services import Services
@@ -189,14 +189,8 @@ def _holds(tx: ReadTx, item: Commitment) -> bool:
 
 
 def _stored(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
-    cursor: str | None = None
-    while True:
-        page = tx.documents(COMMITMENT_SPACE, limit=_PAGE, cursor=cursor)
-        for document in page.items:
-            yield document.key, msgspec.json.decode(document.body or b"{}", type=Commitment)
-        cursor = page.cursor
-        if cursor is None:
-            return
+    for document in each(lambda cursor: tx.documents(COMMITMENT_SPACE, limit=_PAGE, cursor=cursor)):
+        yield document.key, msgspec.json.decode(document.body or b"{}", type=Commitment)
 
 
 def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
@@ -205,13 +199,7 @@ def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
 
 
 def _entries(tx: ReadTx) -> Iterator[Entry]:
-    cursor: str | None = None
-    while True:
-        page = tx.scan(Filter(kinds=(KIND,)), limit=_PAGE, cursor=cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
+    return each(lambda cursor: tx.scan(Filter(kinds=(KIND,)), limit=_PAGE, cursor=cursor))
 
 
 def _read(entry: Entry) -> Commitment | None:

@@ -19,8 +19,9 @@ from reverie.core.policy import TenantPolicy
 from reverie.core.run import DISPATCH, Run
 from reverie.core.subject import named_subjects
 from reverie.dreams.spend import SpendLimits
+from reverie.memory.hits import Hit
 from reverie.memory.policy import RuleBook
-from reverie.memory.search import Hit, Search
+from reverie.memory.search import Search
 from reverie.protocols.openwop.agents import Agent, Agents
 from reverie.protocols.openwop.injection import Injection
 from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
 from reverie.core.errors import Busy, Invalid, ReadOnly, Unprocessable
 from reverie.core.event import NewEvent
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.core.run import RUN_SPACE, Fork, Run
 from reverie.protocols.openwop.run_records import load_run, save_run
 from reverie.protocols.openwop.runs import Runs
@@ -140,12 +141,5 @@ class Forks:
 
 def _whole(tx: ReadTx, run: Run) -> bool:
     """Whether every entry that the run's memory had at its start can still be read as of then."""
-    found = 0
-    cursor: str | None = None
-    while found < run.seen:
-        page = tx.scan(Filter(), limit=_PAGE, cursor=cursor, as_of=run.snapshot)
-        found += len(page.items)
-        cursor = page.cursor
-        if cursor is None:
-            break
-    return found >= run.seen
+    found = each(lambda cursor: tx.scan(Filter(), limit=_PAGE, cursor=cursor, as_of=run.snapshot))
+    return sum(1 for _ in islice(found, run.seen)) >= run.seen

@@ -21,7 +21,7 @@ from reverie.core.event import answer_key, keyed_hash
 from reverie.memory.policy import RuleBook
 from reverie.services import Services
 from reverie.store.contract import WriteTx
-from reverie.store.leases import Leases
+from reverie.store.leases import Leases, holder
 
 LEASE_MS = 30_000
 _FREE = ""
@@ -59,7 +59,7 @@ class Idempotency:
 
         Raises IdempotencyReused when the key was used for another request.
         """
-        holder, fresh = f"once/{self._parts.ids.new()}", self._parts.ids.new()
+        own, fresh = holder(f"once/{self._parts.ids.new()}"), self._parts.ids.new()
 
         def body(tx: WriteTx) -> Claim | Answer | None:
             name = answer_key(tx.log_key(), operation, key)
@@ -72,10 +72,10 @@ class Idempotency:
                 found = msgspec.msgpack.decode(stored[1], type=Answer)
             if found.status:
                 return found
-            if not tx.claim(name, holder, until=tx.now + LEASE_MS):
+            if not tx.claim(name, own, until=tx.now + LEASE_MS):
                 return None
             self._save(tx, actor, name, digest, found)
-            return Claim(name, digest, holder, found.id)
+            return Claim(name, digest, own, found.id)
 
         return self._parts.store.write(Scope(actor.tenant), body)
 

@@ -32,7 +32,7 @@ from reverie.protocols.openwop.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.protocols.openwop.workspace import snapshot as workspace_snapshot
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
-from reverie.store.leases import Leases
+from reverie.store.leases import Leases, holder
 
 T = TypeVar("T")
 LEASE_MS = 30_000
@@ -47,19 +47,19 @@ MAX_TAGS = 64
 class Runs:
     """Starts, shows, cancels and recovers runs."""
 
-    def __init__(self, parts: Services, rules: RuleBook, entries: Entries) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, entries: Entries, workflows: Mapping[str, Workflow]) -> None:
         self._parts = parts
         self._rules = rules
         self._entries = entries
-        self._workflows: dict[str, Workflow] = {}
+        self._workflows = dict(workflows)
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
-        self._holder = f"runs/{parts.ids.new()}"
+        self._holder = holder(f"runs/{parts.ids.new()}")
         self._background = Background()
 
     # what can be run
 
     def offer(self, workflow_id: str, workflow: Workflow) -> None:
-        """Make a workflow known. The composition of the host does this, once."""
+        """Add a workflow."""
         self._workflows[workflow_id] = workflow
 
     def workflow(self, workflow_id: str, *, fixtures: bool) -> Workflow:

@@ -9,13 +9,10 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
 from reverie.core.run import COMPACT, DISPATCH, DISTILL
-from reverie.memory.entries import Entries
-from reverie.memory.policy import RuleBook
 from reverie.protocols.openwop.conformance.fixtures import fixtures
 from reverie.protocols.openwop.conformance.injection import InjectionProbe
 from reverie.protocols.openwop.dispatch import Dispatcher
 from reverie.protocols.openwop.passes import WORKFLOWS, Passes
-from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow, memory_ref
 from reverie.services import Services
 
@@ -24,21 +21,6 @@ _TAKES = {
     DISTILL: (Input("indexEmitted", "boolean", default=True),),
 }
 _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
-
-
-def make_runs(
-    parts: Services,
-    rules: RuleBook,
-    entries: Entries,
-    passes: Passes,
-    dispatcher: Dispatcher,
-    probe: InjectionProbe,
-) -> Runs:
-    """Runs that offer every workflow."""
-    runs = Runs(parts, rules, entries)
-    for name, workflow in workflows(parts, passes, dispatcher, probe).items():
-        runs.offer(name, workflow)
-    return runs
 
 
 def workflows(parts: Services, passes: Passes, dispatcher: Dispatcher, probe: InjectionProbe) -> dict[str, Workflow]:

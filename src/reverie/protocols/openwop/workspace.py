@@ -17,6 +17,8 @@ from reverie.core.canonical import sha256
 from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound, StoreBusy, TooLarge
 from reverie.core.event import NewEvent
+from reverie.core.query import each
+from reverie.core.retry import Moved, retry
 from reverie.core.run import RUN_SPACE, Interrupted, Run, RunStatus, mark
 from reverie.distil.archive import INDEX_PATH
 from reverie.dreams.archive import WORKSPACE
@@ -36,7 +38,6 @@ WORKFLOW = "reverie.workspace"
 DEFAULT_TYPE = "text/markdown"
 _PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,255}")
 _TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?:; ?[A-Za-z0-9_.-]{1,32}=[\w.-]{1,64})*")
-_TRIES = 10
 
 
 class File(Struct, frozen=True):
@@ -52,10 +53,6 @@ class File(Struct, frozen=True):
     def etag(self) -> str:
         """Changes with every version, also across a delete."""
         return f'"v{self.version}"'
-
-
-class Moved(Exception):
-    """Another process wrote the file between looking and writing."""
 
 
 class Workspace:
@@ -197,14 +194,7 @@ def _append(tx: WriteTx, actor: Actor, space: str, path: str, version: int) -> i
 
 
 def _current(tx: ReadTx, space: str, prefix: str = "") -> list[Document]:
-    found: list[Document] = []
-    cursor: str | None = None
-    while True:
-        page = tx.documents(space, prefix=prefix, limit=200, cursor=cursor)
-        found += page.items
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return list(each(lambda cursor: tx.documents(space, prefix=prefix, limit=200, cursor=cursor)))
 
 
 def _file(document: Document, *, content: bool = True) -> File:
@@ -232,12 +222,9 @@ def _match(if_match: str | None, current: Document | None) -> None:
 
 
 def _retried(write: Callable[[], T]) -> T:
-    for _ in range(_TRIES):
-        try:
-            return write()
-        except Moved:
-            continue
-    raise StoreBusy("The file changes faster than it can be written. Try again.")
+    return retry(
+        lambda _: write(), busy=lambda: StoreBusy("The file changes faster than it can be written. Try again.")
+    )
 
 
 def _too_large(message: str, **details: int) -> TooLarge:

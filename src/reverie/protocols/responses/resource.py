@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from openai._streaming import AsyncStream as SdkAsyncStream
 from openai._streaming import Stream as SdkStream
-from openai.resources.responses import AsyncResponses, Responses
+from openai.resources.responses import AsyncInputTokens, AsyncResponses, InputTokens, Responses
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
@@ -70,6 +70,26 @@ def _request(body: Any, options: Mapping[str, Any]) -> tuple[Any, InputIs, dict[
     return value, input_is, params, kept | ({"extra_json": extra} if extra else {})
 
 
+class _Counts(InputTokens):
+    """`input_tokens` inside a window: counts what a turn with the new items would send."""
+
+    def __init__(self, window: SyncWindow, client: Any) -> None:
+        super().__init__(client)
+        self._post = lambda path, *, body=None, **more: client.post(path, body=window.counted(body), **more)
+
+
+class _AsyncCounts(AsyncInputTokens):
+    """`input_tokens` inside a window: counts what a turn with the new items would send."""
+
+    def __init__(self, window: AsyncWindow, client: Any) -> None:
+        super().__init__(client)
+
+        async def post(path: str, *, body: Any = None, **more: Any) -> Any:
+            return await client.post(path, body=await window.counted(body), **more)
+
+        self._post = post
+
+
 class WindowResponses(Responses):
     """`client.responses` inside a window."""
 
@@ -79,6 +99,11 @@ class WindowResponses(Responses):
         self._whole: Any = client
         self._post = self._posted
         self._get = self._fetched
+
+    @property
+    def input_tokens(self) -> InputTokens:
+        """Exact counts: `count(input=...)` takes what is new, and counts the window with it."""
+        return _Counts(self._window, self._whole)
 
     @overload  # type: ignore[override]
     def create(self, *, stream: Literal[True], **arguments: Unpack[CreateParams]) -> SdkStream[ResponseStreamEvent]: ...
@@ -143,6 +168,11 @@ class AsyncWindowResponses(AsyncResponses):
         self._whole: Any = client
         self._post = self._posted
         self._get = self._fetched
+
+    @property
+    def input_tokens(self) -> AsyncInputTokens:
+        """Exact counts: `count(input=...)` takes what is new, and counts the window with it."""
+        return _AsyncCounts(self._window, self._whole)
 
     @overload  # type: ignore[override]
     async def create(

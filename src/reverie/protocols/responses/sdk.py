@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from reverie.core.actor import Actor
@@ -10,18 +10,41 @@ from reverie.host import Host
 from reverie.protocols.responses import wire
 from reverie.protocols.responses.agents_sdk import WindowSession
 from reverie.window.calls import Call
-from reverie.window.driver import AsyncDriver, SyncDriver, session_of
+from reverie.window.driver import AsyncDriver, SyncDriver, session_of, text_of
 from reverie.window.items import Item
 from reverie.window.policy import WindowPolicy
 from reverie.window.steps import Send
 from reverie.window.storage import WindowStore
-from reverie.window.streams import RawStream, SyncStream
+from reverie.window.streams import now, settled
 
 
 def _waiting(path: str) -> str:
     """The id of the response that a path names."""
     parts = path.strip("/").split("/")
     return parts[1] if len(parts) > 1 else ""
+
+
+async def _counted(window: SyncDriver | AsyncDriver, body: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {name: value for name, value in body.items() if name != "input"}
+    async with window._lock:
+        window.check_open()
+        found: dict[str, Any] = await window._keep(lambda: window.engine.counted(body.get("input"), rest))
+        return found
+
+
+async def _look(
+    window: SyncDriver | AsyncDriver, method: Literal["get", "post"], path: str, call: Call, *, stream: bool
+) -> Any:
+    window.check_open()
+    given = wire.request_of(Send(path, {}, stream=stream), call)
+    del given["body"]
+    raw = await settled((window._client.get if method == "get" else window._client.post)(**given))
+    waiting = _waiting(path)
+    if stream:
+        return await window._streamed(raw, call, answers=waiting)
+    if await window._run(window.engine.resolved(waiting, await text_of(raw)), call):
+        await window._run(window.engine.after_turn(), call)
+    return raw if call.raw else await settled(raw.parse())
 
 
 class SyncWindow(SyncDriver):
@@ -41,21 +64,13 @@ class SyncWindow(SyncDriver):
         self.parse = self.responses.parse
         self.stream = self.responses.stream
 
+    def counted(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body of a question for exact tokens, with the window in it."""
+        return now(_counted(self, body))
+
     def look(self, method: Literal["get", "post"], path: str, call: Call, *, stream: bool = False) -> Any:
         """Fetch or cancel a response; the window takes it when it waits for it."""
-        self.check_open()
-        step = Send(path, {}, stream=stream)
-        given = wire.request_of(step, call)
-        del given["body"]
-        raw = (self._client.get if method == "get" else self._client.post)(**given)
-        waiting = _waiting(path)
-        if stream:
-            wrapped = SyncStream(self, raw.parse(), call, answers=waiting)
-            return RawStream(raw, wrapped) if call.raw else wrapped
-        text = raw.text if call.raw != "stream" else raw.text()
-        if self.run(self.engine.resolved(waiting, text), call):
-            self.run(self.engine.after_turn(), call)
-        return raw if call.raw else raw.parse()
+        return now(_look(self, method, path, call, stream=stream))
 
 
 class AsyncWindow(AsyncDriver):
@@ -76,19 +91,13 @@ class AsyncWindow(AsyncDriver):
         self.parse = self.responses.parse
         self.stream = self.responses.stream
 
+    async def counted(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body of a question for exact tokens, with the window in it."""
+        return await _counted(self, body)
+
     async def look(self, method: Literal["get", "post"], path: str, call: Call, *, stream: bool = False) -> Any:
         """Fetch or cancel a response; the window takes it when it waits for it."""
-        self.check_open()
-        given = wire.request_of(Send(path, {}, stream=stream), call)
-        del given["body"]
-        raw = await (self._client.get if method == "get" else self._client.post)(**given)
-        waiting = _waiting(path)
-        if stream:
-            return await self.streamed(raw, call, answers=waiting)
-        text = raw.text if call.raw != "stream" else await raw.text()
-        if await self.run(self.engine.resolved(waiting, text), call):
-            await self.run(self.engine.after_turn(), call)
-        return raw if call.raw else raw.parse()
+        return await _look(self, method, path, call, stream=stream)
 
     async def compact_if_due(self, more: Sequence[Item] = ()) -> dict[str, Any] | None:
         """Compact if a request with `more` items would call for it; returns the diagnostics of the pass."""

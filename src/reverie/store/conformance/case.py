@@ -19,6 +19,7 @@ CAPABILITIES = (
     "versions",
     "erasure",
     "answers",
+    "searches",
     "leases",
     "links",
     "documents",

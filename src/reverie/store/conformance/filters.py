@@ -54,6 +54,8 @@ def each_part_selects(lab: Lab) -> None:
         (Filter(not_by=("x", 1), session="s9"), []),
         (Filter(not_by=("x", 1_000_000), session="s9"), ["session"]),
         (Filter(not_by=("ada", 1), actor="ada"), []),
+        (Filter(sessionless=True, actor="ada"), ["actor"]),
+        (Filter(sessionless=True, without_kinds=("note",), not_by=("ada", 1)), ["kinded"]),
         (Filter(since_epoch=1_000_000), []),
     ):
         assert lab.ids(where) == expected, where

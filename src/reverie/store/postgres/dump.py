@@ -16,7 +16,7 @@ from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL
 from reverie.store.postgres.writer import limits
 
-OWN = ("entry", "absence", "tag", "link", "about", "event", "recall", "document", "answer", "lease")
+OWN = ("entry", "absence", "tag", "link", "about", "event", "recall", "document", "answer", "searches", "lease")
 """The tables of a tenant's rows."""
 ABOVE = ("setting", "api_key")
 

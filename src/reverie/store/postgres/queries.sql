@@ -545,6 +545,20 @@ ON CONFLICT (tenant, key) DO UPDATE SET digest = excluded.digest, answer = exclu
 -- Answers nobody may ask for any more.
 DELETE FROM reverie.answer WHERE tenant = %s AND until <= %s
 
+-- name: searches
+-- The sealed searches of a memory, or of every memory.
+SELECT ref, body FROM reverie.searches WHERE tenant = %(tenant)s AND (%(ref)s::text IS NULL OR ref = %(ref)s)
+ORDER BY ref
+
+-- name: keep_searches
+-- The sealed searches of a memory, in place of those before.
+INSERT INTO reverie.searches (tenant, ref, body, at) VALUES (%s, %s, %s, %s)
+ON CONFLICT (tenant, ref) DO UPDATE SET body = excluded.body, at = excluded.at
+
+-- name: drop_searches
+-- No searches of a memory, or of any.
+DELETE FROM reverie.searches WHERE tenant = %(tenant)s AND (%(ref)s::text IS NULL OR ref = %(ref)s)
+
 -- name: claim
 -- Take a lease that is free, expired or already ours.
 INSERT INTO reverie.lease (tenant, name, holder, until) VALUES (%(tenant)s, %(name)s, %(holder)s, %(until)s)

@@ -234,6 +234,15 @@ CREATE TABLE reverie.answer (
 );
 CREATE INDEX answer_until ON reverie.answer (tenant, until);
 
+-- The last searches of a memory, for dreams to replay: one sealed row each, written over.
+CREATE TABLE reverie.searches (
+  tenant integer NOT NULL,
+  ref text COLLATE "C" NOT NULL,
+  body bytea NOT NULL,
+  at bigint NOT NULL,
+  PRIMARY KEY (tenant, ref)
+);
+
 CREATE TABLE reverie.lease (
   tenant integer NOT NULL,
   name text COLLATE "C" NOT NULL,
@@ -252,7 +261,7 @@ DECLARE
   part text;
 BEGIN
   FOREACH part IN ARRAY ARRAY['entry', 'absence', 'tag', 'link', 'about', 'event', 'recall', 'document',
-    'answer', 'lease']
+    'answer', 'searches', 'lease']
   LOOP
     EXECUTE format('ALTER TABLE reverie.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', part);
     EXECUTE format('CREATE POLICY own ON reverie.%I USING '

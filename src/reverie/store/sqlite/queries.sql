@@ -130,6 +130,27 @@ ORDER BY e.gone_at, e.n LIMIT ?
 SELECT count(*) FROM entry AS e
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
+-- name: count_readable
+-- The same for readable entries of a ref by kind and actor, from an index alone: what is not gone is in a readable state,
+-- or a draft. A row is read only where its actor is the one left out.
+SELECT count(*) FROM entry AS e INDEXED BY entry_facets
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.state <> 'draft'
+AND (e.expires_at IS NULL OR e.expires_at > :now)
+AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
+AND (:without_kinds IS NULL OR e.kind NOT IN (SELECT value FROM json_each(:without_kinds)))
+AND (:actor IS NULL OR e.actor = :actor)
+AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
+
+-- name: count_in_sessions
+-- How many of those have a session.
+SELECT count(*) FROM entry AS e INDEXED BY entry_session
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.session IS NOT NULL AND e.state <> 'draft'
+AND (e.expires_at IS NULL OR e.expires_at > :now)
+AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
+AND (:without_kinds IS NULL OR e.kind NOT IN (SELECT value FROM json_each(:without_kinds)))
+AND (:actor IS NULL OR e.actor = :actor)
+AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
+
 -- name: refs
 -- The memories of a tenant with their readable entries, in a range of names.
 SELECT ref, count(*) FROM entry INDEXED BY entry_facets WHERE tenant = ? AND ref >= ? AND ref < ? AND gone_seq IS NULL AND state <> 'draft'
@@ -510,6 +531,18 @@ INSERT OR REPLACE INTO answer (tenant, key, digest, answer, until) VALUES (?, ?,
 -- name: trim_answers
 -- Answers nobody may ask for any more.
 DELETE FROM answer WHERE tenant = ? AND until <= ?
+
+-- name: searches
+-- The sealed searches of a memory, or of every memory.
+SELECT ref, body FROM searches WHERE tenant = :tenant AND (:ref IS NULL OR ref = :ref) ORDER BY ref
+
+-- name: keep_searches
+-- The sealed searches of a memory, in place of those before.
+INSERT OR REPLACE INTO searches (tenant, ref, body, at) VALUES (?, ?, ?, ?)
+
+-- name: drop_searches
+-- No searches of a memory, or of any.
+DELETE FROM searches WHERE tenant = :tenant AND (:ref IS NULL OR ref = :ref)
 
 -- name: claim
 -- Take a lease that is free, expired or already ours.

@@ -99,6 +99,16 @@ class SqliteReadTx(ReadVerbs):
             edge = [p for p in found.values() if p is not None and p not in passed]
         return passed
 
+    def count(self, where: Filter) -> int:
+        """Of readable entries by kind, actor and no session: from indexes alone."""
+        rest = replace(where, kinds=None, without_kinds=(), actor=None, not_by=None, sessionless=False)
+        if self._scope.ref is None or rest != READABLE:
+            return super().count(where)
+        bound = {"tenant": self._tenant, "ref": self._ref, **filter_parameters(where, self.now)}
+        names = ("count_readable", "count_in_sessions") if where.sessionless else ("count_readable",)
+        found, *others = [int(self._rows(name, bound)[0][0]) for name in names]
+        return found - sum(others)
+
     def passing(self, where: Filter) -> list[int]:
         """Led by a part of the filter that has an index."""
         bound: dict[str, Any] = {"ref": self._ref}

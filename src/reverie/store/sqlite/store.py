@@ -184,6 +184,8 @@ class SqliteStore:
                 "REVERIE_READ_ONLY=1 to serve it as it is."
             )
         db.set_busy_timeout(BUSY_MS)
+        # a plan does not follow the values bound: without this SQLite prepares a statement again for other values
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         if self._trusted:
             db.execute("PRAGMA checksum_verification = OFF").fetchall()
         db.execute("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536")

@@ -9,6 +9,7 @@ import pytest
 from anthropic import Anthropic, APIStatusError
 from tests.contract.doors.anthropic.conftest import Live, refused
 
+from reverie.core.entry import Scope
 from reverie.jobs.tasks import Tasks
 from reverie.protocols.anthropic import dreams as engine
 
@@ -227,6 +228,7 @@ def test_a_new_store_is_deleted_by_undo_unless_it_changed(
     refused(lambda: client.post(f"/v1/dreams/{dreams[0].id}/reverie/undo", cast_to=object), 409, "conflict_error")
     client.post(f"/v1/dreams/{dreams[1].id}/reverie/undo", cast_to=object)
     refused(lambda: client.beta.memory_stores.retrieve(outputs[1]), 404, "not_found_error")
+    refused(lambda: client.post(f"/v1/dreams/{dreams[1].id}/reverie/undo", cast_to=object), 409, "conflict_error")
     assert texts(client, store)
 
 
@@ -341,6 +343,47 @@ def test_what_was_canceled_never_writes(
 
     monkeypatch.setattr(engine.MemoryDreams, "_commit", late)
     assert work() == 0
+    assert client.beta.dreams.retrieve(dream.id).status == "canceled"
+    assert texts(client, store) == before
+    assert live.server.host.runs.get(live.server.host.system_actor(tenant), dream.id[4:]).status == "cancelled"
+
+
+def test_a_dream_is_a_run_with_events(live: Live, tenant: str, store: str, work: Callable[[], int]) -> None:
+    key = live.key(tenant)[1]
+    client = live.client(tenant)
+    again = {"Idempotency-Key": "one"}
+    first, second = (ask(client, store, output_behavior=update(store), extra_headers=again) for _ in range(2))
+    assert first.id == second.id
+    assert work() == 1
+    done = client.beta.dreams.retrieve(first.id)
+    run = str(done.session_id).removeprefix("sesn_")
+    told = live.send("GET", "/v1/host/reverie/events?limit=100", key)
+    assert told.status_code == 200
+    events = [event for event in told.json()["events"] if event["data"].get("run") == run]
+    types = [event["type"] for event in events]
+    assert (types[0], types[-1]) == ("run.started", "run.completed")
+    assert "memory.version" in types
+    assert live.send("GET", f"/v1/runs/{run}/events", key).status_code == 200
+    report: Any = done.to_dict()["reverie"]
+    assert len(report["archive_sha256"]) == 64
+    plans: Any = [ask(client, store, reverie={"dry_run": True}).to_dict()["reverie"]["estimate"] for _ in range(2)]
+    assert plans[0]["archive_sha256"] == plans[1]["archive_sha256"] != report["archive_sha256"]
+
+
+def test_a_run_that_was_canceled_cancels_its_dream(
+    live: Live, tenant: str, client: Anthropic, store: str, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = live.server.host
+    dream = ask(client, store, output_behavior=update(store))
+    before = texts(client, store)
+    commit = engine.MemoryDreams._commit
+
+    def late(self: Any, *args: Any) -> bool:
+        host.runs.cancel(host.system_actor(tenant), dream.id[4:])
+        return commit(self, *args)
+
+    monkeypatch.setattr(engine.MemoryDreams, "_commit", late)
+    work()
     assert client.beta.dreams.retrieve(dream.id).status == "canceled"
     assert texts(client, store) == before
 
@@ -593,7 +636,11 @@ def test_a_dream_left_by_a_dead_worker_is_finished_once(
     clone = running.outputs[0].memory_store_id
     assert texts(client, clone) == texts(client, store)
     monkeypatch.setattr(engine.MemoryDreams, "_commit", commit)
+    assert work() == 0  # its run is still leased to the worker that died
+    host, run = live.server.host, dream.id[4:]
+    host.parts.store.write(Scope(tenant), lambda tx: tx.release(f"run/{run}", host.runs._holder))
     assert work() == 1
+    assert host.runs.get(host.system_actor(tenant), run).status == "completed"
     done = client.beta.dreams.retrieve(dream.id)
     assert (done.status, done.outputs[0].memory_store_id) == ("completed", clone)
     assert len(client.beta.memory_stores.list().data) == 2

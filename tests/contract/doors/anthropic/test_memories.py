@@ -453,6 +453,13 @@ def test_idempotency_keys(client: Anthropic, store: str) -> None:
     assert fault.error_code == "idempotency_key_reused"
     made = client.beta.memory_stores.create(name="b", extra_headers=headers)
     assert client.beta.memory_stores.create(name="b", extra_headers=headers).id == made.id
+    for _ in range(2):
+        memories.update(first.id, memory_store_id=store, content="second", extra_headers=headers)
+        memories.update(first.id, memory_store_id=store, content="third")
+    assert memories.retrieve(first.id, memory_store_id=store).content == "third"
+    assert len(client.beta.memory_stores.memory_versions.list(store, memory_id=first.id).data) == 3
+    for _ in range(2):
+        assert memories.delete(first.id, memory_store_id=store, extra_headers=headers).id == first.id
 
 
 def test_status_errors_carry_the_shape(client: Anthropic, store: str) -> None:

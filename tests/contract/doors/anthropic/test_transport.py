@@ -58,6 +58,7 @@ def test_workspaces_are_compared(live: Live) -> None:
     client.beta.memory_stores.list(workspace_id="wrkspc_mine")
     missing = live.send("GET", f"{STORES}/memstore_x", key)
     assert missing.headers["anthropic-workspace-id"] == "wrkspc_mine"
+    assert live.send("GET", "/anthropic/v1/other", key).headers["anthropic-workspace-id"] == "wrkspc_mine"
 
 
 def test_betas_are_demanded_only_when_strict(live: Live, make_live: Callable[..., Live]) -> None:

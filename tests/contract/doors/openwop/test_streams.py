@@ -70,7 +70,7 @@ def test_no_buffer_no_batch(ada: Any, query: str) -> None:
     assert "batch" not in {frame["event"] for frame in frames(ada, run, query)}
 
 
-@pytest.mark.parametrize("wrong", ["-1", "5001", "1.5", "x"])
+@pytest.mark.parametrize("wrong", ["", "-1", "5001", "1.5", "x"])
 def test_a_buffer_out_of_range_is_refused(ada: Any, wrong: str) -> None:
     run = start(ada, "conformance-noop")["runId"]
     answer = ada.get(f"/v1/runs/{run}/events?bufferMs={wrong}")

@@ -81,6 +81,20 @@ def test_entries_of_others_stay_and_files_are_restored_to_the_byte(home: Path) -
     assert files(home) == before
 
 
+def test_what_is_not_reveries_stays_as_it_was_written(home: Path) -> None:
+    path = home / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    mine = '{ "theme" : "dark",\r\n\t"list": [1,   2],\r\n\t"mcpServers": {"a": {"command":"x"}} }'
+    path.write_bytes(mine.encode())
+    assert run(["connect", "gemini-cli", "--write"]) == 0
+    text = path.read_bytes().decode()
+    start, end = text.index(',\r\n\t\t"reverie"'), text.rindex("} }")
+    assert text[:start] + text[end:] == mine
+    path.write_bytes(text.replace('"dark"', '"light"').encode())  # changed since
+    assert run(["connect", "gemini-cli", "--undo"]) == 0
+    assert path.read_bytes().decode() == mine.replace('"dark"', '"light"')
+
+
 def test_what_was_changed_since_is_kept_by_undo(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()

@@ -45,7 +45,7 @@ class Agent:
         }
         raw = payload if isinstance(payload, bytes) else json.dumps(given).encode()
         self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
-        code = run(["hook", name, "--data", str(self.data)])
+        code = run(["hook", name, "--data", str(self.data), "--json"])
         said = self._capsys.readouterr()
         return code, said.out, said.err
 
@@ -108,9 +108,27 @@ def test_secrets_of_a_transcript_are_not_kept(agent: Agent) -> None:
     assert secret.encode() not in b"".join(path.read_bytes() for path in agent.data.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("payload", [b"", b"not json", b"[]", b"7", b'{"transcript_path": "/no/such/file"}', b"\xff"])
+@pytest.mark.parametrize("payload", [b"", b"not json", b"[]", b"7", b"\xff"])
 def test_bad_input_is_one_line_and_no_traceback(agent: Agent, payload: bytes) -> None:
     code, out, err = agent.call("session-end", payload)
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
     assert "Traceback" not in err
+
+
+def test_a_session_without_a_word_is_no_error(agent: Agent) -> None:
+    for path in ("/no/such/file", None):
+        code, out, err = agent.call("session-end", transcript_path=path)
+        assert (code, json.loads(out)["remembered"], err) == (0, 0, "")
+
+
+def test_a_rollout_of_codex_is_read(agent: Agent) -> None:
+    def item(role: str, text: str) -> dict[str, Any]:
+        payload = {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+        return {"timestamp": "2026-11-01T10:00:00Z", "type": "response_item", "payload": payload}
+
+    agent.write({"type": "session_meta", "payload": {"id": SESSION}}, item("developer", "Be brief."))
+    agent.write(item("user", "<environment_context>\n</environment_context>"), item("user", "The port is 8123."))
+    agent.write({"type": "event_msg", "payload": {"type": "user_message", "message": "The port is 8123."}})
+    assert json.loads(agent.call("pre-compact")[1])["remembered"] == 1
+    assert "8123" in agent.call("session-start")[1]

@@ -50,9 +50,9 @@ class Site:
     def key(self, tenant: str = "acme", *rights: str) -> str:
         return self.host.keys.create(tenant, rights=rights or ("read", "write", "dream", "admin")).key
 
-    def put(self, tenant: str, content: str, **fields: Any) -> str:
+    def put(self, tenant: str, content: str, ref: str = "notes", **fields: Any) -> str:
         actor = self.host.system_actor(tenant)
-        return self.host.entries.put(actor, "notes", [Draft(content, **fields)])[0].id
+        return self.host.entries.put(actor, ref, [Draft(content, **fields)])[0].id
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +311,16 @@ def test_schedules_are_made_paused_and_removed(site: Site) -> None:
     assert bad.status_code == 400
 
 
+def test_a_page_without_a_ref_shows_the_memory_that_changed_last(site: Site) -> None:
+    for number in range(3):
+        site.put("both", f"Note {number} about the harbour.", ref="large")
+    site.put("both", "The ferry leaves at nine.", ref="latest")
+    browser = site.browser(site.key("both"))
+    for page in ("/memories.json", "/context.json"):
+        assert browser.get(page).json()["ref"] == "latest"
+        assert browser.get(f"{page}?ref=large").json()["ref"] == "large"
+
+
 def test_every_policy_is_explained() -> None:
     named = set(TenantPolicy().document())
     assert set(POLICY) <= named
@@ -394,6 +404,10 @@ def test_secrets_and_policy_are_changed_and_secrets_never_shown(site: Site) -> N
     browser.post("/operate", data={"do": "set_policy", "undo_window_ms": "3d", "token": sent})
     policy = {one["name"]: one["value"] for one in browser.get("/operate.json").json()["policy"]}
     assert policy["undo_window_ms"] == 3 * 86_400_000
+    shown = browser.get("/operate").text
+    assert 'name="undo_window_ms" value="3d"' in shown
+    unchanged = browser.post("/operate", data={"do": "set_policy", "undo_window_ms": "3d", "token": sent})
+    assert "Nothing+was+changed" in unchanged.headers["location"]
     wrong = browser.post("/operate", data={"do": "set_policy", "max_tags": "many", "token": sent})
     assert wrong.status_code == 400
 

@@ -41,6 +41,7 @@ def _filled(store: PostgresStore) -> None:
         tx.change("b", seq=tx.append(make_event()), archived=False)
         tx.save("files", "k", b"x", seq=seq)
         tx.remember_answer("k", "d", b"a", until=2**50)
+        tx.keep_searches(b"s")
         tx.claim("lease", "me", until=2**50)
 
     for tenant in TENANTS:

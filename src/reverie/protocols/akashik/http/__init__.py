@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reverie.api.mcp.toolset import HostTool, Profile
     from reverie.http.door import Door
+    from reverie.mcp.toolset import HostTool, Profile
     from reverie.settings import Settings
 
 
@@ -34,14 +34,14 @@ def door(settings: Settings) -> Door:
 
 def mcp_door() -> Door:
     """The operations as MCP tools, ready to be mounted."""
-    from reverie.api.mcp import tools_door
+    from reverie.mcp import tools_door
 
     return tools_door("/akashik/mcp", mcp_profile)
 
 
 def mcp_profile() -> Profile:
     """The operations as tools; answers as structure and as text, as the protocol wants them."""
-    from reverie.api.mcp.toolset import Profile
+    from reverie.mcp.toolset import Profile
 
     return Profile(mcp_tools(), "Reverie is durable memory that a team of agents shares.", structured=True)
 

@@ -55,7 +55,7 @@ def _message(path: str, operation: str) -> Callable[[Request], Awaitable[Respons
     async def handle(request: Request) -> Response:
         request.state.route = PREFIX + path
         actor: Actor = request.state.actor
-        field: Field = request.app.state.host.field
+        field: Field = request.app.state.host.use(Field)
         field.check_right(actor, operation)
         try:
             read = await body(request)
@@ -81,7 +81,7 @@ def _message(path: str, operation: str) -> Callable[[Request], Awaitable[Respons
 def _question(path: str, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         request.state.route = PREFIX + path
-        field: Field = request.app.state.host.field
+        field: Field = request.app.state.host.use(Field)
         return await answered(request, lambda: answer(field, request.state.actor, request), lane=Lane.READ)
 
     return handle
@@ -149,7 +149,7 @@ def _unit(field: Field, actor: Actor, request: Request) -> dict[str, Any]:
 
 async def _faults(request: Request) -> Response:
     request.state.route = f"{PREFIX}/v1/test/faults"
-    field: Field = request.app.state.host.field
+    field: Field = request.app.state.host.use(Field)
     try:
         asked = (await body(request))()
     except Invalid as fault:

@@ -8,9 +8,10 @@ from typing import Any
 
 from reverie.core.actor import Right
 from reverie.core.entry import Entry, Scope
+from reverie.core.retry import Moved
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.budget import counting, cut, fit, gist
-from reverie.protocols.akashik.call import Again, Call, Operation, Ready, view_of
+from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
 from reverie.protocols.akashik.candidates import MOST_FRESH, Admission, Fresh, admit, fresh, gather
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH
 from reverie.protocols.akashik.relevance import (
@@ -198,7 +199,7 @@ def _execute(call: Call) -> dict[str, Any]:
     admission = _admission(call.view, call, scope)
     later = fresh(call.tx, admission, found.snapshot)
     if not later.complete and call.attempt < _TIMES:
-        raise Again()
+        raise Moved
     ranked = _checked(call, found, admission, later)
     best = ranked[: scope.max_units]
     count = counting(call.services.parts.tokens)
@@ -234,6 +235,9 @@ def _execute(call: Call) -> dict[str, Any]:
 
 def _checked(call: Call, found: _Found, admission: Admission, later: Fresh) -> list[Scored]:
     """The best as they are now: without what left since the snapshot, with what came."""
+    expiring = any((item.entry.expires_at or call.tx.now + 1) <= call.tx.now for item in found.ranked)
+    if call.tx.head().seq == found.snapshot and call.epoch == found.asked.epoch and not expiring:
+        return found.ranked  # nothing was committed since, so nothing left
     hot = call.tx.at([item.entry.position for item in found.ranked], admission.where)
     entries: list[Entry] = []
     for item in found.ranked:

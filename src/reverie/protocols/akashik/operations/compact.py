@@ -8,10 +8,8 @@ its synthesis present, and never anything between.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,17 +21,19 @@ from reverie.core.clock import to_iso
 from reverie.core.dream import After, DreamPlan
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded
+from reverie.core.retry import Moved
 from reverie.distil.group import Member, group
 from reverie.dreams.report import Made, report_of
 from reverie.memory.entries import Prepared, entry_hash, searchable_text
 from reverie.memory.indexing import model_of
 from reverie.protocols.akashik import conflicts
-from reverie.protocols.akashik.call import FIELD_AGENT, Again, Call, FieldServices, Operation, Ready, view_of
+from reverie.protocols.akashik.call import FIELD_AGENT, Call, FieldServices, Operation, Ready, view_of
 from reverie.protocols.akashik.operations.record import MAX_TAGS
 from reverie.protocols.akashik.selection import AUTHORITY, Ask, matches, read_ask, select
 from reverie.protocols.akashik.units import TYPES, draft, find_unit, score_of, task_of, type_of
 from reverie.protocols.akashik.visibility import kinds_of
 from reverie.store.contract import ReadTx
+from reverie.store.leases import holder
 
 PURGE_LEVEL = 3
 ROLE = "compactor"
@@ -42,7 +42,6 @@ LEASE_MS = 5000
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 60.0
 """Then it goes on without the lease: at worst the work is done twice and stored once."""
-_PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +82,17 @@ def _prepare(ready: Ready) -> Work | None:
         return Work(0, [Synthesis(made, None) for made in _texts(ready, entries, borders, model=False)])
     if entries:
         _room(ready, scope)  # before any lease: who is refused must not keep others waiting
-    holder = f"{_PROCESS}-{os.getpid()}-{threading.get_ident()}"
+    own = holder(f"compact/{threading.get_ident()}")
     leases = sorted({f"compact/{services.ref}/{entry.source.session or ''}" for entry in entries})
     for lease in leases:
-        _take(ready, scope, lease, holder)
+        _take(ready, scope, lease, own)
     # someone else may have done the work while we waited
     position, entries, borders = read(scope, look) if leases else (0, entries, borders)
     groups = []
     for made in _texts(ready, entries, borders):
         unit = services.dreams.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
         groups.append(Synthesis(made, unit))
-    return Work(position, groups, leases, holder)
+    return Work(position, groups, leases, own)
 
 
 def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, model: bool = True) -> list[Made]:
@@ -282,9 +281,9 @@ def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
     for entry in originals:
         current = find_unit(call.tx, entry.id)
         if current is None or current.version != entry.version:
-            raise Again
+            raise Moved
         if not matches(current, call.view, ask, epoch=call.clock + 1):
-            raise Again
+            raise Moved
     if work.groups:
         outputs = [item.output.entry for item in work.groups if item.output is not None]
         _check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))

@@ -11,7 +11,7 @@ from typing import Any
 
 from reverie.core.actor import Right
 from reverie.core.entry import Entry, Scope
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.distil.contradictions import Contradiction, contradiction, subjects
 from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
 from reverie.protocols.akashik.conflicts import (
@@ -148,14 +148,7 @@ def compare(entries: Sequence[Entry]) -> Found:
 
 
 def _standing(tx: ReadTx) -> list[Entry]:
-    found: list[Entry] = []
-    cursor: str | None = None
-    while True:
-        page = tx.scan(Filter(), limit=_PAGE, cursor=cursor, oldest_first=True)
-        found += [entry for entry in page.items if speaks(entry)]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return list(filter(speaks, each(lambda cursor: tx.scan(Filter(), limit=_PAGE, cursor=cursor, oldest_first=True))))
 
 
 def _execute(call: Call) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from typing import Any
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from reverie.core.actor import Actor
+from reverie.host import Host
 from reverie.protocols.anthropic.http import PREFIX, ROOTS
 from reverie.protocols.anthropic.http.errors import shaped
 
 HEADERS = "anthropic_headers"
 """Where a handler leaves headers for its answer, whatever becomes of it."""
+WORKSPACE = "anthropic-workspace-id"
 _PREFIXES = (PREFIX, *ROOTS)
 _BELOW = tuple(f"{prefix}/" for prefix in _PREFIXES)
 
@@ -28,16 +31,17 @@ class AnthropicAnswers:
         own: dict[str, str] = {}
         state = {**scope.get("state", {}), HEADERS: own}
         scope = {**scope, "state": state, "headers": with_bearer(scope["headers"])}
-        answer = _Answer(send, own)
+        answer = _Answer(send, own, scope)
         return await self.app(scope, receive, answer)
 
 
 class _Answer:
     """One answer on its way out. An error is held back until it is whole."""
 
-    def __init__(self, send: Send, own: dict[str, str]) -> None:
+    def __init__(self, send: Send, own: dict[str, str], scope: Scope) -> None:
         self._send = send
         self._own = own
+        self._scope = scope
         self._start: Message | None = None
         self._body = b""
         self._request_id = ""
@@ -48,6 +52,9 @@ class _Answer:
             name = next((value for key, value in sent if key.lower() == b"x-request-id"), b"").decode()
             self._request_id = f"req_{name}"
             self._own["request-id"] = self._request_id
+            actor = self._scope["state"].get("actor")
+            if actor is not None and WORKSPACE not in self._own:  # no handler was reached
+                self._own[WORKSPACE] = workspace_of(self._scope["app"].state.host, actor)
             if message["status"] >= 400:
                 self._start = message
                 return
@@ -73,6 +80,11 @@ class _Answer:
         start["headers"] = [*kept, *_encoded(own)]
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})
+
+
+def workspace_of(host: Host, actor: Actor) -> str:
+    """The workspace id of a tenant."""
+    return host.rules.current(actor.tenant).policy.workspace_id or f"wrkspc_{actor.tenant}"
 
 
 def covers(path: str) -> bool:

@@ -20,12 +20,11 @@ from reverie.http.limits import Limits, key_of
 from reverie.http.parsing import parse
 from reverie.http.paths import decoded
 from reverie.http.threads import Lane, Threads
-from reverie.protocols.anthropic.http.answers import HEADERS
+from reverie.protocols.anthropic.http.answers import HEADERS, WORKSPACE, workspace_of
 from reverie.protocols.anthropic.http.wire import Empty, Query, read_body
 from reverie.settings import Settings
 
 T = TypeVar("T", bound=Struct)
-WORKSPACE = "anthropic-workspace-id"
 BETA = "anthropic-beta"
 BETAS = {
     "memory_stores": ("agent-memory-2026-07-22", "managed-agents-2026-04-01"),
@@ -141,11 +140,6 @@ def route(method: str, path: str, work: Work, *, right: Right, lane: Lane | None
 
     endpoint: Callable[[Request], Awaitable[Response]] = handle
     return Route(path, endpoint, methods=[method], name=work.__name__)
-
-
-def workspace_of(host: Host, actor: Actor) -> str:
-    """The workspace id of a tenant."""
-    return host.rules.current(actor.tenant).policy.workspace_id or f"wrkspc_{actor.tenant}"
 
 
 def check_beta(sent: list[str], family: str) -> None:

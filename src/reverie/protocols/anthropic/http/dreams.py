@@ -9,6 +9,8 @@ import msgspec
 
 from reverie.core.errors import Invalid
 from reverie.protocols.anthropic.dream_records import FINAL, STATUSES, DreamRecord, Options
+from reverie.protocols.anthropic.dream_undo import DreamUndo
+from reverie.protocols.anthropic.dreams import MemoryDreams
 from reverie.protocols.anthropic.http.call import Call
 from reverie.protocols.anthropic.http.documents import time
 from reverie.protocols.anthropic.http.wire import Closed
@@ -83,7 +85,7 @@ def create_dream(call: Call) -> Any:
         raise Invalid("output_behavior.memory_store_id: it must be the input store.", pointer="/output_behavior")
     if not 0 <= options.wait_seconds <= MOST_WAIT_SECONDS:
         raise Invalid(f"reverie.wait_seconds: it is 0 to {MOST_WAIT_SECONDS}.", pointer="/reverie/wait_seconds")
-    record = call.host.memory_dreams.create(
+    record = call.host.use(MemoryDreams).create(
         call.actor,
         store,
         model=model.id,
@@ -94,6 +96,7 @@ def create_dream(call: Call) -> Any:
         existing=existing,
         options=Options(budget=options.budget, fit=options.fit, condense=options.condense, exclude=options.exclude),
         dry_run=options.dry_run,
+        idempotency_key=call.idempotency_key,
     )
     if options.dry_run:
         return dream_document(record) | {"id": f"{DREAM}dry_{record.id}"}
@@ -109,7 +112,7 @@ def list_dreams(call: Call) -> Any:
     for status in statuses:
         if status not in STATUSES:
             raise Invalid(f"statuses: it is one of {', '.join(STATUSES)}.", pointer="/statuses")
-    page = call.host.memory_dreams.list(
+    page = call.host.use(MemoryDreams).list(
         call.actor,
         statuses=statuses,
         after_instant=query.instant("created_at[gt]"),
@@ -122,26 +125,26 @@ def list_dreams(call: Call) -> Any:
 
 
 def get_dream(call: Call) -> Any:
-    return dream_document(call.host.memory_dreams.get(call.actor, call.path["dream"]))
+    return dream_document(call.host.use(MemoryDreams).get(call.actor, call.path["dream"]))
 
 
 def cancel_dream(call: Call) -> Any:
     call.no_body()
-    return dream_document(call.host.memory_dreams.cancel(call.actor, call.path["dream"]))
+    return dream_document(call.host.use(MemoryDreams).cancel(call.actor, call.path["dream"]))
 
 
 def archive_dream(call: Call) -> Any:
     call.no_body()
-    return dream_document(call.host.memory_dreams.archive(call.actor, call.path["dream"]))
+    return dream_document(call.host.use(MemoryDreams).archive(call.actor, call.path["dream"]))
 
 
 def diff_dream(call: Call) -> Any:
-    return call.host.memory_dream_undo.diff(call.actor, call.path["dream"])
+    return call.host.use(DreamUndo).diff(call.actor, call.path["dream"])
 
 
 def undo_dream(call: Call) -> Any:
     call.no_body()
-    return dream_document(call.host.memory_dream_undo.undo(call.actor, call.path["dream"]))
+    return dream_document(call.host.use(DreamUndo).undo(call.actor, call.path["dream"]))
 
 
 def distiller_of(model: str, settings: Settings) -> str:
@@ -218,5 +221,5 @@ def _transcript(given: TranscriptIn) -> Transcript:
 
 
 def _settled(call: Call, dream_id: str) -> dict[str, Any] | None:
-    record = call.host.memory_dreams.get(call.actor, dream_id)
+    record = call.host.use(MemoryDreams).get(call.actor, dream_id)
     return dream_document(record) if record.status in FINAL else None

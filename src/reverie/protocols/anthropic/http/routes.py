@@ -23,9 +23,11 @@ from reverie.protocols.anthropic.http.wire import (
     session_of,
 )
 from reverie.protocols.anthropic.listing import Memory
+from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import MEMORY, STORE, VERSION
+from reverie.protocols.anthropic.stores import Stores
 from reverie.protocols.anthropic.tool import MemoryCommands
-from reverie.protocols.anthropic.versions import Wanted
+from reverie.protocols.anthropic.versions import Versions, Wanted
 
 OPERATIONS = ("created", "modified", "deleted")
 
@@ -79,7 +81,7 @@ def scope_of(method: str, path: str) -> str | None:
 
 def create_store(call: Call) -> Any:
     given = call.read(StoreIn)
-    record = call.host.memory_stores.create(
+    record = call.host.use(Stores).create(
         call.actor,
         given.name,
         description=given.description,
@@ -91,7 +93,7 @@ def create_store(call: Call) -> Any:
 
 def list_stores(call: Call) -> Any:
     query = call.query
-    page = call.host.memory_stores.list(
+    page = call.host.use(Stores).list(
         call.actor,
         since=query.instant("created_at[gte]"),
         until=query.instant("created_at[lte]"),
@@ -103,12 +105,12 @@ def list_stores(call: Call) -> Any:
 
 
 def get_store(call: Call) -> Any:
-    return store_document(call.host.memory_stores.get(call.actor, call.path["store"]))
+    return store_document(call.host.use(Stores).get(call.actor, call.path["store"]))
 
 
 def update_store(call: Call) -> Any:
     given = call.read(StorePatch)
-    record = call.host.memory_stores.update(
+    record = call.host.use(Stores).update(
         call.actor,
         call.path["store"],
         name=given.name,
@@ -120,12 +122,12 @@ def update_store(call: Call) -> Any:
 
 def archive_store(call: Call) -> Any:
     call.no_body()
-    return store_document(call.host.memory_stores.archive(call.actor, call.path["store"]))
+    return store_document(call.host.use(Stores).archive(call.actor, call.path["store"]))
 
 
 def delete_store(call: Call) -> Any:
     call.no_body()
-    deleted = call.host.memory_stores.delete(call.actor, call.path["store"])
+    deleted = call.host.use(Stores).delete(call.actor, call.path["store"])
     return {"id": STORE + deleted, "type": "memory_store_deleted"}
 
 
@@ -134,7 +136,7 @@ def delete_store(call: Call) -> Any:
 
 def create_memory(call: Call) -> Any:
     given, full = call.read(MemoryIn), call.query.full("basic")
-    memory = call.host.memories.create(
+    memory = call.host.use(Memories).create(
         call.actor,
         call.path["store"],
         given.path,
@@ -149,7 +151,7 @@ def list_memories(call: Call) -> Any:
     query = call.query
     full = query.full("basic")
     depth = query.number("depth", 0, 0, 1)
-    page = call.host.memories.list(
+    page = call.host.use(Memories).list(
         call.actor,
         call.path["store"],
         prefix=query.text("path_prefix") or "/",
@@ -163,12 +165,12 @@ def list_memories(call: Call) -> Any:
 
 def get_memory(call: Call) -> Any:
     full = call.query.full("full")
-    return memory_document(call.host.memories.get(call.actor, call.path["store"], call.path["memory"]), full=full)
+    return memory_document(call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"]), full=full)
 
 
 def update_memory(call: Call) -> Any:
     given, full = call.read(MemoryPatch), call.query.full("basic")
-    memory = call.host.memories.update(
+    memory = call.host.use(Memories).update(
         call.actor,
         call.path["store"],
         call.path["memory"],
@@ -176,17 +178,19 @@ def update_memory(call: Call) -> Any:
         path=given.path,
         expected=given.precondition.content_sha256 if given.precondition else None,
         session=session_of(given.reverie),
+        idempotency_key=call.idempotency_key,
     )
     return _written(call, memory, full)
 
 
 def delete_memory(call: Call) -> Any:
     call.no_body()
-    deleted = call.host.memories.delete(
+    deleted = call.host.use(Memories).delete(
         call.actor,
         call.path["store"],
         call.path["memory"],
         expected=call.query.text("expected_content_sha256"),
+        idempotency_key=call.idempotency_key,
     )
     return {"id": MEMORY + deleted, "type": "memory_deleted"}
 
@@ -215,19 +219,19 @@ def list_versions(call: Call) -> Any:
     )
     store = call.path["store"]
     after, limit = call.cursor("versions", store), query.limit(full=full)
-    page = call.host.memory_versions.list(call.actor, store, wanted, limit=limit, after=after)
+    page = call.host.use(Versions).list(call.actor, store, wanted, limit=limit, after=after)
     return call.page([version_document(one, full=full) for one in page.items], page.after, "versions", store)
 
 
 def get_version(call: Call) -> Any:
     full = call.query.full("full")
-    version = call.host.memory_versions.get(call.actor, call.path["store"], call.path["version"])
+    version = call.host.use(Versions).get(call.actor, call.path["store"], call.path["version"])
     return version_document(version, full=full)
 
 
 def redact_version(call: Call) -> Any:
     call.no_body()
-    version = call.host.memory_versions.redact(call.actor, call.path["store"], call.path["version"])
+    version = call.host.use(Versions).redact(call.actor, call.path["store"], call.path["version"])
     return version_document(version, full=True)
 
 
@@ -235,27 +239,27 @@ def redact_version(call: Call) -> Any:
 
 
 def why(call: Call) -> Any:
-    memory = call.host.memories.get(call.actor, call.path["store"], call.path["memory"])
+    memory = call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"])
     if not memory.file.text:
         raise Invalid("A memory without text was made from nothing.")
-    version = call.host.memory_versions.get(call.actor, call.path["store"], VERSION + memory.file.version)
+    version = call.host.use(Versions).get(call.actor, call.path["store"], VERSION + memory.file.version)
     tree = call.host.lineage.why(call.actor, memory.store.ref, memory.file.version)
     return {**msgspec.to_builtins(tree), "made_from": list(version.row.made_from)}
 
 
 def derived(call: Call) -> Any:
-    memory = call.host.memories.get(call.actor, call.path["store"], call.path["memory"])
+    memory = call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"])
     found = call.host.lineage.derived(call.actor, memory.store.ref, memory.file.version) if memory.file.text else []
     return {"data": found}
 
 
 def search(call: Call) -> Any:
     given = call.read(SearchIn)
-    record = call.host.memory_stores.get(call.actor, call.path["store"])
+    record = call.host.use(Stores).get(call.actor, call.path["store"])
     result = call.host.search.search(call.actor, record.ref, given.query, limit=given.limit)
     hits = []
     for hit in result.hits:
-        memory = call.host.memories.of_entry(call.actor, record, hit.entry)
+        memory = call.host.use(Memories).of_entry(call.actor, record, hit.entry)
         if memory is not None:
             hits.append({"score": hit.score, "memory": memory_document(memory, full=True)})
     return {"data": hits}
@@ -265,10 +269,10 @@ def tool(call: Call) -> Any:
     given = call.read(ToolIn)
     if given.command != "view":
         call.actor.require(Right.WRITE)
-    call.host.memory_stores.get(call.actor, call.path["store"])
+    call.host.use(Stores).get(call.actor, call.path["store"])
     options = given.reverie or ToolOptions()
     commands = MemoryCommands(
-        call.host.memories,
+        call.host.use(Memories),
         call.actor,
         call.path["store"],
         session=session_of(options),

@@ -201,6 +201,7 @@ class Report(Shape):
     outdated: int
     files: FileCounts
     left_for_later: int
+    archive_sha256: str
 
 
 class DreamAdded(Shape):
@@ -217,6 +218,7 @@ class DreamAdded(Shape):
     outdated: int | UnsetType = UNSET
     files: FileCounts | UnsetType = UNSET
     left_for_later: int | UnsetType = UNSET
+    archive_sha256: str | UnsetType = UNSET
     unchanged: bool | UnsetType = UNSET
     estimate: Annotated[Report, Meta(description="Of a dream that was only planned.")] | UnsetType = UNSET
     error_code: str | UnsetType = UNSET

@@ -21,15 +21,18 @@ from reverie.distil.archive import INDEX_PATH
 from reverie.http.call import Call
 from reverie.http.reply import Reply
 from reverie.http.routes import Router
-from reverie.protocols.openwop.commitments import key_of
+from reverie.protocols.openwop.commitments import Commitments, key_of
 from reverie.protocols.openwop.conformance import described
 from reverie.protocols.openwop.conformance.described import seam
 from reverie.protocols.openwop.conformance.seams import Seams
+from reverie.protocols.openwop.conformance.seeding import Seeder
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.payloads import flat, payload_of
 from reverie.protocols.openwop.http.wire import Open
 from reverie.protocols.openwop.http.workspace import file_document
-from reverie.protocols.openwop.passes import Passed, check_budget
+from reverie.protocols.openwop.passes import Passed, Passes, check_budget
+from reverie.protocols.openwop.runs import Runs
+from reverie.protocols.openwop.workspace import Workspace
 
 compaction = api()
 others = api()
@@ -137,7 +140,7 @@ def seed(call: Call, body: SeedIn) -> Response:
         )
         for number, entry in enumerate(body.entries)
     ]
-    planted = call.host.seeder.plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
+    planted = call.host.use(Seeder).plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
     return Reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
 
 
@@ -171,10 +174,10 @@ def compact(call: Call, body: CompactIn) -> Response:
     """One compaction, now; 204 when there is nothing to collapse."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     secrets = _secrets(body.secrets)
-    run, done = call.host.runs.around(
+    run, done = call.host.use(Runs).around(
         call.actor,
         COMPACT,
-        lambda acting: call.host.passes.compact(
+        lambda acting: call.host.use(Passes).compact(
             acting,
             body.memory_ref,
             run_id=acting.run,
@@ -224,10 +227,10 @@ def distill(call: Call, body: DistillIn) -> Response:
         texts: Sequence[GivenText | Entry] = given or _standing(call, body.memory_ref)
         found = sorted({token for text in texts for token in _CANARY.findall(text.content)})
         secrets += [(f"canary-{number}", token) for number, token in enumerate(found, 1)]
-    run, done = call.host.runs.around(
+    run, done = call.host.use(Runs).around(
         call.actor,
         DISTILL,
-        lambda acting: call.host.passes.distil(
+        lambda acting: call.host.use(Passes).distil(
             acting,
             body.memory_ref,
             run_id=acting.run,
@@ -253,7 +256,7 @@ def distill(call: Call, body: DistillIn) -> Response:
         **_acknowledged(body.secrets),
     }
     if body.index_emitted:
-        answer["indexFile"] = file_document(call.host.workspace.get(call.actor, INDEX_PATH))
+        answer["indexFile"] = file_document(call.host.use(Workspace).get(call.actor, INDEX_PATH))
     return Reply(answer)
 
 
@@ -268,11 +271,11 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
         canary = f"sk-canary-{uuid4().hex}"
         texts = [*DUPLICATES, *([f"The key is {canary}."] if body.include_secret_canary else [])]
         drafts = [Draft(text, id=f"corpus-{uuid4().hex}") for text in texts]
-        call.host.seeder.plant(call.actor, body.memory_ref, drafts, secrets=[("canary", canary)])
-    run, done = call.host.runs.around(
+        call.host.use(Seeder).plant(call.actor, body.memory_ref, drafts, secrets=[("canary", canary)])
+    run, done = call.host.use(Runs).around(
         call.actor,
         CONSOLIDATE,
-        lambda acting: call.host.passes.consolidate(acting, body.memory_ref, run_id=acting.run),
+        lambda acting: call.host.use(Passes).consolidate(acting, body.memory_ref, run_id=acting.run),
         ref=body.memory_ref,
         inputs={"memoryRef": body.memory_ref},
     )
@@ -300,18 +303,20 @@ def fire(call: Call, body: CommitmentIn) -> Response:
     canary = f"intention-canary-{uuid4().hex}"
     host, tag = call.host, f"commitment:{uuid4().hex}"
     if body.condition == "time":
-        made = host.commitments.make(call.actor, body.memory_ref, f"Remind them. {canary}", due=host.parts.clock.now())
+        made = host.use(Commitments).make(
+            call.actor, body.memory_ref, f"Remind them. {canary}", due=host.parts.clock.now()
+        )
     else:
-        made = host.commitments.make(call.actor, body.memory_ref, f"Tell them. {canary}", tag=tag)
+        made = host.use(Commitments).make(call.actor, body.memory_ref, f"Tell them. {canary}", tag=tag)
         host.entries.put(call.actor, body.memory_ref, [Draft("The condition holds.", tags=(tag,))])
     key = key_of(made.ref, made.id)
-    run, fired = host.runs.around(
+    run, fired = host.use(Runs).around(
         call.actor,
         COMMITMENTS,
-        lambda acting: sum(host.commitments.settle(acting, key) for _ in range(2)),
+        lambda acting: sum(host.use(Commitments).settle(acting, key) for _ in range(2)),
         ref=body.memory_ref,
     )
-    events = [event for _, event in host.runs.events(call.actor, run) if event.type == "commitment.fired"]
+    events = [event for _, event in host.use(Runs).events(call.actor, run) if event.type == "commitment.fired"]
     answer: dict[str, Any] = {"event": flat(events[0]), "fireCount": fired, "runId": run.id}
     if body.include_intention_canary:
         answer["intentionCanary"] = canary

@@ -24,6 +24,9 @@ from reverie.protocols.openwop.http.run_events import asked
 from reverie.protocols.openwop.http.runs import read
 from reverie.protocols.openwop.http.wire import Open, memory_entry
 from reverie.protocols.openwop.http.workspace import answer, file_document
+from reverie.protocols.openwop.injection import Injection
+from reverie.protocols.openwop.runs import Runs
+from reverie.protocols.openwop.workspace import Workspace
 
 memory = api()
 others = api("/v1/host/sample")
@@ -54,11 +57,11 @@ def entries(
     if rank == "relevance":
         if not query or at is not None or id is not None:
             raise Invalid("Rank by relevance takes a query, and neither asOf nor id.", pointer="/query")
-        found = call.host.injection.relevant(call.actor, memory_ref, query, tag=tag, limit=_limit(limit))
+        found = call.host.use(Injection).relevant(call.actor, memory_ref, query, tag=tag, limit=_limit(limit))
     else:
         found = call.host.history.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
     if token_budget is not None:
-        found = call.host.injection.within(found, _limit(token_budget, "tokenBudget"))
+        found = call.host.use(Injection).within(found, _limit(token_budget, "tokenBudget"))
     shown: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
     return Reply(shown | ({"asOf": as_of} if as_of is not None else {}))
 
@@ -90,7 +93,7 @@ class FileOp(Open, kw_only=True):
 )
 def file_op(call: Call, body: FileOp) -> Response:
     """The named owner's files live inside the caller's own tenant: no key reaches another tenant, not even here."""
-    files, owner = call.host.workspace, _owner(call.actor.tenant, body)
+    files, owner = call.host.use(Workspace), _owner(call.actor.tenant, body)
     if body.op == "list":
         found = files.files(call.actor, prefix=body.prefix, owner=owner)
         return Reply({"files": [file_document(file) for file in found]})
@@ -147,7 +150,7 @@ def tick(call: Call, body: TickIn) -> Response:
         while True:
             host.schedules.tick(actor)
             started = host.reader.events(actor, after=before, types=("run.started",))
-            runs = [host.runs.get(actor, str(event.data["run"])) for event in started]
+            runs = [host.use(Runs).get(actor, str(event.data["run"])) for event in started]
             fired = [run for run in runs if run.metadata.get("schedule") == schedule.id]
             # a worker of this host may have taken the tick: its run is on its way
             if not missed or (fired and all(run.ended for run in fired)) or time.monotonic() > until:
@@ -174,7 +177,7 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
     """A run of the agent, through the same workflow as any other dispatch."""
     task = body.task if isinstance(body.task, str) else orjson.dumps(body.task or "anything").decode()
     inputs = {"agentId": agent_id, "task": task, "availableTools": body.available_tools or []}
-    run = call.host.runs.start(call.actor, DISPATCH, inputs=inputs)
+    run = call.host.use(Runs).start(call.actor, DISPATCH, inputs=inputs)
     if run.fault is not None:
         raise ReverieError(run.fault.message, code=run.fault.code)
     events = [event for event in read(call.host, call.actor, run, -1) if event["type"].startswith("agent.")]
@@ -188,7 +191,7 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
 @others.get("/test/runs/{run_id}/events", **seam("events", "The durable events of a run", described.SeamEvents))
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
-    run = call.host.runs.get(call.actor, run_id)
+    run = call.host.use(Runs).get(call.actor, run_id)
     return Reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from reverie.http.call import Call
 from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
-from reverie.protocols.openwop.agents import Agent, inventory_entry
+from reverie.protocols.openwop.agents import Agent, Agents, inventory_entry
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.discovery import discovery
@@ -26,7 +26,7 @@ router = api()
 def inventory(call: Call) -> Response:
     """The caller's agents and the host's, by id."""
     has, spelling = _document(call), call.settings.openwop_durability
-    entries = [inventory_entry(agent, has, durability=spelling) for agent in call.host.agents.all(call.actor)]
+    entries = [inventory_entry(agent, has, durability=spelling) for agent in call.host.use(Agents).all(call.actor)]
     return Reply({"agents": entries, "total": len(entries)})
 
 
@@ -44,7 +44,7 @@ def one(call: Call, agent_id: Segment) -> Response:
 
 def chosen(call: Call, agent_id: str) -> Agent:
     """One agent the caller sees. Raises NotFound."""
-    return call.host.agents.get(call.actor, agent_id)
+    return call.host.use(Agents).get(call.actor, agent_id)
 
 
 def _document(call: Call) -> dict[str, Any]:

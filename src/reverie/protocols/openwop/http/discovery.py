@@ -15,6 +15,7 @@ from reverie.http.routes import Answer
 from reverie.protocols.openwop.capabilities import families, wired
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, WELL_KNOWN, api
+from reverie.protocols.openwop.runs import Runs
 from reverie.settings import Settings
 
 router = api("")
@@ -66,7 +67,7 @@ def discovery(host: Host, settings: Settings, *, version: str) -> dict[str, Any]
         "reverie": {"api": "/v1/host/reverie", "memoryQueryScope": MEMORY_QUERY, "secretPolicy": "rewrite"},
     }
     if settings.openwop_seams and not settings.read_only:
-        document["fixtures"] = host.runs.fixtures()
+        document["fixtures"] = host.use(Runs).fixtures()
     if settings.openwop_mirror:
         document["capabilities"] = has
     return document

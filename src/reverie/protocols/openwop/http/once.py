@@ -15,7 +15,7 @@ from reverie.http.call import Call
 from reverie.http.problems import answer
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.http.errors import code_of, status_of
-from reverie.protocols.openwop.idempotency import Answer, Claim
+from reverie.protocols.openwop.idempotency import Answer, Claim, Idempotency
 
 HEADER = "idempotency-key"
 REPLAYED = "openwop-Idempotent-Replay"
@@ -37,7 +37,9 @@ async def once(call: Call, operation: str, lane: Lane, work: Callable[[str | Non
     request, loop = await _request(call), asyncio.get_running_loop()
     until = loop.time() + PATIENCE_SECONDS
     while True:
-        found = await call.run(Lane.WRITE, lambda: call.host.idempotency.claim(call.actor, operation, key, request))
+        found = await call.run(
+            Lane.WRITE, lambda: call.host.use(Idempotency).claim(call.actor, operation, key, request)
+        )
         if isinstance(found, Answer):
             return Response(found.body or None, found.status, {REPLAYED: "true"}, _media(found.body))
         if found is not None:
@@ -53,11 +55,11 @@ async def _carry_out(call: Call, claim: Claim, lane: Lane, work: Callable[[str |
         """Work and record in one thread: a caller that hangs up does not part them."""
         host, actor = call.host, call.actor
         try:
-            with host.idempotency.working(actor, claim):
+            with host.use(Idempotency).working(actor, claim):
                 response = _attempt(call, claim.id, work)
-            host.idempotency.keep(actor, claim, response.status_code, bytes(response.body))
+            host.use(Idempotency).keep(actor, claim, response.status_code, bytes(response.body))
         except Exception:
-            host.idempotency.release(actor, claim)
+            host.use(Idempotency).release(actor, claim)
             raise
         return response
 
@@ -65,7 +67,7 @@ async def _carry_out(call: Call, claim: Claim, lane: Lane, work: Callable[[str |
         return await call.run(lane, whole)
     except ReverieError as refused:
         if status_of(refused) == 429:  # no slot was free: the work never began
-            await call.run(Lane.WRITE, lambda: call.host.idempotency.release(call.actor, claim))
+            await call.run(Lane.WRITE, lambda: call.host.use(Idempotency).release(call.actor, claim))
         raise
 
 

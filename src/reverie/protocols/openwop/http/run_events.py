@@ -91,7 +91,7 @@ def asked(request: Request) -> Asked:
             pointer="/streamMode",
             details={"supported": list(MODES)},
         )
-    buffer = _number(query.get("bufferMs"), "bufferMs", least=0, most=_MOST_BUFFER_MS, default=0)
+    buffer = _number(query.get("bufferMs", "0") or "none", "bufferMs", least=0, most=_MOST_BUFFER_MS, default=0)
     wait = _number(query.get("timeout"), "timeout", least=0, most=_LARGEST, default=0)
     after = -1
     for name in ("lastSequence", "after", "since"):

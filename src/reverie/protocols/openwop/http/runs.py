@@ -25,11 +25,13 @@ from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
 from reverie.protocols.openwop.dispatch import agent_of
+from reverie.protocols.openwop.forks import Forks
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api
 from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.run_events import Asked, asked, batch, ends, fault_document, run_event, sse
 from reverie.protocols.openwop.http.wire import Open, memory_entry
+from reverie.protocols.openwop.runs import Runs
 
 router = api()
 HEARTBEAT_SECONDS = 10.0
@@ -76,7 +78,7 @@ class ForkIn(Open):
 @needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
 async def start(call: Call, body: RunIn) -> Response:
     def work(run_id: str | None) -> Response:
-        run = call.host.runs.start(
+        run = call.host.use(Runs).start(
             call.actor,
             body.workflow_id,
             inputs=body.inputs,
@@ -98,8 +100,8 @@ async def start(call: Call, body: RunIn) -> Response:
     answers={200: Answer(body=described.RunShown), **described.refusals()},
 )
 def get(call: Call, run_id: Segment) -> Response:
-    run = call.host.runs.get(call.actor, run_id)
-    return Reply(document(run, call.host.runs.variables(call.actor, run), call.actor.tenant))
+    run = call.host.use(Runs).get(call.actor, run_id)
+    return Reply(document(run, call.host.use(Runs).variables(call.actor, run), call.actor.tenant))
 
 
 @router.get(
@@ -111,7 +113,7 @@ def get(call: Call, run_id: Segment) -> Response:
 )
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
-    run = call.host.runs.get(call.actor, run_id)
+    run = call.host.use(Runs).get(call.actor, run_id)
     if not wanted(call):
         return Reply(page(call.host, call.actor, run, want))
     call.actor.require(Right.READ)
@@ -134,7 +136,7 @@ async def poll(call: Call, run_id: Segment) -> Response:
     until = loop.time() + want.wait_seconds
 
     def look() -> dict[str, Any]:
-        return page(call.host, call.actor, call.host.runs.get(call.actor, run_id), want)
+        return page(call.host, call.actor, call.host.use(Runs).get(call.actor, run_id), want)
 
     found = await call.run(Lane.READ, look)
     if want.wait_seconds <= 0:
@@ -160,8 +162,8 @@ async def poll(call: Call, run_id: Segment) -> Response:
 @needs(Right.WRITE)
 async def cancel(call: Call, run_id: Segment) -> Response:
     def work(_: str | None) -> Response:
-        before = call.host.runs.get(call.actor, run_id)
-        run = before if before.ended else call.host.runs.cancel(call.actor, run_id)
+        before = call.host.use(Runs).get(call.actor, run_id)
+        run = before if before.ended else call.host.use(Runs).cancel(call.actor, run_id)
         answer = {"runId": run.id, "status": run.status.value}
         return Reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
 
@@ -190,7 +192,7 @@ async def bulk_cancel(call: Call, body: BulkIn) -> Response:
 
 def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
     try:
-        run = call.host.runs.cancel(call.actor, run_id)
+        run = call.host.use(Runs).cancel(call.actor, run_id)
     except (NotFound, Forbidden) as fault:
         return {"runId": run_id, "ok": False, "error": {"code": fault.reason, "message": fault.message}}
     if run.status in (RunStatus.COMPLETED, RunStatus.FAILED):
@@ -209,7 +211,7 @@ def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
 @needs(Right.WRITE, lane=Lane.HEAVY)
 async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
     def work(new_id: str | None) -> Response:
-        run = call.host.forks.fork(
+        run = call.host.use(Forks).fork(
             call.actor,
             run_id,
             body.mode,
@@ -274,9 +276,9 @@ def page(host: Host, actor: Actor, run: Run, want: Asked) -> dict[str, Any]:
 
 def read(host: Host, actor: Actor, run: Run, after: int) -> list[dict[str, Any]]:
     """Events of a run after a sequence."""
-    found = host.runs.events(actor, run, after=after, limit=_PAGE)
+    found = host.use(Runs).events(actor, run, after=after, limit=_PAGE)
     if not run.ended and any(event.type in END_EVENTS for _, event in found):
-        run = host.runs.get(actor, run.id)  # it ended after it was looked at
+        run = host.use(Runs).get(actor, run.id)  # it ended after it was looked at
     return [run_event(run, sequence, event) for sequence, event in found]
 
 
@@ -317,7 +319,7 @@ async def _stream(call: Call, run_id: str, want: Asked) -> AsyncGenerator[bytes,
 
 def _look(call: Call, run_id: str, after: int) -> tuple[Run, list[dict[str, Any]]]:
     """The record first: a run that has ended has all its events."""
-    run = call.host.runs.get(call.actor, run_id)
+    run = call.host.use(Runs).get(call.actor, run_id)
     return run, read(call.host, call.actor, run, after)
 
 

@@ -13,6 +13,7 @@ from reverie.http.reply import Reply
 from reverie.http.routes import Answer, Segment
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
+from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workflow import Workflow
 
 router = api()
@@ -26,7 +27,7 @@ router = api()
 )
 def get(call: Call, workflow_id: Segment) -> Response:
     try:
-        workflow = call.host.runs.workflow(workflow_id, fixtures=call.settings.openwop_seams)
+        workflow = call.host.use(Runs).workflow(workflow_id, fixtures=call.settings.openwop_seams)
     except Invalid:
         raise NotFound("There is no workflow of that id.") from None
     return Reply(definition(workflow_id, workflow))

@@ -18,7 +18,7 @@ from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.wire import Closed
-from reverie.protocols.openwop.workspace import File
+from reverie.protocols.openwop.workspace import File, Workspace
 
 router = api("/v1/host/workspace")
 off = api("/v1/host/workspace")
@@ -46,7 +46,7 @@ class FileIn(Closed):
     answers={200: Answer(body=described.WorkspaceFiles), **described.refusals(501)},
 )
 def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
-    return Reply({"files": [file_document(file) for file in call.host.workspace.files(call.actor, prefix=prefix)]})
+    return Reply({"files": [file_document(file) for file in call.host.use(Workspace).files(call.actor, prefix=prefix)]})
 
 
 @router.get(
@@ -56,7 +56,7 @@ def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
     answers={200: Answer(body=described.WorkspaceFile), **described.refusals(501)},
 )
 def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = None) -> Response:
-    return answer(call.host.workspace.get(call.actor, path, version=version_number(version)))
+    return answer(call.host.use(Workspace).get(call.actor, path, version=version_number(version)))
 
 
 @router.put(
@@ -69,7 +69,7 @@ def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = Non
 @needs(Right.WRITE)
 async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
     def work(_: str | None) -> Response:
-        files, kind = call.host.workspace, body.content_type
+        files, kind = call.host.use(Workspace), body.content_type
         return answer(files.put(call.actor, path, body.content, content_type=kind, if_match=if_match))
 
     return await once(call, "workspace.put", Lane.WRITE, work)
@@ -85,7 +85,7 @@ async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None)
 @needs(Right.WRITE)
 async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
     def work(_: str | None) -> Response:
-        call.host.workspace.delete(call.actor, path, if_match=if_match)
+        call.host.use(Workspace).delete(call.actor, path, if_match=if_match)
         return Response(None, 204)
 
     return await once(call, "workspace.delete", Lane.WRITE, work)

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.rule import Rule, Span
 
-_FACTOR = r"(?i:\b(?:2fa|mfa|totp|otp|two-factor|authenticator|one-time))"
-
-
 _CODES = r"\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|single-use|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
 _CODES_WORD = Lazy(rf"(?i){_CODES}".encode())
 # What may stand between the words and the first code: a remark, an owner, a line of its own.

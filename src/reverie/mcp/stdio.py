@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 from mcp.server.stdio import stdio_server
 
-from reverie.api.mcp.toolset import HostTool, Profile, make_server
 from reverie.core.actor import Actor
 from reverie.host import Host
+from reverie.mcp.toolset import HostTool, Profile, make_server
 
 
 async def _in_thread(_: HostTool, work: Callable[[], Any]) -> Any:

@@ -29,6 +29,8 @@ Arguments = Mapping[str, Any]
 Call = Callable[[Host, Actor, Arguments], Mapping[str, Any]]
 Run = Callable[["HostTool", Callable[[], Any]], Awaitable[Any]]
 """Runs the work of a tool."""
+Documents = Callable[[Host, Actor, Run], Mapping[str, Any]]
+"""Handlers of the SDK by name, for one caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ class Profile:
 
     tools: Sequence[HostTool]
     instructions: str = ""
-    documents: bool = False
-    """Whether the memory is also offered as resources and prompts."""
+    documents: Documents | None = None
+    """Handlers of resources and prompts; None: tools only."""
     structured: bool = False
     """Whether answers are given as structure too, where a protocol asks for both. Else once, as text."""
 
@@ -111,11 +113,7 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
         structure = dict(answer.document) if profile.structured else None
         return CallToolResult(content=[text(answer.document)], structured_content=structure, is_error=answer.refused)
 
-    more: dict[str, Any] = {}
-    if profile.documents:
-        from reverie.api.mcp.documents import handlers
-
-        more = handlers(host, actor, run)
+    more = profile.documents(host, actor, run) if profile.documents else {}
     return Server(
         "reverie",
         version=version,

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from reverie.api.mcp import require_sdk
 from reverie.core.actor import Actor
 from reverie.core.errors import Forbidden, MissingExtra, RateLimited, ReverieError, TooLarge, Unauthenticated
 from reverie.http.call import SMALL_BODY
@@ -22,9 +21,10 @@ from reverie.http.limits import Limits, key_of
 from reverie.http.parsing import more_values
 from reverie.http.routes import Answer, Operation
 from reverie.http.threads import Lane, Threads
+from reverie.mcp import require_sdk
 
 if TYPE_CHECKING:
-    from reverie.api.mcp.toolset import Profile
+    from reverie.mcp.toolset import Profile
 
 _STATUS: tuple[tuple[type[ReverieError], int], ...] = (
     (Unauthenticated, 401),
@@ -170,7 +170,7 @@ def _manager(request: Request, profile: Callable[[], Profile], run: Any) -> Any:
     require_sdk()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from reverie.api.mcp.toolset import make_server
+    from reverie.mcp.toolset import make_server
 
     app = request.app
     server = make_server(app.state.host, request.state.actor, profile(), version=app.version, run=run)

@@ -1,0 +1,35 @@
+"""Optimistic writes: prepare outside the transaction, and repeat when another writer was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+TRIES = 20
+"""Attempts by default. Each prepares from what the last writer left."""
+
+
+class Moved(Exception):
+    """What a write was prepared from has changed. Raised inside the transaction, so that nothing is written."""
+
+
+def retry(
+    work: Callable[[int], T],
+    *,
+    busy: Callable[[], Exception] | None = None,
+    on: type[Exception] | tuple[type[Exception], ...] = Moved,
+    tries: int = TRIES,
+) -> T:
+    """`work(attempt)`, repeated while it raises `on`. After the last attempt raise `busy()`, or its own fault."""
+    for attempt in range(tries - 1):
+        try:
+            return work(attempt)
+        except on:
+            continue
+    try:
+        return work(tries - 1)
+    except on:
+        if busy is None:
+            raise
+        raise busy() from None

@@ -1,0 +1,116 @@
+"""Probes: statements of the sources, looked for in a text by their words.
+
+A line answers a probe when it has every number, identifier and negation of the statement and four of five of its
+telling words: the rule of the must-keep gate, asked of every statement, whatever its distiller says became of it. A
+statement that was rolled up with others is answered by a line with half of its telling words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reverie.distil.extractive import Prepared
+from reverie.distil.shorten import shorten, vocatives
+from reverie.distil.source import Fate, Fates, Source
+from reverie.distil.statements import phrases
+from reverie.distil.tokens import Token, tokenize
+from reverie.distil.value import CLASSES
+
+PROBES = {
+    "instructions and preferences": ("instruction", "preference"),
+    "safety and identity": ("safety", "identity"),
+    "decisions": ("decision",),
+    "artifacts": ("artifact", "configuration"),
+    "tasks and commitments": ("task", "commitment"),
+    "facts": ("fact",),
+}
+"""Classes of statements by kind of probe. Status lines and chatter are none."""
+_MOST = 200
+_KINDS = {kind: name for name, kinds in PROBES.items() for kind in kinds}
+assert set(_KINDS) <= set(CLASSES)
+
+
+class Probed(NamedTuple):
+    """The outcome of the probes of one text."""
+
+    counts: dict[str, tuple[int, int]]
+    """By kind: how many the text answers, of how many the sources answered."""
+    unanswered: list[tuple[str, int, str]]
+    """The first statements that no line answers: source, number, class."""
+
+
+class Lines:
+    """The words of a text, line by line."""
+
+    def __init__(self, text: str, names: frozenset[str] = frozenset()) -> None:
+        self._names = names
+        self._having: dict[str, set[int]] = {}
+        self._folded = " ".join(text.split())
+        for number, line in enumerate(text.split("\n")):
+            for token in tokenize(line):
+                if token.word:
+                    self._having.setdefault(token.stem, set()).add(number)
+
+    def quotes(self, text: str) -> bool:
+        """Whether the text has these words one after another."""
+        return " ".join(text.split()).strip(" .!") in self._folded
+
+    def answer(self, tokens: Sequence[Token], *, rolled: bool = False) -> bool:
+        """Whether one line answers a statement."""
+        said = shorten(list(tokens), self._names, spoken=True) or tokens
+        telling = {token.stem for token in said if token.telling}
+        firm = {token.stem for token in said if token.word and (token.hard or token.negates)}
+        if rolled:
+            telling, firm = telling - firm, set()
+        if not telling and not firm:
+            return True
+        lines = set[int]().union(*(self._having.get(word, set()) for word in telling | firm))
+        tenths = 5 if rolled else 8
+        return any(
+            all(number in self._having.get(word, ()) for word in firm)
+            and sum(number in self._having.get(word, ()) for word in telling) * 10 >= len(telling) * tenths
+            for number in lines
+        )
+
+
+def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
+    """Ask a text for every statement of its sources that tells something and was not overtaken."""
+    lines = Lines(text, vocatives({source.speaker for source in sources if source.speaker}))
+    counts = {name: [0, 0] for name in PROBES}
+    unanswered = []
+    for source in sources:
+        for number, (phrase, (fate, kind)) in enumerate(zip(phrases(source), fates.get(source.id, ()), strict=False)):
+            if kind not in _KINDS or fate == "outdated":
+                continue
+            held = lines.quotes(phrase.original) or lines.answer(phrase.tokens, rolled=fate == "rolled")
+            counts[_KINDS[kind]][0] += held
+            counts[_KINDS[kind]][1] += 1
+            if not held:
+                unanswered.append((source.id, number, kind))
+    return Probed({name: (kept, of) for name, (kept, of) in counts.items() if of}, unanswered[:_MOST])
+
+
+def fates_of(prepared: Prepared, text: str, told: frozenset[str]) -> Fates:
+    """The fates of statements in a text whose distiller tells none. `told`: sources of which there is a statement."""
+    lines = Lines(text, vocatives({source.speaker for source in prepared.sources if source.speaker}))
+    kinds: dict[str, list[str]] = {}
+    for _, (source_id, kind) in sorted(prepared.places.items()):
+        kinds.setdefault(source_id, []).append(kind)
+    found: dict[str, list[Fate]] = {}
+    for source in prepared.sources:
+        own = found.setdefault(source.id, [])
+        for phrase, kind in zip(phrases(source), kinds.get(source.id, ()), strict=False):
+            if lines.quotes(phrase.original):
+                fate = "kept"
+            elif source.id in told and lines.answer(phrase.tokens):
+                fate = "shortened"
+            else:
+                fate = "chatter" if kind == "chatter" else "retired"
+            own.append((fate, kind))
+    for group in prepared.collapsed:
+        for merged in group.merged:
+            found[merged] = [
+                ("merged" if fate in ("kept", "shortened") else fate, kind) for fate, kind in found.get(group.kept, ())
+            ]
+    return found

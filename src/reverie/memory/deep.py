@@ -1,0 +1,148 @@
+"""Hot memory and cold storage searched together: what a dream holds is found by the words of its sources, too.
+
+A source that answers better than anything hot is shown in its place, or by the line of the dream that says the same.
+A prompt gets hot lines only: those made from the sources that answer, and those beside them while there is room.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from reverie.core.entry import Entry
+from reverie.core.query import Filter
+from reverie.memory.derivation import held_by, lines_by_source
+from reverie.memory.indexing import LINES
+from reverie.search.passages import Passage, passages, said_at
+from reverie.store.contract import ReadTx
+
+if TYPE_CHECKING:
+    from reverie.memory.hits import Hit
+
+SURE = 0.8
+"""The confidence from which the first hot hit is an answer, and cold storage is not asked."""
+_AHEAD = 0.1
+"""By so much a source must be surer than a hot hit to come before it."""
+_SAME = 75
+"""Per cent of a source's words that a line has when it says the same."""
+_BESIDE = 2
+"""Lines on each side of a hit that a prompt may get with it."""
+_WORD = re.compile(r"\w+")
+_SPEAKER = re.compile(r"([^:;.!?]{1,60}): ")
+
+
+def needed(hot: Sequence[Hit]) -> bool:
+    """Whether the sources of dreams are asked, too: nothing hot is surely an answer."""
+    return all(hit.weak or hit.confidence < SURE for hit in hot)
+
+
+def merged(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, limit: int, *, all_: bool) -> list[Hit]:
+    """Hot hits with those of cold storage among them: before the first that is clearly less sure, weak ones last.
+
+    `all_`: sources are shown even where they are weak or a line of the dream says the same.
+    """
+    lines = _Lines(tx, where)
+    order = [hit for hit in hot if not hit.weak]
+    shown = [hit for hit in cold if all_ or not order or not hit.weak]
+    behind = [lines.resting(hit) if all_ else lines.standing_for(hit) for hit in shown]
+    for found in behind:
+        if not found.weak:
+            place = next((n for n, hit in enumerate(order) if hit.confidence + _AHEAD < found.confidence), len(order))
+            order.insert(place, found)
+    order += [hit for part in (hot, behind) for hit in part if hit.weak]
+    return list({(hit.entry.id, hit.passage.start): hit for hit in reversed(order)}.values())[::-1][:limit]
+
+
+def held(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter) -> list[Hit]:
+    """Hot hits, and the lines that were made from the sources that answer."""
+    lines = _Lines(tx, where)
+    found = {(hit.entry.id, hit.passage.start): hit for hit in hot if not hit.weak}
+    for hit in cold:
+        if not hit.weak:
+            for line in lines.of(hit):
+                found.setdefault((line.entry.id, line.passage.start), line)
+    return [*sorted(found.values(), key=lambda hit: -hit.score), *(hit for hit in hot if hit.weak)]
+
+
+def beside(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> list[Hit]:
+    """Lines next to hits of the same dream, day and speaker, the best hits' first, as many as `room` tokens hold."""
+    taken = {(hit.entry.id, hit.passage.start) for hit in hits}
+    order = sorted(hits, key=lambda hit: (-hit.score, hit.entry.position, hit.passage.start))
+    parts = {hit.entry.id: passages(hit.entry.content, lines=True) for hit in order if hit.entry.kind in LINES}
+    found: list[Hit] = []
+    for distance in range(1, _BESIDE + 1):
+        for hit in order:
+            for part in _next_to(hit, parts.get(hit.entry.id, ()), distance):
+                if (hit.entry.id, part.start) in taken:
+                    continue
+                cost = count(hit.entry.content[part.start : part.end]) + 2
+                if cost > room:
+                    return found
+                room -= cost
+                taken.add((hit.entry.id, part.start))
+                found.append(replace(hit, passage=part, score=-1.0 - len(found), sources=(), older=None))
+    return found
+
+
+def _next_to(hit: Hit, parts: Sequence[Passage], distance: int) -> Iterator[Passage]:
+    at = next((n for n, part in enumerate(parts) if part.start == hit.passage.start), None)
+    for place in () if at is None else (at + distance, at - distance):
+        if 0 <= place < len(parts) and _said(hit.entry, parts[place]) == _said(hit.entry, hit.passage):
+            yield parts[place]
+
+
+def _said(entry: Entry, part: Passage) -> tuple[int, str]:
+    """When and by whom a line of a dream was said."""
+    named = _SPEAKER.match(entry.content, part.start, part.end)
+    return said_at(entry.content, part.start, entry.created_at), named[1] if named else ""
+
+
+class _Lines:
+    """The lines of readable dreams, by the source they were made from."""
+
+    def __init__(self, tx: ReadTx, where: Filter) -> None:
+        self._tx = tx
+        self._where = where
+        self._known: dict[str, dict[str, list[Passage]]] = {}
+
+    def of(self, cold: Hit) -> list[Hit]:
+        """The lines made from a source, each as a hit."""
+        holder = held_by(self._tx, cold.entry.id)
+        if holder is None or not self._tx.at([holder.position], self._where):
+            return []
+        if holder.id not in self._known:
+            self._known[holder.id] = _by_source(self._tx, holder)
+        parts = self._known[holder.id].get(cold.entry.id, ())
+        return [replace(cold, entry=holder, passage=part, cold=False, dream=None) for part in parts]
+
+    def standing_for(self, cold: Hit) -> Hit:
+        """The line that says what a source says; where none does, the source, with the dream that holds it."""
+        said = set(_WORD.findall(cold.text.lower()))
+        for line in self.of(cold):
+            if len(said & set(_WORD.findall(line.text.lower()))) * 100 >= _SAME * len(said):
+                return line
+        return self.resting(cold)
+
+    def resting(self, cold: Hit) -> Hit:
+        """A source with the dream that holds it."""
+        holder = held_by(self._tx, cold.entry.id)
+        return replace(cold, cold=True, dream=holder.id if holder is not None else None)
+
+
+def _by_source(tx: ReadTx, dream: Entry) -> dict[str, list[Passage]]:
+    starts: list[int] = []
+    at = 0
+    for line in dream.content.split("\n"):
+        starts.append(at)
+        at += len(line) + 1
+    by_start = {part.start: part for part in passages(dream.content, lines=True)}
+    found: dict[str, list[Passage]] = {}
+    for source, numbers in lines_by_source(tx, dream).items():
+        for number in numbers:
+            part = by_start.get(starts[number]) if number < len(starts) else None
+            if part is not None and part not in found.setdefault(source, []):
+                found[source].append(part)
+    return found

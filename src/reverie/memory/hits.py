@@ -1,0 +1,100 @@
+"""The results of a search: hits with their passages, and memory packed for a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, overload
+
+from msgspec import Struct
+
+from reverie.core.entry import Entry, brief
+from reverie.search.context import LeftOut
+from reverie.search.explain import Explanation
+from reverie.search.passages import Passage
+
+Mode = Literal["hybrid", "words", "meaning"]
+
+
+class Hit(Struct, frozen=True):
+    """A passage that answers, the entry it is from, and why it is where it is."""
+
+    entry: Entry
+    score: float
+    signals: Mapping[str, float]
+    passage: Passage = Passage(0, 0)
+    """Which part of the entry: characters `start` to `end` of its content, `number` of `of`."""
+    confidence: float = 0.0
+    """0 to 1: the measured share of right answers among hits with this much evidence."""
+    weak: bool = False
+    """More likely noise than an answer. `context` and the tool `recall` leave weak hits out."""
+    older: str | None = None
+    """The id of a newer hit that says something else about the same matter."""
+    superseded_by: str | None = None
+    """The id of the entry that replaced this one; only with `include="superseded"`."""
+    cold: bool = False
+    """Whether it is in cold storage, as a source of a dream."""
+    dream: str | None = None
+    """Of a cold hit: the id of the readable dream that holds it."""
+    sources: Sequence[str] = ()
+    """Of a line of a dream: the ids of the entries it was made from. `why` opens them."""
+
+    @property
+    def text(self) -> str:
+        """The passage itself."""
+        return self.entry.content[self.passage.start : self.passage.end].strip()
+
+    def __repr__(self) -> str:
+        marks = [name for name in ("weak", "older", "cold") if getattr(self, name)]
+        return f"<Hit {self.confidence:.2f} {' '.join([*marks, repr(brief(self.text or self.entry.content))])}>"
+
+
+class SearchResult(Struct, frozen=True):
+    """Hits, best first: a sequence of them."""
+
+    hits: Sequence[Hit]
+    mode: Mode
+    degraded: Sequence[str] = ()
+    """Why this answer may be worse than usual; empty when nothing is wrong."""
+    explanation: Explanation | None = None
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Hit]: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | Sequence[Hit]:
+        return self.hits[place]
+
+    def count(self, hit: Hit) -> int:
+        """How often a hit is among them."""
+        return self.hits.count(hit)
+
+    def index(self, hit: Hit) -> int:
+        """The place of a hit."""
+        return self.hits.index(hit)
+
+    def __repr__(self) -> str:
+        shown = [repr(hit) for hit in self.hits[:3]] + ["…"] * (len(self.hits) > 3)
+        return f"<SearchResult of {len(self.hits)}: [{', '.join(shown)}]>"
+
+
+Sequence.register(SearchResult)
+
+
+class Context(Struct, frozen=True):
+    """Memory packed for a prompt, as quoted data."""
+
+    text: str
+    tokens: int
+    budget: int
+    included: Sequence[str]
+    shortened: Sequence[str]
+    left_out: Sequence[LeftOut]
+    degraded: Sequence[str] = ()

@@ -1,0 +1,34 @@
+"""Why a dream of a memory store fails, in the protocol's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reverie.core.dream import GateFailed, ModelFailed, RedactionFailed, SpendExceeded
+from reverie.core.errors import NotFound, ReverieError
+from reverie.protocols.anthropic.dream_plan import TooLarge
+from reverie.protocols.anthropic.dream_records import DreamFault
+from reverie.protocols.anthropic.errors import StoreLimit
+from reverie.protocols.anthropic.transcripts import SessionGone
+
+
+class Unavailable(NotFound):
+    """The input store was archived or deleted."""
+
+    code = "input_memory_store_unavailable"
+
+
+def failure(fault: Exception) -> tuple[DreamFault, dict[str, Any]]:
+    """A fault as the protocol shows it. Messages hold no text of a memory."""
+    if isinstance(fault, TimeoutError):
+        return DreamFault("timeout", "The dream took longer than it may."), {}
+    if isinstance(fault, SessionGone):
+        return DreamFault("input_session_unavailable", fault.message), {}
+    if isinstance(fault, StoreLimit):
+        return DreamFault("memory_store_org_limit_exceeded", fault.message), {}
+    if isinstance(fault, TooLarge):
+        return DreamFault(fault.code, fault.message), {"minimum_required": fault.details["minimum_required"]}
+    if isinstance(fault, Unavailable | GateFailed | RedactionFailed | SpendExceeded | ModelFailed):
+        return DreamFault(fault.reason, fault.message), {}
+    code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
+    return DreamFault("internal_error", "Something went wrong here."), {"error_code": code}

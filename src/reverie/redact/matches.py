@@ -1,0 +1,64 @@
+"""The matches of one rule in a text: found by its pattern, judged by its check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from reverie.redact import markers
+from reverie.redact.escapes import before_escape
+from reverie.redact.meter import Meter
+from reverie.redact.spans import OVERLAP, Range
+
+if TYPE_CHECKING:
+    from reverie.redact.rules.rule import Rule
+
+LONG_VALUE: Final = 200
+"""A rule's pattern is bounded; a value that reaches the bound goes on for as long as it looks like one word."""
+LONG_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
+
+# So many values may be refused in one block before the search stops looking inside refused ones.
+_REFUSALS: Final = 200
+# A marker with nothing else in the word it is.
+_ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
+_LINE_END: Final = ord("\n")
+
+
+def matches(
+    rule: Rule, pattern: markers.Spans, chunk: bytes, ranges: Sequence[Range], meter: Meter
+) -> Iterator[tuple[int, int]]:
+    """The secrets one rule finds in these ranges of `chunk`: its first group that took part, or the whole match without
+    groups."""
+    position = refused = 0
+    for first, stop in ranges:
+        position = max(position, first)
+        cut = stop - OVERLAP if stop < len(chunk) and chunk[stop - 1] != _LINE_END else stop
+        while (found := pattern.after(chunk, position, stop)) is not None:
+            begin, finish = found[0]
+            if finish == stop and begin >= cut:
+                break  # The next range sees all of it.
+            if rule.generic and not meter.take():
+                return
+            start, end = next((span for span in found[1:] if span[0] >= 0), found[0])
+            if chunk.startswith(markers.PREFIX, start) and (marker := _ALONE.match(chunk, start)) is not None:
+                position = max(marker.end(), begin + 1)
+                continue
+            if rule.extent is not None:
+                end = rule.extent(chunk, start)
+            if b"\\" in chunk[start:end]:
+                end = before_escape(chunk, start, end)
+            span = rule.judge(chunk, begin, start, end)
+            if span is None:
+                # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
+                # over and over.
+                refused += 1
+                meter.ran_dry = meter.ran_dry or refused > _REFUSALS
+                again = refused <= _REFUSALS and end - start <= LONG_VALUE + 56
+                position = max(start if again else end, begin + 1)
+                continue
+            start, end = span
+            if end - start >= LONG_VALUE:
+                end = LONG_WORD.match(chunk, end).end()
+            yield start, end
+            position = max(end, begin + 1)
