@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from reverie.redact.rules.compiled import COMPILED, FOLDER, Compiled, Entry, Language
+from reverie.redact.rules.compiled import COMPILED, FOLDER, Compiled, Language, WrittenRule
 from reverie.redact.rules.required import STORED, key, required
 
 
@@ -21,7 +21,7 @@ def main() -> int:
     formats, languages = (
         tomllib.loads((FOLDER / name).read_text("utf-8")) for name in ("formats.toml", "languages.toml")
     )
-    rules = msgspec.convert(formats["rule"], list[Entry])
+    rules = msgspec.convert(formats["rule"], list[WrittenRule])
     compiled = Compiled(rules, msgspec.convert(languages, dict[str, Language]))
     made = msgspec.json.format(msgspec.json.encode(compiled), indent=1) + b"\n"
     return _write(COMPILED, made) or _prove(rules) or _write(STORED, _required())
@@ -44,7 +44,7 @@ def _required() -> bytes:
     return msgspec.json.format(msgspec.json.encode(dict(sorted(strings.items()))), indent=1) + b"\n"
 
 
-def _prove(rules: list[Entry]) -> int:
+def _prove(rules: list[WrittenRule]) -> int:
     from reverie.redact.rules.loader import flaw
 
     kinds = [rule.kind for rule in rules]

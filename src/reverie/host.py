@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reverie.memory.policy import RuleBook
     from reverie.memory.read import Reader
     from reverie.memory.search import Search
-    from reverie.memory.searches import Searches
+    from reverie.memory.searches import RecordedSearches
     from reverie.memory.sessions import Sessions
     from reverie.privacy.forget import Forget
     from reverie.privacy.rescan import Rescan
@@ -56,7 +56,7 @@ USE_CASES = {
     "rules": "reverie.memory.policy:RuleBook parts",
     "reader": "reverie.memory.read:Reader parts",
     "search": "reverie.memory.search:Search parts searches",
-    "searches": "reverie.memory.searches:Searches parts rules",
+    "searches": "reverie.memory.searches:RecordedSearches parts rules",
     "sessions": "reverie.memory.sessions:Sessions parts keys",
     "archives": "reverie.dreams.archive:Archives parts rules",
     "consolidator": "reverie.dreams.consolidate:Consolidator parts rules",
@@ -82,7 +82,7 @@ USE_CASES = {
         "reverie.protocols.akashik.conflicts:sides_forgotten"
     ),
     "rescan": "reverie.privacy.rescan:Rescan parts rules",
-    "faults": "reverie.protocols.akashik.conformance:Faults parts.field.faults",
+    "faults": "reverie.protocols.akashik.conformance:FaultSwitches parts.field.faults",
     "field": "reverie.protocols.akashik.field:Field parts rules entries archives dreams embeddings faults",
     "memory_stores": "reverie.protocols.anthropic.stores:Stores parts rules",
     "memories": "reverie.protocols.anthropic.memories:Memories parts rules entries",
@@ -99,7 +99,7 @@ USE_CASES = {
         "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection entries reader lifecycle"
     ),
     "injection": "reverie.protocols.openwop.injection:Injection parts search",
-    "passes": "reverie.protocols.openwop.passes:Passes parts rules reader dreams consolidator archives commitments",
+    "passes": "reverie.protocols.openwop.passes:PassRunner parts rules reader dreams consolidator archives commitments",
     "runs": "reverie.protocols.openwop.runs:Runs parts rules entries workflows",
     "workflows": "reverie.protocols.openwop.workflows:workflows parts passes dispatcher injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
@@ -122,7 +122,7 @@ class Host:
         entries: Entries
         reader: Reader
         search: Search
-        searches: Searches
+        searches: RecordedSearches
         replays: Replays
         lifecycle: Lifecycle
         bundles: Bundles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open, Site
 
-from reverie.api.console.running import Run, Running
+from reverie.api.console.running import DreamProgress, Running
 
 FOCUSED = "document.activeElement"
 
@@ -99,7 +99,7 @@ def test_everything_of_a_page_is_reached_by_tab_and_seen(site: Site, tab: Open) 
 
 def test_focus_stays_while_a_dream_shows_how_far_it_is(site: Site, tab: Open) -> None:
     running: Running = site.app.state.console_running
-    running.begin(Run("watched-dream", "acme", "notes", step="distil"))
+    running.begin(DreamProgress("watched-dream", "acme", "notes", step="distil"))
     page = tab(site.key()).go("/dreams/watched-dream")
     assert page.locator("#progress[aria-live=polite]").count() == 1
     page.get_by_text("Look again").focus()
@@ -113,7 +113,7 @@ def test_focus_stays_while_a_dream_shows_how_far_it_is(site: Site, tab: Open) ->
 def test_a_dream_that_ends_loads_its_report_as_a_page_of_its_own(site: Site, tab: Open) -> None:
     """So that title, scroll position and focus are those of any page that was opened, not of a swap."""
     running: Running = site.app.state.console_running
-    running.begin(Run("ending-dream", "acme", "notes", step="distil"))
+    running.begin(DreamProgress("ending-dream", "acme", "notes", step="distil"))
     page = tab(site.key()).go("/dreams/ending-dream")
     page.evaluate("window.watching = true")
     page.get_by_text("Look again").focus()

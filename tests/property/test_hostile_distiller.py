@@ -25,7 +25,7 @@ from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import ReverieError
 from reverie.distil.leaks import mend
-from reverie.distil.request import Answer, Request
+from reverie.distil.request import DistilledText, Request
 from reverie.distil.source import Statement
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
@@ -61,10 +61,10 @@ class Hostile:
         self.text = text
         self.name = name
 
-    def distil(self, request: Request) -> Answer:
+    def distil(self, request: Request) -> DistilledText:
         first = request.work.sources[0].id
         sneaky = Statement(SECRETS["plain"], (first, SECRETS["phrase"]), SECRETS["plain"], 1)  # type: ignore[arg-type]
-        return Answer(self.text, [sneaky])
+        return DistilledText(self.text, [sneaky])
 
 
 def forms(value: str) -> list[str]:

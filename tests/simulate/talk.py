@@ -10,7 +10,7 @@ from reverie.core.actor import Actor
 from reverie.host import Host
 from reverie.window import Base
 from reverie.window.engine import Engine
-from reverie.window.steps import Answer, Keep
+from reverie.window.steps import Keep, RequestOutcome
 
 
 def talk(host: Host, actor: Actor, scope: str, asked: str, told: str, *, subject: str | None) -> Any:
@@ -27,7 +27,7 @@ def talk(host: Host, actor: Actor, scope: str, asked: str, told: str, *, subject
         "content": [{"type": "output_text", "text": f"It is {told}.", "annotations": []}],
     }
     body = {"id": f"resp_{told}", "object": "response", "status": "completed", "model": "gpt-test", "output": [output]}
-    answer = Answer(200, orjson.dumps({**body, "usage": {"input_tokens": 9, "output_tokens": 5}}).decode())
+    answer = RequestOutcome(200, orjson.dumps({**body, "usage": {"input_tokens": 9, "output_tokens": 5}}).decode())
     value: Any = None
     while True:
         try:

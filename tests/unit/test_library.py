@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import reverie
-from reverie.distil.request import Answer, Request
+from reverie.distil.request import DistilledText, Request
 
 
 class First:
@@ -20,8 +20,8 @@ class First:
     name = "first"
     fingerprint = "first/1"
 
-    def distil(self, request: Request) -> Answer:
-        return Answer(request.work.sources[0].content)
+    def distil(self, request: Request) -> DistilledText:
+        return DistilledText(request.work.sources[0].content)
 
 
 class Stopped:

@@ -10,7 +10,7 @@ import orjson
 from reverie.client import documents as doc
 from reverie.client.connection import segment
 from reverie.client.errors import error_of
-from reverie.client.part import Part, entry_path
+from reverie.client.part import RemoteUseCase, entry_path
 from reverie.client.sse import messages
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, Estimate, Selector
@@ -27,7 +27,7 @@ _NOBODY = Actor(tenant="", id="")
 EVENT_STREAM = "text/event-stream"
 
 
-class RemoteDreams(Part):
+class RemoteDreams(RemoteUseCase):
     """plan and run."""
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
@@ -59,7 +59,7 @@ class RemoteDreams(Part):
         raise self._http.lost(EOFError(), _MAY_GO_ON)
 
 
-class RemoteLineage(Part):
+class RemoteLineage(RemoteUseCase):
     """Everything that looks back from a dream."""
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
@@ -104,7 +104,7 @@ class RemoteLineage(Part):
         return list(self._http.get(f"{entry_path(ref, entry_id)}/derived")["derived"])
 
 
-class RemoteConsolidator(Part):
+class RemoteConsolidator(RemoteUseCase):
     """Merging duplicates."""
 
     def run(self, actor: Actor, ref: str) -> Consolidated:
@@ -115,7 +115,7 @@ class RemoteConsolidator(Part):
         )
 
 
-class RemoteArchives(Part):
+class RemoteArchives(RemoteUseCase):
     """Archives and the index."""
 
     def get(self, actor: Actor, checksum: str) -> bytes:
@@ -134,7 +134,7 @@ class RemoteArchives(Part):
         return index_page(self.index(actor, ref=ref))
 
 
-class RemoteSchedules(Part):
+class RemoteSchedules(RemoteUseCase):
     """Schedules."""
 
     def all(self, actor: Actor) -> list[Due]:

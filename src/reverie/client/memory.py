@@ -13,7 +13,7 @@ import orjson
 
 from reverie.client import documents as doc
 from reverie.client.connection import segment
-from reverie.client.part import Part, entry_path
+from reverie.client.part import RemoteUseCase, entry_path
 from reverie.client.sse import messages
 from reverie.core.actor import Actor
 from reverie.core.clock import to_iso
@@ -30,7 +30,7 @@ _ANY = Filter()
 EVENT_STREAM = "text/event-stream"
 
 
-class RemoteEntries(Part):
+class RemoteEntries(RemoteUseCase):
     """The write path. A put without an idempotency key gets one, so that it can be repeated after a fault."""
 
     _ids = TimeIds()
@@ -84,7 +84,7 @@ class RemoteEntries(Part):
         return self._http.post(path, body, again=True, headers={**(headers or {}), "Idempotency-Key": key})
 
 
-class RemoteReader(Part):
+class RemoteReader(RemoteUseCase):
     """The read path."""
 
     def get(self, actor: Actor, ref: str, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
@@ -176,7 +176,7 @@ class RemoteReader(Part):
         return found
 
 
-class RemoteSearch(Part):
+class RemoteSearch(RemoteUseCase):
     """search and context."""
 
     def search(
@@ -222,7 +222,7 @@ class RemoteSearch(Part):
         return doc.to_struct(self._http.post(f"/memory/{segment(ref)}/context", body, again=True), Context)
 
 
-class RemoteLifecycle(Part):
+class RemoteLifecycle(RemoteUseCase):
     """Changes of state."""
 
     def pin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:

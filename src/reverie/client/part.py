@@ -5,7 +5,7 @@ from __future__ import annotations
 from reverie.client.connection import Connection, segment
 
 
-class Part:
+class RemoteUseCase:
     """One use case of a host, over one connection."""
 
     def __init__(self, connection: Connection) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from reverie.client import documents as doc
 from reverie.client.connection import segment
 from reverie.client.memory import RemoteReader
-from reverie.client.part import Part
+from reverie.client.part import RemoteUseCase
 from reverie.client.sse import lines
 from reverie.core.actor import Actor
 from reverie.core.event import Event
@@ -19,7 +19,7 @@ from reverie.privacy.forget import Forgotten
 from reverie.privacy.rescan import ScanReport
 
 
-class RemoteForget(Part):
+class RemoteForget(RemoteUseCase):
     """Forgetting."""
 
     def forget(
@@ -31,7 +31,7 @@ class RemoteForget(Part):
         return doc.to_struct(self._http.post("/memory/forget", body, again=preview, long=True), Forgotten)
 
 
-class RemoteRules(Part):
+class RemoteRules(RemoteUseCase):
     """Policy and registered secrets."""
 
     def policy(self, actor: Actor) -> TenantPolicy:
@@ -60,7 +60,7 @@ class RemoteRules(Part):
         return int(self._http.send("DELETE", f"/secrets/{segment(secret_id)}")["seq"])
 
 
-class RemoteAudit(Part):
+class RemoteAudit(RemoteUseCase):
     """The proof of the log."""
 
     def verify(self, actor: Actor, *, progress: Any = None) -> Verdict:
@@ -76,7 +76,7 @@ class RemoteAudit(Part):
             after = page[-1].seq
 
 
-class RemoteRescan(Part):
+class RemoteRescan(RemoteUseCase):
     """Looking again for secrets."""
 
     def scan(self, actor: Actor, *, dry_run: bool = False, progress: Any = None) -> ScanReport:
@@ -85,7 +85,7 @@ class RemoteRescan(Part):
         return doc.to_struct(self._http.post("/scan", {"dry_run": dry_run}, again=True, long=True), ScanReport)
 
 
-class RemoteBundles(Part):
+class RemoteBundles(RemoteUseCase):
     """Bundles."""
 
     def export(self, actor: Actor, *, ref: str | None = None, events: bool = True) -> Iterator[bytes]:

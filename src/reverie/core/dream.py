@@ -148,7 +148,7 @@ class SourceTrace(Struct, frozen=True):
     """Of every statement of the entry, in order: its fate, and the class the value model gave it."""
 
 
-class Answer(Struct, frozen=True):
+class ReplayAnswer(Struct, frozen=True):
     """An answer to a replayed question."""
 
     id: str
@@ -166,9 +166,9 @@ class Replayed(Struct, frozen=True):
     """What became of the first answer before: `kept` among the first answers, among them from `cold` storage, `deep`
     (only a search that always asks cold storage finds it), `updated` by a newer statement, or `lost`.
     `unanswered`: there was none, and there is none; `answered`: now there is one."""
-    before: Sequence[Answer] = ()
+    before: Sequence[ReplayAnswer] = ()
     """The first answers, best first; weak ones left out."""
-    after: Sequence[Answer] = ()
+    after: Sequence[ReplayAnswer] = ()
     place: int | None = None
     """The place of that answer after the dream, from 1."""
 

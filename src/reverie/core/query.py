@@ -80,7 +80,7 @@ class Brief(Struct, frozen=True):
     subject: str | None = None
 
 
-class Asked(Struct, frozen=True):
+class QueryWord(Struct, frozen=True):
     """A word of a question: the terms that match it, each with a weight up to 1, and how much the word tells."""
 
     terms: tuple[tuple[str, float], ...]
@@ -104,7 +104,7 @@ Vector = tuple[str, bytes]
 """A vector as int8, with the name of the model that made it: only vectors of one model are compared."""
 
 
-class Found(Struct, frozen=True):
+class HybridMatch(Struct, frozen=True):
     """A candidate of a search by words and by meaning at once."""
 
     entry: Brief

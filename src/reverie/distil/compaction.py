@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError, Prepared
+from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError, PreparedSources
 from reverie.distil.layout import shown
 from reverie.distil.plan import Work
 from reverie.distil.source import Source
@@ -26,7 +26,7 @@ def joined(sources: Sequence[Source]) -> str:
 
 def unweighed(sources: Sequence[Source]) -> Work:
     """Work that is not counted in tokens."""
-    return Work(tuple(sources), Prepared(tuple(sources), (), (), (), ()), 0, 0, 0)
+    return Work(tuple(sources), PreparedSources(tuple(sources), (), (), (), ()), 0, 0, 0)
 
 
 def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: int) -> tuple[str, frozenset[str]]:

@@ -49,7 +49,7 @@ class OutputTooSmallError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSources:
     """Sources made ready once, to be distilled to any budget.
 
     `sources` are those left after duplicates were collapsed, in canonical order: their content is
@@ -81,7 +81,7 @@ class ExtractiveDistiller:
         """Changes whenever the same sources could be distilled differently."""
         return f"extractive/8 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
-    def prepare(self, sources: Iterable[Source]) -> Prepared:
+    def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
         ordered = sorted(sources, key=lambda s: (s.created_at, s.id, s.content))
         said = [phrases(s) for s in ordered]
@@ -106,7 +106,7 @@ class ExtractiveDistiller:
         into: Into = {}
         items = side_by_side(roll_up(overtake(once(items, into), into), into), into)
         concepts, weights = _weighed(items)
-        return Prepared(
+        return PreparedSources(
             sources=tuple(ordered[i] for i in kept_sources),
             collapsed=tuple(collapsed),
             candidates=tuple(items),
@@ -119,7 +119,7 @@ class ExtractiveDistiller:
 
     def distil(
         self,
-        given: Prepared | Iterable[Source],
+        given: PreparedSources | Iterable[Source],
         *,
         output_tokens: int,
         count: Count,
@@ -132,7 +132,7 @@ class ExtractiveDistiller:
         `whole`: what must be kept comes first, if all of it fits. Without, it competes with the rest. Statements in
         `avoid` are left out; their sources count as unkept. Where there is room for every statement, none is shortened.
         """
-        prepared = given if isinstance(given, Prepared) else self.prepare(given)
+        prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
         avoided = [i for i in prepared.candidates if not avoid.isdisjoint((shown(i), shown(_unshortened(i))))]
         if avoided:
             prepared = _without(prepared, avoided)
@@ -185,7 +185,7 @@ class ExtractiveDistiller:
 
     def minimum(
         self,
-        given: Prepared | Iterable[Source],
+        given: PreparedSources | Iterable[Source],
         *,
         count: Count,
         count_many: CountMany | None = None,
@@ -196,20 +196,20 @@ class ExtractiveDistiller:
         Where there is none, the one statement that tells most for its tokens; 0 when there is nothing to say.
         `declared`: only what its author declared binding, the least with which `distil` succeeds.
         """
-        prepared = given if isinstance(given, Prepared) else self.prepare(given)
+        prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
         sizes = _sizes(prepared.candidates, count, count_many)
         if declared:
             return _floor(prepared, sizes, count)[2]
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
-    def needs(self, prepared: Prepared, *, count: Count) -> tuple[int, int]:
+    def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int]:
         """The minimum, and about how many tokens all other statements have."""
         sizes = _sizes(prepared.candidates, count, None)
         wanted = _wanted(prepared, sizes, declared=False)
         return _drawn(prepared, wanted, count)[1], sum(sizes) - sum(sizes[i] for i in wanted)
 
 
-def _floor(prepared: Prepared, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:
+def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:
     """The least with which a distillate is made: its statements, text and tokens.
 
     Those declared binding; or all that must be kept, where these take fewer tokens: a text that would be longer than
@@ -219,7 +219,7 @@ def _floor(prepared: Prepared, sizes: Sequence[int], count: Count) -> tuple[list
     return min(((chosen, *_drawn(prepared, chosen, count)) for chosen in both), key=lambda one: one[2])
 
 
-def _wanted(prepared: Prepared, sizes: Sequence[int], declared: bool) -> list[int]:
+def _wanted(prepared: PreparedSources, sizes: Sequence[int], declared: bool) -> list[int]:
     """The statements that must be kept; of those only the declared ones, if asked; at least one."""
     items = prepared.candidates
     needs = _needs(items)
@@ -234,7 +234,7 @@ def _unshortened(item: Candidate) -> Candidate:
 _FATES: dict[str, str] = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
 
 
-def _fates(prepared: Prepared, chosen: Mapping[Place, str]) -> Fates:
+def _fates(prepared: PreparedSources, chosen: Mapping[Place, str]) -> Fates:
     """What became of every statement."""
     known = {item.place for item in prepared.candidates}
     found: dict[str, list[Fate]] = {}
@@ -254,7 +254,7 @@ def _fates(prepared: Prepared, chosen: Mapping[Place, str]) -> Fates:
     return found
 
 
-def _without(prepared: Prepared, avoided: Sequence[Candidate]) -> Prepared:
+def _without(prepared: PreparedSources, avoided: Sequence[Candidate]) -> PreparedSources:
     places = {item.place for item in avoided}
     rows = [i for i, item in enumerate(prepared.candidates) if item.place not in places]
     return replace(
@@ -276,7 +276,7 @@ def _needs(items: Sequence[Candidate]) -> list[int | None]:
     return [index.get(c.needs) if c.needs else None for c in items]
 
 
-def _least(prepared: Prepared, sizes: Sequence[int], needs: Sequence[int | None]) -> list[int]:
+def _least(prepared: PreparedSources, sizes: Sequence[int], needs: Sequence[int | None]) -> list[int]:
     """The statements without which there is no distillate: the required ones, else the most telling one."""
     required = _with_needed((i for i, item in enumerate(prepared.candidates) if item.required), needs)
     if not required and prepared.candidates:
@@ -296,7 +296,7 @@ def _with_needed(chosen: Iterable[int], needs: Sequence[int | None]) -> list[int
     return sorted(out)
 
 
-def _drawn(prepared: Prepared, chosen: Iterable[int], count: Count) -> tuple[str, int]:
+def _drawn(prepared: PreparedSources, chosen: Iterable[int], count: Count) -> tuple[str, int]:
     text = render((prepared.candidates[i] for i in sorted(chosen)), prepared.length)
     return text, count(text)
 
@@ -356,7 +356,7 @@ __all__ = [
     "Distillate",
     "ExtractiveDistiller",
     "OutputTooSmallError",
-    "Prepared",
+    "PreparedSources",
     "Source",
     "Statement",
 ]

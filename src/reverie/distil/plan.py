@@ -15,7 +15,7 @@ from reverie.core.dream import Selector, TokenBudgetExceeded
 from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
 from reverie.core.subject import fold
 from reverie.distil.dates import day_of, spell
-from reverie.distil.extractive import ExtractiveDistiller, Prepared
+from reverie.distil.extractive import ExtractiveDistiller, PreparedSources
 from reverie.distil.source import Source
 
 Count = Callable[[str], int]
@@ -38,7 +38,7 @@ class Work:
     """Sources made ready, and what distilling them takes."""
 
     sources: tuple[Source, ...]
-    prepared: Prepared
+    prepared: PreparedSources
     tokens_before: int
     input_tokens: int
     least_output: int

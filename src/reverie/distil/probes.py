@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reverie.distil.extractive import Prepared
+from reverie.distil.extractive import PreparedSources
 from reverie.distil.shorten import shorten, vocatives
 from reverie.distil.source import Fate, Fates, Source
 from reverie.distil.statements import phrases
@@ -40,7 +40,7 @@ class Probed(NamedTuple):
     """The first statements that no line answers: source, number, class."""
 
 
-class Lines:
+class ProbedLines:
     """The words of a text, line by line."""
 
     def __init__(self, text: str, names: frozenset[str] = frozenset()) -> None:
@@ -76,7 +76,7 @@ class Lines:
 
 def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
     """Ask a text for every statement of its sources that tells something and was not overtaken."""
-    lines = Lines(text, vocatives({source.speaker for source in sources if source.speaker}))
+    lines = ProbedLines(text, vocatives({source.speaker for source in sources if source.speaker}))
     counts = {name: [0, 0] for name in PROBES}
     unanswered = []
     for source in sources:
@@ -91,9 +91,9 @@ def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
     return Probed({name: (kept, of) for name, (kept, of) in counts.items() if of}, unanswered[:_MOST])
 
 
-def fates_of(prepared: Prepared, text: str, told: frozenset[str]) -> Fates:
+def fates_of(prepared: PreparedSources, text: str, told: frozenset[str]) -> Fates:
     """The fates of statements in a text whose distiller tells none. `told`: sources of which there is a statement."""
-    lines = Lines(text, vocatives({source.speaker for source in prepared.sources if source.speaker}))
+    lines = ProbedLines(text, vocatives({source.speaker for source in prepared.sources if source.speaker}))
     kinds: dict[str, list[str]] = {}
     for _, (source_id, kind) in sorted(prepared.places.items()):
         kinds.setdefault(source_id, []).append(kind)

@@ -37,7 +37,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DistilledText:
     """A distilled text. Statements trace its words; a distiller that cannot tell gives none."""
 
     text: str
@@ -59,7 +59,7 @@ class Distiller(Protocol):
     def fingerprint(self) -> str:
         """Changes whenever the same request could be answered differently."""
 
-    def distil(self, request: Request) -> Answer:
+    def distil(self, request: Request) -> DistilledText:
         """The text. May raise; then nothing was stored."""
 
 
@@ -75,11 +75,11 @@ class Extractive:
     def fingerprint(self) -> str:
         return self.engine.fingerprint
 
-    def distil(self, request: Request) -> Answer:
+    def distil(self, request: Request) -> DistilledText:
         done = self.engine.distil(
             request.work.prepared, output_tokens=request.output_tokens, count=request.count, avoid=request.avoid
         )
-        return Answer(done.text, done.statements, done.unkept, done.fates)
+        return DistilledText(done.text, done.statements, done.unkept, done.fates)
 
 
 class Told:
@@ -91,5 +91,5 @@ class Told:
         self._text = text
         self.fingerprint = f"told/{work}"  # never the same work twice: nothing of it is used again
 
-    def distil(self, request: Request) -> Answer:  # noqa: ARG002
-        return Answer(self._text)
+    def distil(self, request: Request) -> DistilledText:  # noqa: ARG002
+        return DistilledText(self._text)

@@ -15,7 +15,7 @@ from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import each
 from reverie.distil.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
-from reverie.distil.request import Answer
+from reverie.distil.request import DistilledText
 from reverie.distil.source import Statement
 from reverie.memory.derivation import DREAM_SPACE as DREAM_SPACE
 from reverie.memory.policy import RuleBook
@@ -56,10 +56,10 @@ class Archives:
         """The same for people."""
         return index_page(self.index(actor, ref=ref))
 
-    def answer(self, actor: Actor, key: str) -> Answer | None:
+    def answer(self, actor: Actor, key: str) -> DistilledText | None:
         """What an identical piece of work was answered before, while its archive exists."""
 
-        def body(tx: ReadTx) -> Answer | None:
+        def body(tx: ReadTx) -> DistilledText | None:
             work = tx.load(WORK_SPACE, key)
             if work is None or work.body is None:
                 return None
@@ -72,7 +72,7 @@ class Archives:
             lines = text.split("\n")
             traces = msgspec.json.decode(report.body, type=DreamReport).statements
             statements = [Statement(lines[t.line], t.sources, t.how, t.count) for t in traces if t.line < len(lines)]  # type: ignore[arg-type]
-            return Answer(text, statements)
+            return DistilledText(text, statements)
 
         return self._parts.store.read(Scope(actor.tenant), body)
 

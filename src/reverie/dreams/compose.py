@@ -19,7 +19,7 @@ from reverie.core.policy import TenantPolicy
 from reverie.distil.compaction import MOST_DISTILLED, compacted, cut, needs, size, unweighed
 from reverie.distil.gates import GateReport
 from reverie.distil.plan import Share, Work, to_sources, weigh
-from reverie.distil.request import Answer, Distiller, Extractive, Request
+from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.distil.sentences import split
 from reverie.distil.source import Source as Told
 from reverie.distil.source import Statement
@@ -43,7 +43,7 @@ DISPUTED = "Disputed, not settled:"
 @dataclass(frozen=True, slots=True)
 class _Section:
     text: str
-    answer: Answer
+    answer: DistilledText
     work: Work | None = None
     done: Distilled | None = None
     missed: frozenset[str] = frozenset()
@@ -156,7 +156,7 @@ class Composer:
             id=dream_id,
             sources=tuple(entries),
             text=text,
-            answer=Answer(text, statements, fates=fates),
+            answer=DistilledText(text, statements, fates=fates),
             collapsed=[group for work in works for group in work.prepared.collapsed],
             input_tokens=sum(work.input_tokens for work in works),
             output_tokens=self.count(text),
@@ -207,7 +207,7 @@ class Composer:
             return distilled
         text, missed = compacted(told, lambda given: self._clean(asked, given), most=MOST_BYTES)
         statements = [Statement(piece.text, (one.id,), "quoted") for one in told for piece in split(one.content)]
-        return _Section(text, Answer(text, statements), work, missed=missed)
+        return _Section(text, DistilledText(text, statements), work, missed=missed)
 
     def _distilled(self, asked: _Asked, work: Work, shorter: int | None) -> Distilled | None:
         policy, chosen = asked.policy, asked.chosen
@@ -257,7 +257,11 @@ class Composer:
             work = unweighed(to_sources(snapshot.sources))
             answer = distiller.distil(Request(work, most, size, (), (), clean=cleaned, spend=guard))
             text = cut(cleaned(storable(answer.text)), most, size)
-            return snapshot, work, Distilled(Answer(text), text, gates, distiller, self._gates.fingerprint(distiller))
+            return (
+                snapshot,
+                work,
+                Distilled(DistilledText(text), text, gates, distiller, self._gates.fingerprint(distiller)),
+            )
         told = fitting(to_sources(snapshot.sources), most, least=plan.least_entries)
         while len(told) >= plan.least_entries:
             text, missed = compacted(told, cleaned, most=most)
@@ -265,7 +269,7 @@ class Composer:
                 taken = {source.id for source in told}
                 left = snapshot.only(taken)
                 made_by = self._gates.fingerprint(self._extractive)
-                return left, unweighed(told), Distilled(Answer(text), text, gates, self._extractive, made_by)
+                return left, unweighed(told), Distilled(DistilledText(text), text, gates, self._extractive, made_by)
             told = [source for source in told if source.id not in missed] or told[: len(told) * 3 // 4]
         return None
 

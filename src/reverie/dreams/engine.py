@@ -26,7 +26,7 @@ from reverie.core.run import mark as run_mark
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.plan import DREAM_KIND, Share, Work, require
 from reverie.distil.probes import probe
-from reverie.distil.request import Answer, Distiller, Extractive, Request
+from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import Distilled, Gates
@@ -43,7 +43,7 @@ from reverie.dreams.report import (
 )
 from reverie.dreams.snapshot import DISTILLED_FROM, Replan, Snapshot, Snapshots, effective_budget, unchanged
 from reverie.dreams.spend import SpendGuard, SpendLimits
-from reverie.memory.entries import Entries, Prepared, entry_hash
+from reverie.memory.entries import Entries, PreparedEntry, entry_hash
 from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules, check_ref
 from reverie.services import Services
@@ -119,7 +119,7 @@ class DreamEngine:
         feasible = len(snapshot.entries) >= plan.least_entries and (
             plan.distiller == "none" or (work.minimum_required <= budget and (work.shrinks or not plan.strict))
         )
-        made = Answer("")
+        made = DistilledText("")
         if feasible and work.prepared.candidates and plan.distiller != "none":
             made = self._extractive.distil(Request(work, limit, self._snapshots.count, ()))
         hot = snapshot.hot_tokens or 0
@@ -219,7 +219,7 @@ class DreamEngine:
         """Texts that stand for these entries, all of which leave. See Composer.texts."""
         return self.composer.texts(actor, ref, entries, rules, model=model)
 
-    def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> Prepared:
+    def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> PreparedEntry:
         """A text that was made as an entry, redacted and indexed like a fresh write."""
         return self._entries.prepare(actor, ref, [draft], roomy(rules))[0]
 

@@ -16,7 +16,7 @@ from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
 from reverie.distil.plan import SMALL, Share, Work
-from reverie.distil.request import Answer, Distiller, Extractive, Request
+from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.distil.source import CARRIED, Fates, Statement
 from reverie.distil.source import Source as Told
 from reverie.distil.statements import phrases
@@ -40,7 +40,7 @@ FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled
 class Distilled:
     """A text that passed the gates."""
 
-    answer: Answer
+    answer: DistilledText
     text: str
     gates: GateReport
     distiller: Distiller
@@ -184,7 +184,7 @@ class Gates:
         return GateReport(self._count(text), work.input_tokens, budget, (), (), ())
 
     def verify(
-        self, work: Work, answer: Answer, text: str, budget: int, cleaned: Callable[[str], str] | None
+        self, work: Work, answer: DistilledText, text: str, budget: int, cleaned: Callable[[str], str] | None
     ) -> GateReport:
         """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
 
@@ -237,7 +237,7 @@ class Gates:
         """`clean` for the texts of a plan, under the rules of the moment each is cleaned."""
         return lambda text: self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
 
-    def _earlier(self, actor: Actor, work: Work, budget: int, distiller: Distiller) -> Answer | None:
+    def _earlier(self, actor: Actor, work: Work, budget: int, distiller: Distiller) -> DistilledText | None:
         """The answer an identical piece of work had, so that even a model's output is stable."""
         if distiller is self._extractive:
             return None
@@ -286,7 +286,7 @@ def why_not(refused: ReverieError) -> str:
     return f"gates: {', '.join(refused.details.get('gates', ()))}"
 
 
-def honest(answer: Answer, work: Work) -> Answer:
+def honest(answer: DistilledText, work: Work) -> DistilledText:
     """An answer as far as it can be believed: text that can be stored, statements of sources there are.
 
     Ids and words of a distiller's own making would reach the report, which passes no redactor.
@@ -305,7 +305,7 @@ def honest(answer: Answer, work: Work) -> Answer:
         for source, own in answer.fates.items()
         if source in known
     }
-    return Answer(storable(answer.text), statements, tuple(i for i in answer.unkept if i in known), fates)
+    return DistilledText(storable(answer.text), statements, tuple(i for i in answer.unkept if i in known), fates)
 
 
 def storable(text: str) -> str:

@@ -28,7 +28,7 @@ from reverie.memory.derivation import derived_from as derived_from
 from reverie.memory.indexing import Indexed, indexed
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
-from reverie.memory.searches import Searches
+from reverie.memory.searches import RecordedSearches
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -120,7 +120,7 @@ class Lineage:
         parts: Services,
         rules: RuleBook,
         archives: Archives,
-        searches: Searches,
+        searches: RecordedSearches,
         undo_files: Callable[[Actor, str], object] | None = None,
     ) -> None:
         """`undo_files` undoes a dream that changed files: their versions and paths belong to a protocol."""

@@ -23,13 +23,13 @@ from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
 from reverie.distil.plan import DREAM_KIND, Share, Work, to_sources, weigh
-from reverie.distil.request import Answer, Extractive, Request
+from reverie.distil.request import DistilledText, Extractive, Request
 from reverie.distil.source import Statement
 from reverie.dreams.archive import ARCHIVE_SPACE
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
-from reverie.memory.entries import Entries, Prepared, entry_hash
+from reverie.memory.entries import Entries, PreparedEntry, entry_hash
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import Rules
 from reverie.services import Services
@@ -73,11 +73,11 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RedreamOutcome:
     """What becomes of a derived entry: a new text, its sources readable again, or nothing."""
 
     derived: Derived
-    answer: Answer | None = None
+    answer: DistilledText | None = None
     work: Work | None = None
     gates: GateReport | None = None
     restore: Sequence[Entry] = ()
@@ -91,7 +91,7 @@ class Redone:
 
     derived: Derived
     restore: Sequence[tuple[Entry, list[str], tuple[str, bytes] | None]] = ()
-    output: Prepared | None = None
+    output: PreparedEntry | None = None
     report: DreamReport | None = None
     archive: bytes = b""
     index: dict[str, object] | None = None
@@ -106,38 +106,40 @@ class Redream:
         self._extractive = Extractive()
         self._composer = composer
 
-    def outcome(self, actor: Actor, derived: Derived, rules: Rules) -> Outcome:
+    def outcome(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
         """Work out what remains of a dream. The same for the same sources: a preview counts what a forget does."""
         report = derived.report
         if derived.entry.gone_seq is not None or report is None:
-            return Outcome(derived)  # it is not readable: destroying its text is enough
+            return RedreamOutcome(derived)  # it is not readable: destroying its text is enough
         if derived.lost or not derived.remaining:
             lines = self._lines(derived, report)
-            return self._cleaned(Outcome(derived, lines), rules) if lines is not None else Outcome(derived)
+            return (
+                self._cleaned(RedreamOutcome(derived, lines), rules) if lines is not None else RedreamOutcome(derived)
+            )
         if derived.entry.kind != DREAM_KIND:
             return self._synthesis(actor, derived, rules)
         made = self._again(derived, report)
         if made is None:
-            return Outcome(derived, restore=[entry for entry in derived.remaining if entry.gone_seq is not None])
+            return RedreamOutcome(derived, restore=[entry for entry in derived.remaining if entry.gone_seq is not None])
         return self._cleaned(made, rules)
 
-    def _cleaned(self, outcome: Outcome, rules: Rules) -> Outcome:
+    def _cleaned(self, outcome: RedreamOutcome, rules: Rules) -> RedreamOutcome:
         assert outcome.answer is not None
         try:
             text = clean(outcome.answer.text, self._parts.redactor, rules.known)
         except RedactionFailed:  # no text is worth keeping a forget from its end
-            return Outcome(outcome.derived)
-        return replace(outcome, answer=Answer(text, outcome.answer.statements))
+            return RedreamOutcome(outcome.derived)
+        return replace(outcome, answer=DistilledText(text, outcome.answer.statements))
 
-    def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> Outcome:
+    def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
         """A synthesis is made of whatever remains, smaller or not, and never by a model: it must not fail or wait."""
         ordered = sorted(derived.remaining, key=lambda entry: (entry.epoch, entry.id))
         made = self._composer.text(actor, derived.entry.ref, ordered, rules)
         if made.missed:  # one text takes its place, so it is as long as it must be
             made = self._composer.text(actor, derived.entry.ref, ordered, rules, shorter=False)
-        return Outcome(derived, made.answer, fingerprint=made.fingerprint)
+        return RedreamOutcome(derived, made.answer, fingerprint=made.fingerprint)
 
-    def prepare(self, actor: Actor, outcome: Outcome, rules: Rules, log_key: bytes) -> Redone:
+    def prepare(self, actor: Actor, outcome: RedreamOutcome, rules: Rules, log_key: bytes) -> Redone:
         """Everything the transaction needs to put an outcome in place."""
         derived = outcome.derived
         if outcome.restore:
@@ -149,7 +151,7 @@ class Redream:
     def _count(self, text: str) -> int:
         return self._parts.tokens.count(text) if self._parts.tokens else len(text)
 
-    def _again(self, derived: Derived, report: DreamReport) -> Outcome | None:
+    def _again(self, derived: Derived, report: DreamReport) -> RedreamOutcome | None:
         told = sorted(to_sources(derived.remaining), key=lambda source: (source.created_at, source.id))
         work = weigh(told, self._extractive.engine, self._count)
         if not work.shrinks or work.minimum_required > report.budget:
@@ -168,9 +170,11 @@ class Redream:
         )
         if not gates.passed:
             return None
-        return Outcome(derived, answer, work, gates, fingerprint=fingerprint(self._extractive, self._parts.redactor))
+        return RedreamOutcome(
+            derived, answer, work, gates, fingerprint=fingerprint(self._extractive, self._parts.redactor)
+        )
 
-    def _lines(self, derived: Derived, report: DreamReport) -> Answer | None:
+    def _lines(self, derived: Derived, report: DreamReport) -> DistilledText | None:
         lines = derived.entry.content.split("\n")
         owed: dict[int, set[str]] = {}
         for item in report.statements:
@@ -184,13 +188,19 @@ class Redream:
         if not any(number in owed for number in kept):
             return None
         statements = [Statement(lines[n], tuple(sorted(owed[n])), "quoted") for n in kept if n in owed]
-        return Answer("\n".join(lines[number] for number in kept), statements)
+        return DistilledText("\n".join(lines[number] for number in kept), statements)
 
     def _indexed(self, entry: Entry) -> tuple[Entry, list[str], tuple[str, bytes] | None]:
         return entry, *indexed([entry], self._parts.embedder)[0]
 
     def _output(
-        self, actor: Actor, outcome: Outcome, answer: Answer, before: DreamReport, rules: Rules, log_key: bytes
+        self,
+        actor: Actor,
+        outcome: RedreamOutcome,
+        answer: DistilledText,
+        before: DreamReport,
+        rules: Rules,
+        log_key: bytes,
     ) -> Redone:
         derived, work, gates = outcome.derived, outcome.work, outcome.gates
         told = work.sources if work else tuple(to_sources(derived.remaining))

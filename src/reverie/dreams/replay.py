@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.dream import Answer, DreamPlan, DreamReport, Replay, Replayed
+from reverie.core.dream import DreamPlan, DreamReport, Replay, ReplayAnswer, Replayed
 from reverie.core.errors import ReverieError
 from reverie.memory.hits import Hit
 from reverie.memory.search import Search
-from reverie.memory.searches import Searches
+from reverie.memory.searches import RecordedSearches
 
 MOST = 10
 """Questions of one replay, the newest first."""
@@ -30,7 +30,7 @@ MOST_SECONDS = 1.0
 class Replays:
     """Asks before and after."""
 
-    def __init__(self, search: Search, searches: Searches) -> None:
+    def __init__(self, search: Search, searches: RecordedSearches) -> None:
         self._search = search
         self._searches = searches
 
@@ -44,7 +44,7 @@ class Replays:
 class Rehearsal:
     """The questions of one dream and their answers."""
 
-    def __init__(self, actor: Actor, ref: str, search: Search, searches: Searches | None) -> None:
+    def __init__(self, actor: Actor, ref: str, search: Search, searches: RecordedSearches | None) -> None:
         self._actor = actor
         self._ref = ref
         self._search = search
@@ -125,6 +125,6 @@ def _compared(
     return Replayed(text, "updated" if wanted & overtaken else "lost", *shown)
 
 
-def _answer(hit: Hit) -> Answer:
+def _answer(hit: Hit) -> ReplayAnswer:
     line = hit.entry.content.count("\n", 0, hit.passage.start) if hit.sources else None
-    return Answer(hit.entry.id, line, hit.cold)
+    return ReplayAnswer(hit.entry.id, line, hit.cold)

@@ -15,7 +15,7 @@ from reverie.core.errors import NotFound
 from reverie.core.subject import SUBJECT_TAG, named_subjects, subject_hash
 from reverie.distil.gates import GateReport
 from reverie.distil.plan import DREAM_KIND, Work
-from reverie.distil.request import Answer
+from reverie.distil.request import DistilledText
 from reverie.distil.sentences import split
 from reverie.distil.source import CARRIED, Collapsed, Fate, Fates
 from reverie.distil.source import Source as Told
@@ -36,7 +36,7 @@ class Made:
     sources: Sequence[Entry]
     """The entries and texts whose words are in it."""
     text: str
-    answer: Answer = field(default_factory=lambda: Answer(""))
+    answer: DistilledText = field(default_factory=lambda: DistilledText(""))
     collapsed: Sequence[Collapsed] = ()
     input_tokens: int = 0
     output_tokens: int = 0
@@ -162,7 +162,7 @@ def about(entries: Sequence[Entry], key: bytes) -> dict[str, list[str]]:
     return {entry_id: hashes for entry_id, hashes in found.items() if hashes}
 
 
-def trace(text: str, answer: Answer) -> list[StatementTrace]:
+def trace(text: str, answer: DistilledText) -> list[StatementTrace]:
     """The line of each statement in the final text. A statement that redaction changed is traced by its place."""
     traces = []
     at = 0

@@ -16,7 +16,7 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from reverie.http.door import Door
-from reverie.http.routes import Answer, Form, Operation, Route, Values
+from reverie.http.routes import DocumentedAnswer, Form, Operation, Route, Values
 
 JSON = "application/json"
 PLACE = "#/components/schemas/{name}"
@@ -163,7 +163,7 @@ def _parameters(operation: Operation, route: Route | None, schemas: Schemas) -> 
             }
 
 
-def _answer(status: int, answer: Answer, schemas: Schemas) -> dict[str, Any]:
+def _answer(status: int, answer: DocumentedAnswer, schemas: Schemas) -> dict[str, Any]:
     shown: dict[str, Any] = {"description": answer.description or HTTPStatus(status).phrase}
     content: dict[str, Any] = {}
     if answer.body is not None:

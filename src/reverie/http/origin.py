@@ -37,7 +37,7 @@ _REMEMBERED = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class OriginRefusal:
     """Why a request is refused."""
 
     status: int
@@ -73,18 +73,18 @@ class OriginPolicy:
         pages = frozenset(_origin(entry) for entry in _listed(origins))
         return cls(None if every else named, pages, addresses=outward, **rest)
 
-    def refused(self, scope: Scope) -> Refused | None:
+    def refused(self, scope: Scope) -> OriginRefusal | None:
         """Why a request or a WebSocket upgrade is refused; None when it is served."""
         headers = scope["headers"]
         sent = _values(headers, b"host")
         if len(sent) > 1 or (not sent and self.hosts is not None):
-            return Refused(400, "validation_error", "Send the header Host, once.")
+            return OriginRefusal(400, "validation_error", "Send the header Host, once.")
         host = split_host(sent[0]) if sent else None
         if sent and host is None:
-            return Refused(400, "validation_error", "The header Host is not NAME or NAME:PORT.")
+            return OriginRefusal(400, "validation_error", "The header Host is not NAME or NAME:PORT.")
         if host is not None and not self._serves(*host, scope):
             said = "This server does not answer to that Host. List its names in REVERIE_ALLOWED_HOSTS."
-            return Refused(421, "forbidden_host", said)
+            return OriginRefusal(421, "forbidden_host", said)
         origin = _values(headers, b"origin")
         if origin:
             allowed = len(origin) == 1 and self._takes(origin[0], host)
@@ -92,7 +92,7 @@ class OriginPolicy:
             allowed = all(site in (b"same-origin", b"none") for site in _values(headers, b"sec-fetch-site"))
         if not allowed:
             said = "Web pages of another origin may not ask here. List those that may in REVERIE_ALLOWED_ORIGINS."
-            return Refused(403, "forbidden_origin", said)
+            return OriginRefusal(403, "forbidden_origin", said)
         return None
 
     def shared_with(self, scope: Scope) -> bytes | None:
@@ -163,7 +163,7 @@ class OriginCheck:
             await send({"type": "websocket.close", "code": 1008, "reason": refused.code})
         return False
 
-    def _refusal(self, refused: Refused, scope: Scope) -> Response:
+    def _refusal(self, refused: OriginRefusal, scope: Scope) -> Response:
         self._metrics.refused.labels(refused.code).inc()
         return problem(refused.status, refused.code, refused.message, shape=self._doors.shape(scope["path"]))
 

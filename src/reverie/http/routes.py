@@ -59,7 +59,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DocumentedAnswer:
     """One documented answer. Without `body` and `media`: an answer without content."""
 
     description: str = ""
@@ -86,7 +86,7 @@ class Operation:
     body_required: bool = True
     examples: Sequence[Any] = ()
     """Bodies that are accepted, for a body described by a JSON schema; a struct has its own."""
-    answers: Mapping[int, Answer] = field(default_factory=dict)
+    answers: Mapping[int, DocumentedAnswer] = field(default_factory=dict)
     open: bool = False
     """Whether no key is needed."""
 

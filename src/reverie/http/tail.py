@@ -28,7 +28,7 @@ _MOST_PAGES = 8
 Types = tuple[str, ...] | None
 
 
-class Page:
+class LogPage:
     """Events of the log, read once and encoded once for all streams that are at the same place."""
 
     def __init__(self, events: list[Event]) -> None:
@@ -48,13 +48,13 @@ class Watch:
     def __init__(
         self,
         look: Callable[[list[str]], tuple[int, set[str]]],
-        read: Callable[[int, Types], Page],
+        read: Callable[[int, Types], LogPage],
         tenant: str,
         threads: Threads,
     ) -> None:
         self.head = 0
         self._read = read
-        self._pages: dict[tuple[int, Types], asyncio.Future[Page]] = {}
+        self._pages: dict[tuple[int, Types], asyncio.Future[LogPage]] = {}
         """Reads of the log up to the present head."""
         self.stopping = False
         self._look = look
@@ -92,7 +92,7 @@ class Watch:
         finally:
             self._waiting.discard(bell)
 
-    async def page(self, after: int, types: Types) -> Page:
+    async def page(self, after: int, types: Types) -> LogPage:
         """Events after a position. They cover the log up to the head there was when this was called."""
         found = self._pages.get((after, types))
         if found is None:
@@ -192,11 +192,11 @@ class Tail:
         head = self._host.reader.snapshot(self._host.system_actor(tenant))
         return head, self._host.keys.valid(keys)
 
-    def _page(self, tenant: str, after: int, types: Types) -> Page:
+    def _page(self, tenant: str, after: int, types: Types) -> LogPage:
         actor = self._host.system_actor(tenant)
-        return Page(self._host.reader.events(actor, after=after, limit=_PAGE, types=types))
+        return LogPage(self._host.reader.events(actor, after=after, limit=_PAGE, types=types))
 
-    async def follow(self, actor: Actor, *, after: int, types: Types) -> AsyncIterator[Page | None]:
+    async def follow(self, actor: Actor, *, after: int, types: Types) -> AsyncIterator[LogPage | None]:
         """Pages of events after a position, each event once and in order; None when a sign of life is due.
 
         Ends at shutdown, and when the caller's key is no longer valid: nothing is read after that was seen.

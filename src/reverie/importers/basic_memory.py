@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from reverie.importers.pages import Page, files, page
+from reverie.importers.pages import MarkdownFile, files, page
 from reverie.importers.record import CHUNK, OVERLAP, Item, Record, in_pieces, labels, moment
 
 _OBSERVATION = re.compile(r"\[([^\[\]]{1,60})\]\s+(.+)$", re.DOTALL)
@@ -40,7 +40,7 @@ def read(path: Path) -> Iterator[Item]:
         yield from _note(page(one), one.relative_to(root).as_posix())
 
 
-def _note(found: Page, name: str) -> Iterator[Item]:
+def _note(found: MarkdownFile, name: str) -> Iterator[Item]:
     front = found.front
     title = str(front.get("title") or found.path.stem)[:256]
     note = str(front.get("permalink") or name.removesuffix(".md"))

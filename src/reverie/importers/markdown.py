@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.importers.entry_file import FORMAT, entry_record
-from reverie.importers.pages import Page, files, page
+from reverie.importers.pages import MarkdownFile, files, page
 from reverie.importers.record import CHUNK, OVERLAP, Item, Record, Skipped, in_pieces, labels, moment
 
 
@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[Item]:
             yield from _sections(found, name)
 
 
-def _sections(found: Page, name: str) -> Iterator[Item]:
+def _sections(found: MarkdownFile, name: str) -> Iterator[Item]:
     gathered: dict[tuple[str, ...], tuple[int, list[str]]] = {}
     for block in found.blocks():
         _, texts = gathered.setdefault(block.section, (block.line, []))

@@ -29,7 +29,7 @@ class Block(NamedTuple):
     bullet: bool
 
 
-class Page(NamedTuple):
+class MarkdownFile(NamedTuple):
     """A Markdown file."""
 
     path: Path
@@ -60,16 +60,16 @@ def files(path: Path, *endings: str) -> list[Path]:
     return found
 
 
-def page(path: Path) -> Page:
+def page(path: Path) -> MarkdownFile:
     """A Markdown file with its front matter."""
     text = text_of(path)
     if not text.startswith("---\n"):
-        return Page(path, {}, text, 1)
+        return MarkdownFile(path, {}, text, 1)
     end = re.search(r"^(---|\.\.\.)[ \t]*$", text[4:], re.MULTILINE)
     if end is None:
-        return Page(path, {}, text, 1)
+        return MarkdownFile(path, {}, text, 1)
     head, body = text[4 : 4 + end.start()], text[4 + end.end() :].removeprefix("\n")
-    return Page(path, front_matter(head, path), body, head.count("\n") + 3)
+    return MarkdownFile(path, front_matter(head, path), body, head.count("\n") + 3)
 
 
 def front_matter(text: str, path: Path) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _MOST_ATTRIBUTES = 12_000
 _LONGEST_WAIT = 120.0
 
 
-class Look(Struct, frozen=True):
+class SourceSummary(Struct, frozen=True):
     """What a source has, found out without storing anything."""
 
     format: str
@@ -90,7 +90,7 @@ class Importer:
         self._there: dict[tuple[str, str], EntryState | None] = {}
         self._total = 0
 
-    def look(self, *, progress: Progress | None = None) -> Look:
+    def look(self, *, progress: Progress | None = None) -> SourceSummary:
         """Read the source to its end. Raises Invalid when it is damaged or foreign."""
         redactor = Redactor()
         findings: Counter[str] = Counter()
@@ -123,7 +123,7 @@ class Importer:
         if not count:
             raise Invalid(f"{self._path.name} has nothing in it. Nothing was stored.", code="import_damaged")
         self._total = new
-        return Look(
+        return SourceSummary(
             self._format, new, duplicates, restored, dict(findings), dict(skipped.most_common()), places, dict(refs)
         )
 

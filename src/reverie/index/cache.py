@@ -19,13 +19,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from reverie.core.lazy import np
-from reverie.core.query import Brief, Filter, Found, Head, Match, Vector
+from reverie.core.query import Brief, Filter, Head, HybridMatch, Match, Vector
 from reverie.index import vectors, words
 from reverie.index.files import SMALLEST, Files, Saved
 from reverie.index.parts import LARGEST, Parts
 from reverie.index.postings import Question
 from reverie.index.segment import Damaged, Row, build
-from reverie.index.topk import Found as Passage
+from reverie.index.topk import ScoredPassage as Passage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -130,10 +130,10 @@ class IndexCache:
         where: Filter,
         limit: int,
         meaning: float = 1.0,
-    ) -> list[Found]:
+    ) -> list[HybridMatch]:
         """The best passages by words, and as many by cosine. `meaning`: see `ReadTx.find`."""
 
-        def look(parts: Parts) -> list[Found]:
+        def look(parts: Parts) -> list[HybridMatch]:
             finds: list[Find] = [partial(_by_words, parts, question)]
             if vector is not None:
                 finds.append(partial(_by_meaning, parts, vector))
@@ -151,7 +151,7 @@ class IndexCache:
             by_any = {one.key: one for own in reversed(lists) for one in own}
             cosines = _cosines(parts, vector, lists)
             return [
-                Found(
+                HybridMatch(
                     briefs[one.position],
                     one.number,
                     one.span,

@@ -45,7 +45,7 @@ def _bits(above: npt.NDArray[np.bool_], lines: int) -> Codes:
     return np.ascontiguousarray(padded.view(np.uint64).T)
 
 
-class Asked:
+class EncodedQuery:
     """A question, to be compared with codes that have the same mean and spread.
 
     A dimension weighs as much as the question's value there times the usual spread. `rough` looks at half of the

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reverie.core.query import Asked
+from reverie.core.query import QueryWord
 from reverie.search.passages import MARK
 
 RECORD = [("word", ">i8"), ("times", ">i2")]
@@ -60,9 +60,9 @@ Question = Sequence[tuple[float, Sequence[tuple[int, float]]]]
 """The words of a question: (how much it tells, [(hash of a term that matches it, weight)])."""
 
 
-def ask(words: Sequence[str | Asked], key: bytes) -> Question:
+def ask(words: Sequence[str | QueryWord], key: bytes) -> Question:
     """The words of a question, as `words.best` wants them."""
-    asked = [word if isinstance(word, Asked) else Asked(((word, 1.0),)) for word in dict.fromkeys(words)]
+    asked = [word if isinstance(word, QueryWord) else QueryWord(((word, 1.0),)) for word in dict.fromkeys(words)]
     return [(word.weight, [(hashed(term, key), weight) for term, weight in word.terms]) for word in asked]
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from reverie.core.lazy import np
 from reverie.index.codes import FEWEST, coded
 from reverie.index.postings import K1, RECORD, RECORD_BYTES, B
-from reverie.index.topk import Found
+from reverie.index.topk import ScoredPassage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -375,7 +375,7 @@ def _joined(parts: Sequence[tuple[Ints, Vectors, Array]]) -> Vectors:
     return group(parts[0][1].key, rows[order], data[order], centre)
 
 
-def picked(segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], limit: int) -> list[Found]:
+def picked(segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], limit: int) -> list[ScoredPassage]:
     """The best of several segments, from columns of (rows, scores, covers) of each."""
     if not columns:
         return []
@@ -398,4 +398,4 @@ def picked(segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], li
             for place, span in zip(places.tolist(), segments[at].spans_of(rows[order[places]]), strict=True):
                 spans[place] = span
     chosen = (column[order].tolist() for column in (positions, numbers, scores, covers))
-    return list(map(Found, *chosen, spans))
+    return list(map(ScoredPassage, *chosen, spans))

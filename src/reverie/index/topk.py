@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Found(NamedTuple):
+class ScoredPassage(NamedTuple):
     """A passage and how well it matches."""
 
     position: int

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.core.lazy import np
 from reverie.core.query import Vector
-from reverie.index.codes import Asked, nearest
+from reverie.index.codes import EncodedQuery, nearest
 from reverie.index.parts import Part
 from reverie.index.segment import Damaged, Segment, Vectors, picked, space, weights
-from reverie.index.topk import Found
+from reverie.index.topk import ScoredPassage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,7 +49,9 @@ _ROUGH = 8
 _NEVER = -3e38
 
 
-def best(parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[Found]:
+def best(
+    parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[np.int64] | None = None
+) -> list[ScoredPassage]:
     """The best passages by product, of all or among some positions, best first, ties by position."""
     key, query = _read(vector)
     groups = [(part, own) for part in parts if (own := part.segment.vectors.get(key)) is not None]
@@ -169,7 +171,7 @@ def _coded(
             found.append((part, own, rows, scores))
             continue
         part.segment.check(*(f"{own.key}.{name}" for name in ("rows", "codes", "centre", "sums")))
-        asked = Asked(query, own.centre)
+        asked = EncodedQuery(query, own.centre)
         rows = nearest(asked.rough(own.codes), max(len(own.rows) // _ROUGH, limit))
         measured.append((part, own, rows, asked.fine(own.codes, rows)))
     wanted = max(LOOKED_AT, limit * _TIMES)

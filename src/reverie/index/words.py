@@ -18,7 +18,7 @@ from reverie.core.lazy import np
 from reverie.index.parts import Part
 from reverie.index.postings import K1, B, Question
 from reverie.index.segment import Ints, Segment, picked
-from reverie.index.topk import Found
+from reverie.index.topk import ScoredPassage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,7 +58,7 @@ def known(parts: Sequence[Part], words: Sequence[int]) -> list[bool]:
 
 def best(
     parts: Sequence[Part], question: Question, limit: int, among: npt.NDArray[np.int64] | None = None
-) -> list[Found]:
+) -> list[ScoredPassage]:
     """The best passages, of all or among some positions, best first, ties by position.
 
     A score does not depend on the other candidates: the statistics are those of all passages of the memory.

@@ -22,7 +22,7 @@ FAR_MS = 30 * 86_400_000
 """A cron expression may name its next instant only when that is within a year: it is asked again after so long."""
 
 
-class Look(Struct, frozen=True):
+class TenantDue(Struct, frozen=True):
     """What a look at a tenant found."""
 
     ticks: tuple[tuple[Schedule, int], ...] = ()
@@ -61,21 +61,21 @@ class Agenda:
         """The tenants to look at now."""
         return [] if self._parts.read_only else self._parts.store.control(lambda tx: tx.awake())
 
-    def look(self, actor: Actor) -> Look:
+    def look(self, actor: Actor) -> TenantDue:
         """What a tenant needs now. Nothing is taken; with nothing to do the tenant sleeps until there may be."""
         if self._parts.read_only:
-            return Look()
+            return TenantDue()
         found = self._parts.store.read(Scope(actor.tenant), self._find)
         if found.idle:  # only this needs the tenant's writers to wait
             found = self._parts.store.write(Scope(actor.tenant), self._settle)
         return found
 
-    def _settle(self, tx: WriteTx) -> Look:
+    def _settle(self, tx: WriteTx) -> TenantDue:
         found = self._find(tx)
         tx.wake(found.next_at, anew=found.idle)
         return found
 
-    def _find(self, tx: ReadTx) -> Look:
+    def _find(self, tx: ReadTx) -> TenantDue:
         ticks: list[tuple[Schedule, int]] = []
         instants: list[int] = []
         for schedule in live_schedules(tx):
@@ -91,7 +91,7 @@ class Agenda:
         recover_at, job_at, dream_at = self._recovery(tx), upcoming_job(tx), self._dreams(tx)
         instants += [at for at in (recover_at, fires_at, job_at, dream_at) if at is not None]
         next_at = min(instants, default=None)
-        return Look(
+        return TenantDue(
             ticks=tuple(ticks),
             recover=recover_at is not None and recover_at <= tx.now,
             commitments=firing,

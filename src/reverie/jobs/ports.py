@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reverie.memory.file_retention import FileRetention
     from reverie.memory.lifecycle import Lifecycle
     from reverie.memory.policy import RuleBook
-    from reverie.memory.searches import Searches
+    from reverie.memory.searches import RecordedSearches
     from reverie.services import Services
     from reverie.store.leases import Leases
 
@@ -97,7 +97,7 @@ class UseCases(Protocol):
     @property
     def archives(self) -> Archives: ...
     @property
-    def searches(self) -> Searches: ...
+    def searches(self) -> RecordedSearches: ...
     @property
     def embeddings(self) -> Embeddings: ...
     @property

@@ -29,7 +29,7 @@ class JobFailed(ReverieError):
     code = "internal_error"
 
 
-class Done(Struct, frozen=True):
+class TaskResult(Struct, frozen=True):
     """What a job did."""
 
     result: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Tasks:
             "memory_dreams": self._memory_dreams,
         }
 
-    def run(self, job: Job) -> Done:
+    def run(self, job: Job) -> TaskResult:
         """Do a job. Raises ReverieError with a code; safe to repeat."""
         return self._jobs[job.name](job)
 
@@ -88,17 +88,17 @@ class Tasks:
         }
         return jobs + [Job("", name, tenant) for name in needed if needed[name]], found.jobs
 
-    def _tick(self, job: Job) -> Done:
+    def _tick(self, job: Job) -> TaskResult:
         actor = self._host.system_actor(job.tenant)
         outcome = self._host.schedules.run_tick(actor, job.arguments["schedule"], job.arguments["tick"], self.holder)
         if outcome is None:
-            return Done({}, took=False)
+            return TaskResult({}, took=False)
         code = outcome.code or ""
         if outcome.status == "failed" and (code in PASSING or not code.islower()):  # else it would fail again
             raise JobFailed(code=code if code in PASSING else "internal_error")
-        return Done({"status": outcome.status, "dreams": len(outcome.dreams)})
+        return TaskResult({"status": outcome.status, "dreams": len(outcome.dreams)})
 
-    def _dream(self, job: Job) -> Done:
+    def _dream(self, job: Job) -> TaskResult:
         if "schedule" in job.arguments:
             return self._tick(job)
         # the same dream at every attempt: one that got through is not repeated
@@ -114,7 +114,7 @@ class Tasks:
                 return False  # nothing went wrong: all of it must stay
             return True
 
-        return Done({"dreams": int(bool(self._as_run(job, DISTILL, dream_id, dream)))})
+        return TaskResult({"dreams": int(bool(self._as_run(job, DISTILL, dream_id, dream)))})
 
     def _as_run(self, job: Job, workflow: str, run_id: str, body: Callable[[Actor], T]) -> T | None:
         """A pass as a run of its own; None when an earlier attempt got through."""
@@ -138,49 +138,49 @@ class Tasks:
             done = self._host.runs.get(actor, run_id).status is RunStatus.COMPLETED
         return None if done else go(None)
 
-    def _consolidate(self, job: Job) -> Done:
+    def _consolidate(self, job: Job) -> TaskResult:
         if "schedule" in job.arguments:
             return self._tick(job)
         run_id = hashlib.sha256(f"job\n{job.tenant}\n{job.id}".encode()).hexdigest()[:26].upper()
         ref = job.arguments["ref"]
         done = self._as_run(job, CONSOLIDATE, run_id, lambda actor: self._host.consolidator.run(actor, ref))
-        return Done({"merged": len(done.merged) if done else 0})
+        return TaskResult({"merged": len(done.merged) if done else 0})
 
-    def _commitments(self, job: Job) -> Done:
+    def _commitments(self, job: Job) -> TaskResult:
         actor = self._host.system_actor(job.tenant)
         _, fired = self._host.runs.around(actor, COMMITMENTS, self._host.commitments.fire_due)
-        return Done({"fired": fired}, took=fired > 0)
+        return TaskResult({"fired": fired}, took=fired > 0)
 
-    def _memory_dreams(self, job: Job) -> Done:
+    def _memory_dreams(self, job: Job) -> TaskResult:
         done = self._host.memory_dreams.work(self._host.system_actor(job.tenant), holder=self.holder)
-        return Done({"dreams": done}, took=done > 0)
+        return TaskResult({"dreams": done}, took=done > 0)
 
-    def _retain(self, job: Job) -> Done:
+    def _retain(self, job: Job) -> TaskResult:
         return _swept(self.sweeping.retain(job.tenant))
 
-    def _reindex(self, job: Job) -> Done:
+    def _reindex(self, job: Job) -> TaskResult:
         return _swept(self.sweeping.reindex(job.tenant))
 
-    def _scan(self, job: Job) -> Done:
+    def _scan(self, job: Job) -> TaskResult:
         report = self._host.rescan.scan(self._host.system_actor(job.tenant))
-        return Done({"entries": report.entries, "affected": report.affected})
+        return TaskResult({"entries": report.entries, "affected": report.affected})
 
-    def _recover(self, job: Job) -> Done:
+    def _recover(self, job: Job) -> TaskResult:
         recovered = self._host.runs.recover(self._host.system_actor(job.tenant))
-        return Done({"runs": recovered}, took=recovered > 0)
+        return TaskResult({"runs": recovered}, took=recovered > 0)
 
-    def _forget(self, job: Job) -> Done:
+    def _forget(self, job: Job) -> TaskResult:
         forget, actor = self._host.forget, self._host.system_actor(job.tenant)
         if not job.arguments:
-            return Done({"forgotten": forget.replay(actor)})
+            return TaskResult({"forgotten": forget.replay(actor)})
         line = msgspec.convert({**job.arguments, "tenant": job.tenant}, ForgetLine)
-        return Done({"forgotten": forget.again(actor, [line])})
+        return TaskResult({"forgotten": forget.again(actor, [line])})
 
 
-def _swept(done: Swept | None) -> Done:
+def _swept(done: Swept | None) -> TaskResult:
     if done is None:
-        return Done({}, took=False)
-    return Done({name: getattr(done, name) for name in Swept.__struct_fields__})
+        return TaskResult({}, took=False)
+    return TaskResult({name: getattr(done, name) for name in Swept.__struct_fields__})
 
 
 def code_of(fault: BaseException) -> str:

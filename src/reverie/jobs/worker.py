@@ -16,7 +16,7 @@ from msgspec import Struct
 from reverie.core.job import Job
 from reverie.jobs.ports import Observer, UseCases
 from reverie.jobs.queue import LEASE_MS, DocumentQueue, lease_of
-from reverie.jobs.tasks import Done, Tasks, code_of
+from reverie.jobs.tasks import TaskResult, Tasks, code_of
 
 _QUEUE_SECONDS = 5
 """How often the queue is looked at when no schedule is."""
@@ -148,7 +148,7 @@ class Worker:
                 total = _sum(total, Round(**found))
         return _sum(total, Round(tenants=1)) if took else total
 
-    def _do(self, job: Job) -> Done | None:
+    def _do(self, job: Job) -> TaskResult | None:
         """Do what is due; when it fails it goes to the queue, unless it waits there already."""
         try:
             done = self._jobs.run(job)

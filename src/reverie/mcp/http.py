@@ -19,7 +19,7 @@ from reverie.core.errors import Forbidden, MissingExtra, RateLimited, ReverieErr
 from reverie.http.call import SMALL_BODY
 from reverie.http.limits import Limits, key_of
 from reverie.http.parsing import more_values
-from reverie.http.routes import Answer, Operation
+from reverie.http.routes import DocumentedAnswer, Operation
 from reverie.http.threads import Lane, Threads
 from reverie.mcp import require_sdk
 
@@ -92,10 +92,10 @@ def described(path: str) -> Operation:
         body=message,
         examples=[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}],
         answers={
-            200: Answer(body=done),
-            202: Answer("A notification was taken."),
-            **{status: Answer(body=refused) for status in (401, 403, 413, 429, 500, 501, 503)},
-            **{status: Answer("The SDK refuses the message.") for status in (400, 406, 415)},
+            200: DocumentedAnswer(body=done),
+            202: DocumentedAnswer("A notification was taken."),
+            **{status: DocumentedAnswer(body=refused) for status in (401, 403, 413, 429, 500, 501, 503)},
+            **{status: DocumentedAnswer("The SDK refuses the message.") for status in (400, 406, 415)},
         },
     )
 

@@ -34,14 +34,14 @@ Documents = Callable[[Host, Actor, Run], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolResult:
     """What a tool answers."""
 
     document: Mapping[str, Any]
     refused: bool = False
 
 
-class Refused(Exception):
+class ToolRefused(Exception):
     """A tool refuses, with an error body of its own protocol."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
@@ -109,7 +109,7 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
         except RateLimited as error:
             return shown(_refusal({"code": error.reason, "message": error.message, **error.details}))
 
-    def shown(answer: Answer) -> CallToolResult:
+    def shown(answer: ToolResult) -> CallToolResult:
         structure = dict(answer.document) if profile.structured else None
         return CallToolResult(content=[text(answer.document)], structured_content=structure, is_error=answer.refused)
 
@@ -124,19 +124,19 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
     )
 
 
-def _called(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> Answer:
+def _called(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> ToolResult:
     """The answer; a refusal says what to do next. Never a traceback, never memory text."""
     try:
         _check(tool, arguments)
         answer = dict(tool.call(host, actor, arguments))
-    except Refused as refusal:
+    except ToolRefused as refusal:
         return _refusal(refusal.body)
     except ReverieError as error:
         return _refusal({"code": error.reason, "message": error.message, "pointer": error.pointer})
     except Exception as fault:
         log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
         return _refusal({"code": "internal_error", "message": "Something went wrong here."})
-    return Answer(answer)
+    return ToolResult(answer)
 
 
 def _check(tool: HostTool, arguments: Arguments) -> None:
@@ -179,8 +179,8 @@ def _fits(item: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _refusal(body: Mapping[str, Any]) -> Answer:
-    return Answer({name: value for name, value in body.items() if value is not None or name == "operation"}, True)
+def _refusal(body: Mapping[str, Any]) -> ToolResult:
+    return ToolResult({name: value for name, value in body.items() if value is not None or name == "operation"}, True)
 
 
 def text(document: Mapping[str, Any]) -> TextContent:

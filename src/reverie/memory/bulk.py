@@ -32,7 +32,7 @@ _WHOLESALE = frozenset(
 """Events that may stand for changes of entries that they do not name."""
 
 
-class Reach(Struct, frozen=True):
+class BulkReach(Struct, frozen=True):
     """What a filter matched at a log position: how many entries, and a page of them, newest first."""
 
     position: int
@@ -56,12 +56,12 @@ class Bulk:
         position: int | None = None,
         limit: int = 100,
         cursor: str | None = None,
-    ) -> Reach:
+    ) -> BulkReach:
         """A page of what the filter matches, as of a log position: now, unless the caller looks on from earlier."""
         at = self._reader.snapshot(actor) if position is None else position
         page = self._reader.page(actor, ref, where, limit=limit, cursor=cursor, as_of=at)
         whole = cursor is None and page.cursor is None
-        return Reach(at, len(page.items) if whole else self._reader.count(actor, ref, where), page)
+        return BulkReach(at, len(page.items) if whole else self._reader.count(actor, ref, where), page)
 
     def change(
         self, actor: Actor, ref: str, where: Filter, change: str, *, position: int, count: int

@@ -14,7 +14,7 @@ import msgspec
 
 from reverie.core.entry import Entry, EntryState
 from reverie.core.ports import Embedder
-from reverie.core.query import Asked, Brief, Filter, Found, Head, Vector
+from reverie.core.query import Brief, Filter, Head, HybridMatch, QueryWord, Vector
 from reverie.index.cache import IndexCache, Memory, Positions, Promising
 from reverie.index.postings import ask, hashed, pack
 from reverie.index.segment import Row
@@ -125,14 +125,14 @@ class ColdIndex:
 
     def find(
         self,
-        terms: Sequence[str | Asked],
+        terms: Sequence[str | QueryWord],
         vector: Vector | None,
         where: Filter,
         *,
         limit: int,
         meaning: float = 1.0,
         ahead: int = 0,  # noqa: ARG002  (what rests has no neighbours)
-    ) -> list[Found]:
+    ) -> list[HybridMatch]:
         """The best passages by words and by meaning, under the statistics of this memory's cold storage alone."""
         vector = vector if vector is not None and any(vector[1]) else None
         asked = ask(terms, self._tx.log_key())

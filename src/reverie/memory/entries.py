@@ -47,7 +47,7 @@ MAX_KEY_LENGTH = 255
 _PAGE = 100
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedEntry(msgspec.Struct, frozen=True):
     """A draft after redaction, with everything the transaction needs."""
 
     entry: Entry
@@ -239,7 +239,7 @@ class Entries:
 
     def prepare(
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
-    ) -> list[Prepared]:
+    ) -> list[PreparedEntry]:
         """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
         now = self._parts.clock.now()
         many = len(drafts) > 1
@@ -248,7 +248,9 @@ class Entries:
         cleaned = self._redact(actor, ref, drafts, rules, now)
         found = indexed([entry for entry, _, _ in cleaned], self._parts.embedder if embed else None)
         return [
-            Prepared(entry=entry, findings=findings, terms=words, vector=vector, minted=minted, replaces=draft.replaces)
+            PreparedEntry(
+                entry=entry, findings=findings, terms=words, vector=vector, minted=minted, replaces=draft.replaces
+            )
             for draft, (entry, findings, minted), (words, vector) in zip(drafts, cleaned, found, strict=True)
         ]
 
@@ -370,7 +372,7 @@ def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:
 def insert(
     tx: WriteTx,
     actor: Actor,
-    item: Prepared,
+    item: PreparedEntry,
     *,
     operation: str,
     type: str = "memory.written",  # noqa: A002
@@ -391,7 +393,7 @@ def insert(
 def store_entry(
     tx: WriteTx,
     actor: Actor,
-    item: Prepared,
+    item: PreparedEntry,
     *,
     operation: str,
     type: str = "memory.written",  # noqa: A002

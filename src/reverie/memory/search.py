@@ -13,7 +13,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.draft import When
 from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
-from reverie.core.query import Asked, Brief, Filter, Found, Vector
+from reverie.core.query import Brief, Filter, HybridMatch, QueryWord, Vector
 from reverie.core.subject import labelled
 from reverie.memory.cold import ColdIndexes, behind
 from reverie.memory.deep import beside, held, merged, needed
@@ -21,7 +21,7 @@ from reverie.memory.derivation import line_sources
 from reverie.memory.hits import Context, Hit, Mode, SearchResult
 from reverie.memory.indexing import LINES, model_of
 from reverie.memory.read import ANYTHING
-from reverie.memory.searches import Searches
+from reverie.memory.searches import RecordedSearches
 from reverie.memory.times import asked as times_in
 from reverie.memory.times import between
 from reverie.search.analysis import Word, near
@@ -76,14 +76,14 @@ class _Indexed(Protocol):
 
     def find(
         self,
-        terms: Sequence[str | Asked],
+        terms: Sequence[str | QueryWord],
         vector: Vector | None,
         where: Filter,
         *,
         limit: int,
         meaning: float = 1.0,
         ahead: int = 0,
-    ) -> list[Found]:
+    ) -> list[HybridMatch]:
         """By words and by meaning."""
 
     def known(self, terms: Sequence[str]) -> frozenset[str]:
@@ -93,7 +93,7 @@ class _Indexed(Protocol):
 class Search:
     """Finding. Reads one snapshot; changes nothing."""
 
-    def __init__(self, parts: Services, searches: Searches | None = None, weights: Weights = WEIGHTS) -> None:
+    def __init__(self, parts: Services, searches: RecordedSearches | None = None, weights: Weights = WEIGHTS) -> None:
         """`searches` records what is asked."""
         self._parts = parts
         self._searches = searches
@@ -324,7 +324,7 @@ class Search:
         counts = float(getattr(embedder, "weight", 1.0))
         named_times, rest = times_in(tx, query, zone)
         question = Question(query, words, named_times, trust, counts, _dated(words, rest) if named_times else 0.0)
-        asked = [Asked(word.terms, word.weight) for word in words]
+        asked = [QueryWord(word.terms, word.weight) for word in words]
         worth = meaning_worth(question, self._weights)
         matches = index.find(asked, vector, where, limit=pool, meaning=worth, ahead=_WIDEN)
         briefs = {match.entry.position: match.entry for match in matches}
@@ -353,12 +353,12 @@ def _added(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> li
     """Entries that were not found by words or meaning, by their first passage."""
     cosines = tx.cosines(vector, list(briefs)) if vector is not None else {}
     return [
-        _candidate(Found(brief, 0, None, None, 0.0, next(iter(cosines.get(position, ())), None)))
+        _candidate(HybridMatch(brief, 0, None, None, 0.0, next(iter(cosines.get(position, ())), None)))
         for position, brief in briefs.items()
     ]
 
 
-def _candidate(match: Found) -> Candidate:
+def _candidate(match: HybridMatch) -> Candidate:
     brief = match.entry
     text = brief.content[slice(*match.span)] if match.span else brief.content
     return Candidate(

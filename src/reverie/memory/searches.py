@@ -38,7 +38,7 @@ _WAITING = 50
 """Questions to a memory that wait to be stored."""
 
 
-class Question(Struct, frozen=True):
+class RecordedSearch(Struct, frozen=True):
     """A question, when it was asked last, and the entries it found then."""
 
     text: str
@@ -49,13 +49,13 @@ class Question(Struct, frozen=True):
 class _Row(Struct, frozen=True):
     """What a memory's row holds."""
 
-    questions: Sequence[Question] = ()
+    questions: Sequence[RecordedSearch] = ()
     """Oldest first."""
     replays: Sequence[Replay] = ()
     """Of the last dreams, oldest first."""
 
 
-class Searches:
+class RecordedSearches:
     """Records questions and the outcomes of their replays. Without a cipher, or on a read-only host, nothing is."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
@@ -63,7 +63,7 @@ class Searches:
         self._rules = rules
         self._off = parts.read_only or parts.cipher is None
         self._lock = threading.Lock()
-        self._waiting: dict[tuple[str, str], deque[Question]] = {}
+        self._waiting: dict[tuple[str, str], deque[RecordedSearch]] = {}
 
     def note(self, actor: Actor, ref: str, text: str, found: Sequence[str] = ()) -> None:
         """Remember a question until it is stored: one append."""
@@ -75,7 +75,7 @@ class Searches:
                 if len(self._waiting) >= _MEMORIES:
                     self._waiting.pop(next(iter(self._waiting)))
                 asked = self._waiting.setdefault((actor.tenant, ref), deque(maxlen=_WAITING))
-        asked.append(Question(text, self._parts.clock.now(), found[:_FOUND]))
+        asked.append(RecordedSearch(text, self._parts.clock.now(), found[:_FOUND]))
 
     def flush(self, tenant: str | None = None, ref: str | None = None) -> None:
         """Store what waits: all of it, or that of one tenant or memory. A failed batch is dropped: it is no memory."""
@@ -88,7 +88,7 @@ class Searches:
             except ReverieError:
                 continue
 
-    def _store(self, tenant: str, ref: str, asked: Sequence[Question]) -> None:
+    def _store(self, tenant: str, ref: str, asked: Sequence[RecordedSearch]) -> None:
         scope = Scope(tenant, ref)
         if not self._parts.store.read(scope, _exists):
             return  # a question about no memory leaves nothing behind
@@ -175,7 +175,7 @@ class Searches:
             return _Row()
         return msgspec.json.decode(clear, type=_Row)
 
-    def _keep(self, tx: WriteTx, questions: Sequence[Question], replays: Sequence[Replay], most: int) -> None:
+    def _keep(self, tx: WriteTx, questions: Sequence[RecordedSearch], replays: Sequence[Replay], most: int) -> None:
         assert self._parts.cipher is not None
         newest = {" ".join(one.text.casefold().split()): one for one in questions}
         ordered = sorted(newest.values(), key=lambda one: one.at)

@@ -112,7 +112,7 @@ class TextLines(logging.Formatter):
         return " ".join(words).replace("\n", " ").replace("\r", " ")
 
 
-class Lines(logging.StreamHandler[TextIO]):
+class LogLines(logging.StreamHandler[TextIO]):
     """Writes lines; in an event loop, those of one turn together.
 
     A write gives the interpreter away, and with threads at work it takes a while to get it back.
@@ -151,7 +151,7 @@ def configure(settings: Settings, redactor: Redactor) -> None:
     """Send the logs of this process, and the server's warnings, to stderr in the configured form."""
     # Nothing of this is in a line of ours, and finding it out takes as long as all the rest of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    handler = Lines(sys.stderr)
+    handler = LogLines(sys.stderr)
     handler.addFilter(Guard(redactor))
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
     levels = {"reverie": settings.log_level.upper(), "uvicorn": "WARNING", "asyncio": "ERROR"}

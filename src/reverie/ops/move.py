@@ -33,7 +33,7 @@ _NEAR = 200
 _PASSES = 5
 
 
-class Moved(Struct, frozen=True):
+class MoveReport(Struct, frozen=True):
     """What a move did."""
 
     tenants: int
@@ -46,7 +46,7 @@ class Moved(Struct, frozen=True):
     """Whether the source is closed: everything written later would have been left behind."""
 
 
-def move(source: Store, target: Store, *, close_source: bool = True, progress: Progress | None = None) -> Moved:
+def move(source: Store, target: Store, *, close_source: bool = True, progress: Progress | None = None) -> MoveReport:
     """Copy everything and verify it. Refuses a target that holds anything but an earlier state of the same memory."""
     out, into = source.transfer(), target.transfer()
     try:
@@ -94,7 +94,7 @@ class _Move:
         self._progress = progress
         self._rows = 0
 
-    def run(self, close_source: bool) -> Moved:
+    def run(self, close_source: bool) -> MoveReport:
         self._refuse_strangers()
         self._into.reopen()
         passes = 0
@@ -112,7 +112,7 @@ class _Move:
             if close_source:
                 seal()
         tenants = self._into.tenants()
-        return Moved(
+        return MoveReport(
             tenants=len(tenants),
             events=sum(tenant.seq for tenant in tenants),
             entries=sum(tenant.entries for tenant in tenants),

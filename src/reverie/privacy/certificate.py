@@ -11,7 +11,7 @@ from reverie.core.entry import EntryState
 from reverie.core.errors import ReverieError
 from reverie.core.event import keyed_hash
 from reverie.dreams.lineage import derived_from
-from reverie.dreams.redream import Outcome
+from reverie.dreams.redream import RedreamOutcome
 from reverie.memory.read import ANYTHING
 from reverie.privacy.reach import WAYS, Reach, Target, find
 from reverie.store.contract import WriteTx
@@ -55,7 +55,7 @@ class Incomplete(ReverieError):
     code = "forget_incomplete"
 
 
-def count(reach: Reach, outcomes: Sequence[Outcome], *, preview: bool, outside: Sequence[str] = ()) -> Forgotten:
+def count(reach: Reach, outcomes: Sequence[RedreamOutcome], *, preview: bool, outside: Sequence[str] = ()) -> Forgotten:
     """The numbers of a plan."""
     alive = reach.alive
     restored = {(item.derived.entry.ref, entry.id) for item in outcomes for entry in item.restore}

@@ -28,12 +28,12 @@ from reverie.core.retry import Moved, retry
 from reverie.core.subject import fold, named_subjects, subject_hash
 from reverie.dreams.archive import Archives
 from reverie.dreams.engine import DreamEngine
-from reverie.dreams.redream import Outcome, Redone, Redream
+from reverie.dreams.redream import Redone, Redream, RedreamOutcome
 from reverie.dreams.report import redone, save_report
 from reverie.memory.entries import Entries
 from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules
-from reverie.memory.searches import Searches
+from reverie.memory.searches import RecordedSearches
 from reverie.privacy.certificate import CERTIFIED, Forgotten, certificate, count, prove
 from reverie.privacy.mentions import Mention, phrase
 from reverie.privacy.reach import Reach, Target, all_entries, find, mentioning
@@ -60,7 +60,7 @@ class Forget:
         entries: Entries,
         archives: Archives,
         dreams: DreamEngine,
-        searches: Searches,
+        searches: RecordedSearches,
         *ended: Callable[[WriteTx, Actor, Sequence[Entry]], None],
     ) -> None:
         """`ended`: how protocols end what they keep about destroyed entries, in the transaction that destroys them."""
@@ -128,7 +128,7 @@ class Forget:
         outcomes = self._outcomes(actor, reach, self._rules.current(actor.tenant))
         return count(reach, outcomes, preview=True)
 
-    def _outcomes(self, actor: Actor, reach: Reach, rules: Rules) -> list[Outcome]:
+    def _outcomes(self, actor: Actor, reach: Reach, rules: Rules) -> list[RedreamOutcome]:
         return [self._redoing.outcome(actor, item, rules) for item in reach.derived]
 
     def _forget(self, actor: Actor, target: Target) -> Forgotten:

@@ -13,9 +13,9 @@ from reverie.providers.chat import (
     REFUSED,
     SLOW,
     TOO_LONG,
+    ChatReply,
     ModelFault,
     Prompt,
-    Reply,
     Unsupported,
     address_mark,
     keep_quiet,
@@ -55,7 +55,7 @@ class AnthropicModel:
     def parameters(self) -> str:
         return f"messages thinking=off url={address_mark(self._base_url)}"
 
-    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+    def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
         import anthropic
         import httpx2
 
@@ -134,7 +134,7 @@ def _fault(status: int, told: str, retry_after: float | None) -> ModelFault:
     return ModelFault(REFUSED)
 
 
-def _reply(answer: Any) -> Reply:
+def _reply(answer: Any) -> ChatReply:
     text = ""
     for block in getattr(answer, "content", None) or ():
         if getattr(block, "type", "") == "tool_use":
@@ -148,7 +148,7 @@ def _reply(answer: Any) -> Reply:
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     ]
     written = getattr(usage, "output_tokens", None)
-    return Reply(
+    return ChatReply(
         text=text,
         input_tokens=sum(n for n in read if isinstance(n, int)) if isinstance(read[0], int) else -1,
         output_tokens=written if isinstance(written, int) and written >= 0 else -1,

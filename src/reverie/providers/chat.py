@@ -39,7 +39,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChatReply:
     """What came back. `cut`: the model ran out of output tokens."""
 
     text: str
@@ -73,7 +73,7 @@ class ChatModel(Protocol):
     def parameters(self) -> str:
         """Everything sent that shapes an answer, for the fingerprint."""
 
-    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+    def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
         """One call, answered within `seconds`. Raises ModelFault; Unsupported when a plainer call may succeed."""
 
 

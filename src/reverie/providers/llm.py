@@ -18,12 +18,12 @@ from reverie.core.dream import ModelFailed, SpendExceeded
 from reverie.core.errors import Invalid
 from reverie.distil.dates import day_of, spell
 from reverie.distil.group import Member, group
-from reverie.distil.probes import Lines, fates_of
-from reverie.distil.request import Answer, Request
+from reverie.distil.probes import ProbedLines, fates_of
+from reverie.distil.request import DistilledText, Request
 from reverie.distil.source import How, Source, Statement
 from reverie.distil.spend import Spend
 from reverie.distil.tokens import tokenize
-from reverie.providers.chat import NONSENSE, RETRYABLE, TOO_LONG, ChatModel, ModelFault, Prompt, Reply, Unsupported
+from reverie.providers.chat import NONSENSE, RETRYABLE, TOO_LONG, ChatModel, ChatReply, ModelFault, Prompt, Unsupported
 from reverie.providers.chunks import cut, weight
 from reverie.providers.prompt import VERSION, Fact, Line, ask, understand
 from reverie.providers.static import StaticEmbedder
@@ -47,7 +47,7 @@ class PaidChat:
         self._count = count
         self._prices = (price_in, price_out)
 
-    def ask(self, prompt: Prompt, spend: Spend) -> Reply:
+    def ask(self, prompt: Prompt, spend: Spend) -> ChatReply:
         """One call. Raises ModelFault, Unsupported, or SpendExceeded before the call is made."""
         most = self.size(prompt) * 5 // 4
         spend.reserve(
@@ -115,7 +115,7 @@ class LlmDistiller:
     def fingerprint(self) -> str:
         return f"llm/2 prompt/{VERSION} {self._model.name} {self._model.parameters} context={self._context}"
 
-    def distil(self, request: Request) -> Answer:
+    def distil(self, request: Request) -> DistilledText:
         """Ask, window by window, then condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
         run = _Run(request, self._model, self._context, self._prices, self._sleep)
         try:
@@ -270,7 +270,7 @@ def _text(statements: Sequence[tuple[date, str]]) -> str:
     return "\n".join(lines)
 
 
-def _written(facts: Sequence[Fact], request: Request) -> Answer:
+def _written(facts: Sequence[Fact], request: Request) -> DistilledText:
     """The text of the facts that fit, what must be kept before all others, and never part of a statement."""
     unique: dict[str, Fact] = {}
     for fact in facts:
@@ -278,7 +278,7 @@ def _written(facts: Sequence[Fact], request: Request) -> Answer:
         ids = dict.fromkeys((*(known.sources if known else ()), *fact.sources))
         unique[fact.text] = replace(known or fact, sources=tuple(ids))
     kept = _kept(list(unique.values()), request)
-    quoted = [(fact, Lines(fact.text)) for fact in kept if fact.text not in unique]
+    quoted = [(fact, ProbedLines(fact.text)) for fact in kept if fact.text not in unique]
     others = [
         fact
         for fact in unique.values()
@@ -301,7 +301,7 @@ def _written(facts: Sequence[Fact], request: Request) -> Answer:
     contents = {source.id: source for source in request.work.sources}
     told = frozenset(source_id for fact in chosen for source_id in fact.sources)
     fates = fates_of(request.work.prepared, text, told)
-    return Answer(text, [_statement(fact, contents) for fact in chosen], fates=fates)
+    return DistilledText(text, [_statement(fact, contents) for fact in chosen], fates=fates)
 
 
 def _same(fact: Fact, quote: Fact) -> bool:
@@ -312,7 +312,7 @@ def _same(fact: Fact, quote: Fact) -> bool:
 def _kept(facts: Sequence[Fact], request: Request) -> list[Fact]:
     """The facts that hold what must be kept, what was declared first; what the model left out is quoted."""
     sources = {source.id: source for source in request.work.prepared.sources}
-    lines = [(fact, Lines(fact.text)) for fact in facts]
+    lines = [(fact, ProbedLines(fact.text)) for fact in facts]
     found: dict[Fact, None] = {}
     for item in sorted(request.must_keep, key=lambda item: not item.declared):
         if item.source_id not in sources:

@@ -12,9 +12,9 @@ from reverie.providers.chat import (
     REFUSED,
     SLOW,
     TOO_LONG,
+    ChatReply,
     ModelFault,
     Prompt,
-    Reply,
     Unsupported,
     address_mark,
     keep_quiet,
@@ -56,7 +56,7 @@ class OpenAiModel:
     def parameters(self) -> str:
         return f"chat temperature=0 seed={SEED} url={address_mark(self._base_url)}"
 
-    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+    def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
         import httpx2
         import openai
 
@@ -143,12 +143,12 @@ def _fault(status: int, told: str, retry_after: float | None) -> ModelFault:
     return ModelFault(REFUSED)
 
 
-def _reply(answer: Any) -> Reply:
+def _reply(answer: Any) -> ChatReply:
     usage = getattr(answer, "usage", None)
     choices = getattr(answer, "choices", None)
     choice = choices[0] if choices else None
     text = getattr(getattr(choice, "message", None), "content", None)
-    return Reply(
+    return ChatReply(
         text=text if isinstance(text, str) else "",
         input_tokens=_whole(getattr(usage, "prompt_tokens", None)),
         output_tokens=_whole(getattr(usage, "completion_tokens", None)),

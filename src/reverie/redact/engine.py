@@ -48,7 +48,7 @@ from reverie.redact.spans import (
 from reverie.redact.tree import JSON
 
 if TYPE_CHECKING:
-    from reverie.redact.filter import Filter
+    from reverie.redact.filter import PatternFilter
     from reverie.redact.rules.rule import Rule
 
 ALGORITHM: Final = "7"
@@ -150,8 +150,10 @@ class Redactor:
         return frozenset({rule.label for rule in self._rules} | _FORMER | {markers.BYOK, markers.SOURCE, DENSE})
 
     @cached_property
-    def _filter(self) -> Filter:
-        from reverie.redact.filter import Filter  # with the strings of its patterns: not for a command that reads
+    def _filter(self) -> PatternFilter:
+        from reverie.redact.filter import (
+            PatternFilter,  # with the strings of its patterns: not for a command that reads
+        )
 
         groups: tuple[list[tuple[int, bytes]], ...] = ([], [], [], [])
         for index, trigger in enumerate(self.triggers):
@@ -160,7 +162,7 @@ class Redactor:
             if (rule and rule.apart) or index == self._run:
                 group = 3
             groups[group].append((index, trigger))
-        return Filter(groups)
+        return PatternFilter(groups)
 
     @cached_property
     def version(self) -> str:

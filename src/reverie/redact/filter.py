@@ -18,7 +18,7 @@ from reverie.redact.spans import Range, joined, pieces
 _FEW: Final = 4
 
 
-class Filter:
+class PatternFilter:
     """Patterns, found in one of two ways that give the same answer.
 
     All of them are compiled to a few automata, which are fastest on text of a kind they have read before. What those

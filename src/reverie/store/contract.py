@@ -22,7 +22,20 @@ from typing import Any, Protocol, TypeVar
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
-from reverie.core.query import Anchored, Asked, Brief, Filter, Flow, Found, Head, Key, Lease, Match, Page, Vector
+from reverie.core.query import (
+    Anchored,
+    Brief,
+    Filter,
+    Flow,
+    Head,
+    HybridMatch,
+    Key,
+    Lease,
+    Match,
+    Page,
+    QueryWord,
+    Vector,
+)
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -101,7 +114,7 @@ class ReadTx(Protocol):
     def ids(self, prefix: str, *, limit: int) -> list[str]:
         """Ids of the bound ref that begin with a prefix, in order; drafts and erased entries left out. Indexed."""
 
-    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
+    def match(self, terms: Sequence[str | QueryWord], where: Filter, *, limit: int) -> list[Match]:
         """The best passages by BM25 over any of `terms`, under the statistics of this memory alone."""
 
     def known(self, terms: Sequence[str]) -> frozenset[str]:
@@ -112,14 +125,14 @@ class ReadTx(Protocol):
 
     def find(
         self,
-        terms: Sequence[str | Asked],
+        terms: Sequence[str | QueryWord],
         vector: Vector | None,
         where: Filter,
         *,
         limit: int,
         meaning: float = 1.0,
         ahead: int = 0,
-    ) -> list[Found]:
+    ) -> list[HybridMatch]:
         """The best passages by BM25 and as many by cosine, each once, in as few questions to the store as it can.
 
         `ahead`: of so many of the best that were said in conversations, the neighbours will be asked for (`around` with

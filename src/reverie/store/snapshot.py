@@ -14,7 +14,7 @@ from typing import Any
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event
-from reverie.core.query import Asked, Brief, Filter, Flow, Found, Head, Lease, Match, Page, Vector
+from reverie.core.query import Brief, Filter, Flow, Head, HybridMatch, Lease, Match, Page, QueryWord, Vector
 from reverie.core.subject import index_key
 from reverie.index.cache import IndexCache, Positions, Promising
 from reverie.index.postings import ask, hashed
@@ -203,7 +203,7 @@ class ReadVerbs(ABC):
         bound = (self._tenant, self.now, limit)
         return [Lease(name, holder, int(until)) for name, holder, until in self._rows("leases", bound)]
 
-    def match(self, terms: Sequence[str | Asked], where: Filter, *, limit: int) -> list[Match]:
+    def match(self, terms: Sequence[str | QueryWord], where: Filter, *, limit: int) -> list[Match]:
         if self._tenant is None or not terms:
             return []
         words = ask(terms, self._log_key)
@@ -216,14 +216,14 @@ class ReadVerbs(ABC):
 
     def find(
         self,
-        terms: Sequence[str | Asked],
+        terms: Sequence[str | QueryWord],
         vector: Vector | None,
         where: Filter,
         *,
         limit: int,
         meaning: float = 1.0,
         ahead: int = 0,
-    ) -> list[Found]:
+    ) -> list[HybridMatch]:
         vector = vector if vector is not None and any(vector[1]) else None
         if self._tenant is None or (not terms and vector is None):
             return []

@@ -27,7 +27,7 @@ Vector = tuple[str, bytes]
 Key = bytes
 
 
-class Held(Protocol):
+class TenantHead(Protocol):
     """A tenant's head while a transaction runs."""
 
     n: int
@@ -45,7 +45,7 @@ class WriteVerbs(ReadVerbs):
     """One caller's part of a transaction that holds the tenant's head."""
 
     _batch: Any
-    _held: Held
+    _held: TenantHead
     _first_seq: int
     _ids: list[Any]
     _answers: list[tuple[Any, tuple[str, bytes] | None]]

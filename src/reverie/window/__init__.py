@@ -5,7 +5,7 @@ It is transport state and never memory: nothing here is indexed, searched or ret
 
 from reverie.window.checkpoint import Checkpoint, build_checkpoint
 from reverie.window.continuation import diff_continuation, match_form
-from reverie.window.errors import Refusal, classify_error
+from reverie.window.errors import WindowRefusal, classify_error
 from reverie.window.estimate import default_trigger, estimate
 from reverie.window.items import Item
 from reverie.window.pairing import safe_boundary
@@ -22,8 +22,8 @@ __all__ = [
     "CorruptWindow",
     "Item",
     "NegativeCache",
-    "Refusal",
     "WindowPolicy",
+    "WindowRefusal",
     "WindowState",
     "build_checkpoint",
     "classify_error",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reverie.window.items import compact, plain
-from reverie.window.steps import Answer
+from reverie.window.steps import RequestOutcome
 from reverie.window.streaming import Reading
 
 RAW = "X-Stainless-Raw-Response"
@@ -15,7 +15,7 @@ RAW = "X-Stainless-Raw-Response"
 
 
 @dataclass(slots=True)
-class Call:
+class SdkCall:
     """One call of the SDK: its options, and what it makes of the answer."""
 
     options: dict[str, Any]
@@ -29,11 +29,11 @@ class Call:
         return None if found is None else str(found)
 
 
-def collected(told: Reading) -> Answer:
+def collected(told: Reading) -> RequestOutcome:
     """A stream that was read to its end, as one answer."""
     if told.failure is not None:
-        return Answer(400, compact({"error": {"code": told.failure.code, "message": ""}}))
-    return Answer(200, told.body()) if told.response is not None else Answer(None)
+        return RequestOutcome(400, compact({"error": {"code": told.failure.code, "message": ""}}))
+    return RequestOutcome(200, told.body()) if told.response is not None else RequestOutcome(None)
 
 
 class Tee:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reverie.window import cost
-from reverie.window.errors import Refusal
+from reverie.window.errors import WindowRefusal
 from reverie.window.estimate import PAYLOAD_TOKENS, estimate
 from reverie.window.items import Item, Json, encode, payload_hash, payloads, prefix_hash
 
@@ -454,7 +454,9 @@ def _report(attempt: Attempt, http_status: int | None, took: int | None) -> dict
     return _known({**attempt.base, "http_status": http_status, "duration_ms": took})
 
 
-def _fail(state: WindowState, report: dict[str, Any], status: str, refusal: Refusal | None, now: int) -> dict[str, Any]:
+def _fail(
+    state: WindowState, report: dict[str, Any], status: str, refusal: WindowRefusal | None, now: int
+) -> dict[str, Any]:
     attempt, state.attempt = state.attempt, None
     report["status"] = status
     if refusal is not None:

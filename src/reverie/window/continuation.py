@@ -78,7 +78,7 @@ def _arguments(given: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ExpectedItem:
     """One item that the caller is expected to repeat."""
 
     hash: str
@@ -90,7 +90,7 @@ class Match:
     """The match form; None after a restart, when only hashes are known."""
 
 
-def matches(items: Iterable[Item], *, returned: bool) -> list[Match]:
+def matches(items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
     """What the caller will repeat of these items, which it sent or (`returned`) was given."""
     found = []
     for item in items:
@@ -100,7 +100,7 @@ def matches(items: Iterable[Item], *, returned: bool) -> list[Match]:
             need = "omitted"
         elif returned and item.type in _MAY_MISS:
             need = "optional"
-        found.append(Match(digest(form), item_type(form), item_id(form), need, form))
+        found.append(ExpectedItem(digest(form), item_type(form), item_id(form), need, form))
     return found
 
 
@@ -112,13 +112,13 @@ class Aligned:
     """Items of the input that repeat known ones."""
     at: tuple[int, ...]
     """Which expected item each of them repeats."""
-    mismatch: Match | None
+    mismatch: ExpectedItem | None
     """The first expected item that is not repeated."""
     whole: bool
     """Whether everything expected was repeated."""
 
 
-def align(expected: Sequence[Match], given: Sequence[Item], forms: Sequence[Any] | None = None) -> Aligned:
+def align(expected: Sequence[ExpectedItem], given: Sequence[Item], forms: Sequence[Any] | None = None) -> Aligned:
     """Follow `given` along `expected`. Callers may repeat reasoning and hosted calls, or leave them out. `forms`: the
     match forms of `given`, when they are at hand."""
     hashes = [digest(form) for form in (match_form(given) if forms is None else forms)]
@@ -168,7 +168,7 @@ _NOTHING: Any = object()
 
 
 def mismatch(
-    index: int, before: Any, now: Any, *, preview: Callable[[str], str] | None = None, known: Match | None = None
+    index: int, before: Any, now: Any, *, preview: Callable[[str], str] | None = None, known: ExpectedItem | None = None
 ) -> dict[str, Any]:
     """The fields of 4.4 for two items that differ. `known`: what is left of `before` when its form is not known."""
     fields: dict[str, Any] = {"first_mismatch_index": index}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reverie.window.continuation import Match
-from reverie.window.errors import Refusal
+from reverie.window.continuation import ExpectedItem
+from reverie.window.errors import WindowRefusal
 from reverie.window.items import Item, Json
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Dialect(Protocol):
     def forms(self, items: Iterable[Item]) -> list[Any]:
         """Items without what callers drop when they repeat them."""
 
-    def matches(self, items: Iterable[Item], *, returned: bool) -> list[Match]:
+    def matches(self, items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
         """What the caller will repeat of items, which it sent or (`returned`) was given."""
 
     def boundaries(self, items: Sequence[Item]) -> list[int]:
@@ -111,10 +111,10 @@ class Dialect(Protocol):
     def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> Judged:
         """What the answer to a pass makes of the window."""
 
-    def refusal(self, status: int | None, body: Any) -> Refusal:
+    def refusal(self, status: int | None, body: Any) -> WindowRefusal:
         """What an error answer means."""
 
-    def unsupported(self, method: str, refusal: Refusal, body: Any) -> bool:
+    def unsupported(self, method: str, refusal: WindowRefusal, body: Any) -> bool:
         """Whether a refused pass shows that the method does not exist here."""
 
     def note(self, text: str) -> Item:

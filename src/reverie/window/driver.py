@@ -15,12 +15,12 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self
 
-from reverie.window.calls import Call, Tee, collected
+from reverie.window.calls import SdkCall, Tee, collected
 from reverie.window.engine import Diagnostics, Engine
 from reverie.window.items import Item
 from reverie.window.policy import NegativeCache
 from reverie.window.state import WindowState
-from reverie.window.steps import Answer, Keep, Send, Steps
+from reverie.window.steps import Keep, RequestOutcome, Send, Steps
 from reverie.window.storage import WindowStore
 from reverie.window.streams import AsyncStream, RawStream, SyncStream, now, settled
 from reverie.window.turn import InputIs
@@ -111,10 +111,10 @@ class _Driver:
         async with self._lock:
             await self._keep(self._close)
 
-    async def _ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: Call, *, stream: bool) -> Any:
+    async def _ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: SdkCall, *, stream: bool) -> Any:
         """One turn; what the SDK's method returns."""
         async with self._lock:
-            answer: Answer = await self._rounds(self.engine.turn(given, input_is, params, stream=stream), call)
+            answer: RequestOutcome = await self._rounds(self.engine.turn(given, input_is, params, stream=stream), call)
             if answer.error is not None:
                 raise answer.error
             raw = answer.value
@@ -122,7 +122,7 @@ class _Driver:
                 return raw if call.raw else await settled(raw.parse())
             return await self._streamed(raw, call)
 
-    async def _streamed(self, raw: Any, call: Call, *, answers: str | None = None) -> Any:
+    async def _streamed(self, raw: Any, call: SdkCall, *, answers: str | None = None) -> Any:
         opened = raw.parse()
         later = inspect.isawaitable(opened)
         wrapped = self._stream(self, await settled(opened), call, answers=answers)
@@ -163,12 +163,12 @@ class _Driver:
             await self._keep(self.engine.restored)
             await self._keep(lambda: self.keeper.clear(self.engine.state, reason))
 
-    async def _run(self, steps: Steps, call: Call | None) -> Any:
+    async def _run(self, steps: Steps, call: SdkCall | None) -> Any:
         """Carry out the steps of the engine, in order."""
         async with self._lock:
             return await self._rounds(steps, call)
 
-    async def _rounds(self, steps: Steps, call: Call | None) -> Any:
+    async def _rounds(self, steps: Steps, call: SdkCall | None) -> Any:
         value: Any = None
         fault: BaseException | None = None
         self.check_open()
@@ -183,23 +183,23 @@ class _Driver:
             except BaseException as raised:
                 fault = raised
 
-    async def _send(self, step: Send, call: Call | None) -> Answer:
+    async def _send(self, step: Send, call: SdkCall | None) -> RequestOutcome:
         try:
             if call is None or step.is_pass or step.method == "GET":
                 return await self._send_own(step, call)
             raw = await settled(self._client.post(**self.wire.request_of(step, call)))
-            return Answer(raw.http_response.status_code, "" if step.stream else await text_of(raw), raw)
+            return RequestOutcome(raw.http_response.status_code, "" if step.stream else await text_of(raw), raw)
         except Exception as fault:
-            answer: Answer | None = self.wire.refused(fault)
+            answer: RequestOutcome | None = self.wire.refused(fault)
             if answer is None:
                 raise
             return answer
 
-    async def _send_own(self, step: Send, call: Call | None) -> Answer:
+    async def _send_own(self, step: Send, call: SdkCall | None) -> RequestOutcome:
         method, arguments = self.wire.call_of(self._client, step, (call.options.get("headers") or {}) if call else {})
         raw = await settled(method(**arguments))
         if not step.collect:
-            return Answer(raw.http_response.status_code, await text_of(raw))
+            return RequestOutcome(raw.http_response.status_code, await text_of(raw))
         stream = await settled(raw.parse())
         tee, told = Tee(stream), self.engine.state.dialect.reading()
         async for event in self._stream.events(stream):
@@ -263,7 +263,7 @@ class SyncDriver(_Driver):
         """Close the window, and the memory if it was opened for it. Closing twice is no fault."""
         now(self._end())
 
-    def ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: Call, *, stream: bool) -> Any:
+    def ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: SdkCall, *, stream: bool) -> Any:
         """One turn; what the SDK's method returns."""
         return now(self._ask(given, input_is, params, call, stream=stream))
 
@@ -287,7 +287,7 @@ class SyncDriver(_Driver):
         """Start over. Earlier turns stay in the memory."""
         now(self._clear(reason))
 
-    def run(self, steps: Steps, call: Call | None) -> Any:
+    def run(self, steps: Steps, call: SdkCall | None) -> Any:
         """Carry out the steps of the engine, in order."""
         return now(self._run(steps, call))
 

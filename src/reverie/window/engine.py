@@ -18,7 +18,7 @@ from reverie.window.messages import mixed
 from reverie.window.passes import Diagnostics
 from reverie.window.recovery import Recovery
 from reverie.window.state import WindowState
-from reverie.window.steps import Answer, Keep, Keeper, Send, Steps
+from reverie.window.steps import Keep, Keeper, RequestOutcome, Send, Steps
 from reverie.window.turn import InputIs, Turn
 
 __all__ = ["BackgroundPending", "Diagnostics", "Engine"]
@@ -82,7 +82,7 @@ class Engine(Recovery):
 
     def turn(self, given: Any, input_is: InputIs, params: Json, *, stream: bool = False) -> Steps:
         """One round. Returns the Answer the caller gets; with `stream`, an open stream to be `finish`ed."""
-        answer: Answer = yield from self._open(given, input_is, params, stream=stream)
+        answer: RequestOutcome = yield from self._open(given, input_is, params, stream=stream)
         if stream:
             return answer
         while answer.ok and self.foreign is None and self.state.dialect.paused(answer.text):
@@ -105,7 +105,7 @@ class Engine(Recovery):
         self._refused, self._rebuilds, self.foreign = None, 0, None
         yield Keep(self.current)
         if self.state.background is not None:
-            unsettled: Answer | None = yield from self._settle()
+            unsettled: RequestOutcome | None = yield from self._settle()
             if unsettled is not None:
                 return unsettled
         foreign = self.state.dialect.foreign(self.state.dialect.items(given), params)
@@ -122,7 +122,7 @@ class Engine(Recovery):
         yield from self._maybe_pass()
         if self._to_be_shortened():
             yield from self._drop_to_checkpoint(reason="semantic_rebuild")
-        answer: Answer = yield self._send(stream)
+        answer: RequestOutcome = yield self._send(stream)
         tried: set[str] = set()
         while not answer.ok:
             refusal = self.state.dialect.refusal(answer.status, answer.text)
@@ -172,7 +172,7 @@ class Engine(Recovery):
         """Fetch the answer that is still to come. Returns the Answer of this turn when there can be none before it."""
         assert self.state.background is not None
         waiting = str(self.state.background["response_id"])
-        answer: Answer = yield Send(f"/responses/{waiting}", {}, method="GET")
+        answer: RequestOutcome = yield Send(f"/responses/{waiting}", {}, method="GET")
         if answer.status == 404:
             yield from self._dismiss()
             return None
@@ -182,7 +182,7 @@ class Engine(Recovery):
         if self.state.background is None:
             return None
         self.diagnostics["background_pending"] = waiting
-        return Answer(409, error=BackgroundPending(waiting))
+        return RequestOutcome(409, error=BackgroundPending(waiting))
 
     def resolved(self, response_id: str, text: str, items: list[Item] | None = None) -> Steps:
         """Take what was fetched of an answer that was still to come: from any process, once. Returns whether this is a

@@ -26,7 +26,7 @@ _TRANSIENT_STATUS = frozenset({408, 409, 429})
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class WindowRefusal:
     """What an error answer means for the window."""
 
     kind: str
@@ -72,7 +72,7 @@ _PASS_STATUS = {
 }
 
 
-def classify_error(status: int | None, body: Any) -> Refusal:
+def classify_error(status: int | None, body: Any) -> WindowRefusal:
     """Read an error answer: its HTTP status (None: no answer came) and its body as text, bytes or parsed JSON.
 
     A `response.failed` event, or the response in it, is read the same way.
@@ -84,7 +84,9 @@ def classify_error(status: int | None, body: Any) -> Refusal:
     message = error.get("message") if isinstance(error.get("message"), str) else ""
     kind = _kind(status, code, param, str(message), parsed, is_json)
     named = word_of(param) if param else None
-    return Refusal(kind, status, code, named, word_of((param or "").rpartition(".")[2]), _limit(kind, str(message)))
+    return WindowRefusal(
+        kind, status, code, named, word_of((param or "").rpartition(".")[2]), _limit(kind, str(message))
+    )
 
 
 def _limit(kind: str, message: str) -> int | None:
@@ -132,7 +134,7 @@ def _not_found(code: str | None, param: str | None, message: str, parsed: Any, i
     return "other"
 
 
-def refuses_trigger(refusal: Refusal, body: Any) -> bool:
+def refuses_trigger(refusal: WindowRefusal, body: Any) -> bool:
     """Whether a 400 says that the server does not know the trigger item."""
     if refusal.status != 400 or refusal.kind != "malformed":
         return False

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from reverie.window.errors import Refusal
+from reverie.window.errors import WindowRefusal
 from reverie.window.items import Item, Json, compact
 
 _HELD = "message_start"
@@ -22,7 +22,7 @@ class MessageStream:
     items: dict[int, Item] = field(default_factory=dict)
     response: str | None = None
     status: str | None = None
-    failure: Refusal | None = None
+    failure: WindowRefusal | None = None
     opening: str | None = None
     paused: bool = False
     """Whether the provider compacted and waits to be asked to go on."""

@@ -11,9 +11,9 @@ import msgspec
 
 from reverie.window import blocks
 from reverie.window import compaction as passes
-from reverie.window.continuation import Match, item_id
+from reverie.window.continuation import ExpectedItem, item_id
 from reverie.window.dialect import Dialect, Judged, Read
-from reverie.window.errors import Refusal, error_of, parse_error, word_of
+from reverie.window.errors import WindowRefusal, error_of, parse_error, word_of
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, compaction_blocks, encode, input_items
 from reverie.window.message_stream import MessageStream
@@ -60,8 +60,10 @@ class Messages(Dialect):
     def forms(self, items: Iterable[Item]) -> list[Any]:
         return blocks.match_form(items)
 
-    def matches(self, items: Iterable[Item], *, returned: bool) -> list[Match]:  # noqa: ARG002
-        return [Match(digest(form), "message", item_id(form), "required", form) for form in blocks.match_form(items)]
+    def matches(self, items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:  # noqa: ARG002
+        return [
+            ExpectedItem(digest(form), "message", item_id(form), "required", form) for form in blocks.match_form(items)
+        ]
 
     def boundaries(self, items: Sequence[Item]) -> list[int]:
         return blocks.boundaries(items)
@@ -181,7 +183,7 @@ class Messages(Dialect):
             return Judged("rejected_no_reduction", items=1, usage=usage)
         return Judged(None, replacement, replacement, 1, usage)
 
-    def refusal(self, status: int | None, body: Any) -> Refusal:
+    def refusal(self, status: int | None, body: Any) -> WindowRefusal:
         parsed, is_json = parse_error(body)
         error = error_of(parsed)
         details = error.get("details")
@@ -189,9 +191,9 @@ class Messages(Dialect):
         message = str(error.get("message") or "").casefold()
         kind = _kind(status, code, message, is_json)
         limit = _LIMIT.search(message) if kind == "context_window" else None
-        return Refusal(kind, status, code or word_of(error.get("type")), limit=int(limit[1]) if limit else None)
+        return WindowRefusal(kind, status, code or word_of(error.get("type")), limit=int(limit[1]) if limit else None)
 
-    def unsupported(self, method: str, refusal: Refusal, body: Any) -> bool:  # noqa: ARG002
+    def unsupported(self, method: str, refusal: WindowRefusal, body: Any) -> bool:  # noqa: ARG002
         return refusal.negative_cache
 
     def note(self, text: str) -> Item:

@@ -11,7 +11,7 @@ from typing import Any
 from reverie.core.errors import ReverieError
 from reverie.window.compaction import accept_count, count_request, exceeds_window
 from reverie.window.state import WindowState
-from reverie.window.steps import Answer, Keep, Keeper, Send, Steps, Ticket
+from reverie.window.steps import Keep, Keeper, RequestOutcome, Send, Steps, Ticket
 
 _COUNT_SECONDS = 5.0
 
@@ -92,7 +92,7 @@ class Passes:
             return None
         began = time.monotonic()
         try:
-            answer: Answer = yield Send(
+            answer: RequestOutcome = yield Send(
                 attempt.path,
                 attempt.body,
                 collect=attempt.stream,
@@ -130,7 +130,7 @@ class Passes:
             return True
         self._counted_round = state.round
         dialect = state.dialect
-        answer: Answer = yield Send(
+        answer: RequestOutcome = yield Send(
             dialect.count, count_request(state), is_pass=True, timeout=_COUNT_SECONDS, betas=dialect.betas(state)
         )
         if answer.status in (404, 405, 410, 501):
@@ -157,7 +157,7 @@ class Passes:
             self.diagnostics["remote_compaction"] = dict(report)
 
 
-def _count_in(answer: Answer) -> int | None:
+def _count_in(answer: RequestOutcome) -> int | None:
     """The tokens that the provider counted; None when it gave no count."""
     if answer.status is None or answer.status >= 300:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reverie.window.compaction import trigger_tokens
-from reverie.window.continuation import Match, align, at_end, mismatch
+from reverie.window.continuation import ExpectedItem, align, at_end, mismatch
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
@@ -156,7 +156,7 @@ def _expanded(state: WindowState, given: list[Item]) -> list[Item]:
     return [known.get(str(item.value.get("id")), item) if item.type == "item_reference" else item for item in given]
 
 
-def _mismatch(state: WindowState, given: Sequence[Item], at: int, expected: Match | None) -> dict[str, Any]:
+def _mismatch(state: WindowState, given: Sequence[Item], at: int, expected: ExpectedItem | None) -> dict[str, Any]:
     if expected is None:
         return {"first_mismatch_index": None, "mismatch_kind": "length_mismatch"}
     now = state.dialect.matches(given[at : at + 1], returned=False)

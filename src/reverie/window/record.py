@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reverie.window.cache import LastTurn
-from reverie.window.continuation import Match
+from reverie.window.continuation import ExpectedItem
 from reverie.window.items import Item, payload_hash, prefix_hash
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.state import WindowState
@@ -95,7 +95,7 @@ def load(data: bytes, *, policy: WindowPolicy | None = None, negative: NegativeC
             policy=policy or WindowPolicy(),
             negative=negative or NegativeCache(),
             items=items,
-            match=[Match(*row) for row in document["match"]],
+            match=[ExpectedItem(*row) for row in document["match"]],
             last=None if last is None else LastTurn(*last),
             **{name: document[name] for name in _PLAIN},
             **{name: document.get(name, default) for name, default in _LATER.items()},

@@ -18,13 +18,13 @@ from reverie.window.compaction import (
     trigger_below_shape,
     trigger_tokens,
 )
-from reverie.window.errors import Refusal
+from reverie.window.errors import WindowRefusal
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json
 from reverie.window.passes import Passes
 from reverie.window.planning import shorten
 from reverie.window.state import WindowState
-from reverie.window.steps import Answer, Before, Keep, Keeper, Send, Steps
+from reverie.window.steps import Before, Keep, Keeper, RequestOutcome, Send, Steps
 from reverie.window.turn import InputIs, Turn
 
 _SERVER_FAULTS = 2
@@ -104,7 +104,7 @@ class Recovery(Passes):
 
     # when a request is refused
 
-    def _recover(self, refusal: Refusal, answer: Answer, tried: set[str]) -> Steps:
+    def _recover(self, refusal: WindowRefusal, answer: RequestOutcome, tried: set[str]) -> Steps:
         """Whether to send again, after doing what it takes. Each remedy is tried once per turn."""
         state = self.state
         pending = state.pending
@@ -144,7 +144,7 @@ class Recovery(Passes):
         self.state.reset(reason)
         yield from self._plan()
 
-    def _server_fault(self, refusal: Refusal, answer: Answer) -> Steps:
+    def _server_fault(self, refusal: WindowRefusal, answer: RequestOutcome) -> Steps:
         state = self.state
         fault = answer.stalled or (refusal.status is not None and refusal.status >= 500)
         if state.mode != "server_side":
@@ -158,16 +158,16 @@ class Recovery(Passes):
     def stream_failed(self, *, stalled: bool) -> Steps:
         """A stream ended early; the window stays as it was."""
         status = None if stalled else 500
-        yield from self._server_fault(Refusal("transient", status, None), Answer(status, stalled=stalled))
+        yield from self._server_fault(WindowRefusal("transient", status, None), RequestOutcome(status, stalled=stalled))
 
-    def overflowed(self, failure: Refusal | None) -> bool:
+    def overflowed(self, failure: WindowRefusal | None) -> bool:
         """Whether a stream failed because the context was too long."""
         return failure is not None and failure.kind == "context_window"
 
     def reopen(self) -> Steps:
         """After a stream failed for length before it said anything: compact and ask once more."""
         while (yield from self._overflow()):
-            answer: Answer = yield self._send(True)
+            answer: RequestOutcome = yield self._send(True)
             if answer.ok or self.state.dialect.refusal(answer.status, answer.text).kind != "context_window":
                 return answer
         return None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.window import compaction as passes
 from reverie.window.cache import provider_word, supports_comparison
-from reverie.window.continuation import Match, match_form, matches
+from reverie.window.continuation import ExpectedItem, match_form, matches
 from reverie.window.dialect import Dialect, Judged, Read
-from reverie.window.errors import Refusal, classify_error, refuses_trigger
+from reverie.window.errors import WindowRefusal, classify_error, refuses_trigger
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, developer_note, input_items, output_items, payload_hash, payloads
 from reverie.window.pairing import boundaries, pair
@@ -53,7 +53,7 @@ class Responses(Dialect):
     def forms(self, items: Iterable[Item]) -> list[Any]:
         return match_form(items)
 
-    def matches(self, items: Iterable[Item], *, returned: bool) -> list[Match]:
+    def matches(self, items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
         return matches(items, returned=returned)
 
     def boundaries(self, items: Sequence[Item]) -> list[int]:
@@ -168,10 +168,10 @@ class Responses(Dialect):
             rejected = "rejected_no_reduction"
         return Judged(rejected, replacement, made, len(items or []), usage, tokens)
 
-    def refusal(self, status: int | None, body: Any) -> Refusal:
+    def refusal(self, status: int | None, body: Any) -> WindowRefusal:
         return classify_error(status, body)
 
-    def unsupported(self, method: str, refusal: Refusal, body: Any) -> bool:
+    def unsupported(self, method: str, refusal: WindowRefusal, body: Any) -> bool:
         return refusal.negative_cache or (method == "trigger" and refuses_trigger(refusal, body))
 
     def note(self, text: str) -> Item:

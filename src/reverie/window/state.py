@@ -18,7 +18,7 @@ from reverie.window import answers, planning
 from reverie.window import compaction as passes
 from reverie.window.cache import LastTurn
 from reverie.window.compaction import Attempt
-from reverie.window.continuation import Match
+from reverie.window.continuation import ExpectedItem
 from reverie.window.dialect import Dialect
 from reverie.window.items import Item, Json
 from reverie.window.messages import Messages
@@ -48,7 +48,7 @@ class WindowState:
     epoch: int = 0
     """How often the window was dropped: what began before a drop never ends after it."""
     items: list[Item] = field(default_factory=list)
-    match: list[Match] = field(default_factory=list)
+    match: list[ExpectedItem] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     """The position of each item of `match` in the scope's sequence."""
     prune_from: int | None = None
@@ -176,7 +176,9 @@ class WindowState:
         if self.background is not None:
             self.pending = Pending.from_document(self.background["pending"])
 
-    def append(self, items: Sequence[Item], repeats: Sequence[Match], positions: Sequence[int] | None = None) -> None:
+    def append(
+        self, items: Sequence[Item], repeats: Sequence[ExpectedItem], positions: Sequence[int] | None = None
+    ) -> None:
         """Grow the window."""
         first = self.next_position
         self.items = [*self.items, *items]

@@ -42,7 +42,7 @@ class Keep:
 
 
 @dataclass(slots=True)
-class Answer:
+class RequestOutcome:
     """How a request went."""
 
     status: int | None

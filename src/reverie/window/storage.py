@@ -14,7 +14,7 @@ from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.retry import retry
-from reverie.memory.entries import Entries, Prepared, insert
+from reverie.memory.entries import Entries, PreparedEntry, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.services import Services
 from reverie.store.contract import WriteTx
@@ -392,7 +392,7 @@ class WindowStore:
         state.version = self._commit(prepare)
         state.resets.clear()
 
-    def _dropped(self, state: WindowState, rules: Rules, *, cleared: bool = False) -> Prepared | None:
+    def _dropped(self, state: WindowState, rules: Rules, *, cleared: bool = False) -> PreparedEntry | None:
         """The checkpoint of the kept window that the first of `state.resets` drops; None when there is no drop."""
         if not state.resets:
             return None
@@ -408,7 +408,7 @@ class WindowStore:
         return self._entries.prepare(self._actor, self.ref, [draft], rules)[0]
 
     def _record_drops(
-        self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: Prepared | None
+        self, tx: WriteTx, state: WindowState, document: Document | None, checkpoint: PreparedEntry | None
     ) -> tuple[str | None, int]:
         """Record the drops of a window in the transaction that replaces it: (id of the checkpoint, log position)."""
         if checkpoint is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from reverie.window.errors import Refusal, classify_error
+from reverie.window.errors import WindowRefusal, classify_error
 from reverie.window.items import Item, compact, event_item
 
 _OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
@@ -21,7 +21,7 @@ class Reading(Protocol):
     items: dict[int, Item]
     response: str | None
     """The answer as JSON text, once it is whole."""
-    failure: Refusal | None
+    failure: WindowRefusal | None
     opening: str | None
     paused: bool
 
@@ -43,7 +43,7 @@ class Streaming:
     items: dict[int, Item] = field(default_factory=dict)
     response: str | None = None
     status: str | None = None
-    failure: Refusal | None = None
+    failure: WindowRefusal | None = None
     opening: str | None = None
     """The response as the first event tells it."""
     paused: bool = False

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from reverie.window.calls import Call, Tee
+from reverie.window.calls import SdkCall, Tee
 from reverie.window.items import compact
 from reverie.window.steps import Steps
 from reverie.window.streaming import Reading, holds_back, is_closing
@@ -37,7 +37,7 @@ class _Stream:
     `answers`: the id of the response that is fetched, when the stream does not create one.
     """
 
-    def __init__(self, window: Any, stream: Any, call: Call, *, answers: str | None = None) -> None:
+    def __init__(self, window: Any, stream: Any, call: SdkCall, *, answers: str | None = None) -> None:
         self._window = window
         self._stream = stream
         self._call = call

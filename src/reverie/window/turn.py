@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from reverie.window.continuation import Match
+from reverie.window.continuation import ExpectedItem
 from reverie.window.items import Item, Json
 
 InputIs = Literal["history", "items"]
@@ -18,7 +18,7 @@ class Pending:
 
     increment: list[Item]
     """What the window grows by when the answer comes."""
-    repeats: list[Match]
+    repeats: list[ExpectedItem]
     """What the caller will repeat of it."""
     body: Json
     shape: Json
@@ -51,7 +51,7 @@ class Pending:
         """The request back; its body was sent and is not needed any more."""
         return cls(
             increment=[Item(text) for text in document["increment"]],
-            repeats=[Match(*row) for row in document["repeats"]],
+            repeats=[ExpectedItem(*row) for row in document["repeats"]],
             body={},
             diagnostics={},
             **{name: document[name] for name in _KEPT if name in document},

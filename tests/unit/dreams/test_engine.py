@@ -15,7 +15,7 @@ from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, GateFailed, NotUndoable, Selector, TokenBudgetExceeded
 from reverie.core.entry import Draft, EntryState, Source
 from reverie.core.errors import Busy, Conflict, Held, Invalid
-from reverie.distil.request import Answer, Request
+from reverie.distil.request import DistilledText, Request
 from reverie.host import Host
 from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
@@ -60,9 +60,9 @@ class Saying:
         self.answers = list(answers)
         self.requests: list[Request] = []
 
-    def distil(self, request: Request) -> Answer:
+    def distil(self, request: Request) -> DistilledText:
         self.requests.append(request)
-        return Answer(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
+        return DistilledText(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
 
 
 def test_many_become_one_and_the_sources_leave_readable_memory(host: Host, ada: Actor) -> None:
@@ -283,7 +283,7 @@ def test_an_entry_that_changes_meanwhile_is_left_alone_and_reported(host: Host, 
     ids = put(host, ada, notes(10))
 
     class Meddling(Saying):
-        def distil(self, request: Request) -> Answer:
+        def distil(self, request: Request) -> DistilledText:
             if not self.requests:
                 host.lifecycle.pin(ada, "bot", ids[3])
                 put(host, ada, notes(1, first=500))
@@ -302,7 +302,7 @@ def test_two_dreamers_on_one_memory_one_is_told(host: Host, ada: Actor) -> None:
     put(host, ada, notes(5))
 
     class Nested(Saying):
-        def distil(self, request: Request) -> Answer:
+        def distil(self, request: Request) -> DistilledText:
             with pytest.raises(Busy):
                 host.dreams.run(ada, DreamPlan("bot"))
             return super().distil(request)

@@ -10,11 +10,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.core.query import Asked
+from reverie.core.query import QueryWord
 from reverie.index import words as scoring
 from reverie.index.parts import Parts
 from reverie.index.postings import Question, ask, hashed, pack
-from reverie.index.topk import Found
+from reverie.index.topk import ScoredPassage
 from reverie.search.passages import mark
 
 KEY = b"k" * 32
@@ -32,7 +32,7 @@ class Words:
     def remove(self, positions: list[int]) -> None:
         self.parts = self.parts.without(positions)
 
-    def best(self, question: Question, limit: int, among: Sequence[int] | None = None) -> list[Found]:
+    def best(self, question: Question, limit: int, among: Sequence[int] | None = None) -> list[ScoredPassage]:
         chosen = None if among is None else np.array(among, dtype=np.int64)
         return scoring.best(self.parts.parts, question, limit, chosen)
 
@@ -128,11 +128,11 @@ def test_a_long_entry_is_found_by_its_passages() -> None:
 def test_one_of_several_terms_is_enough_and_the_best_counts() -> None:
     index = Words()
     index.update([(1, pack(["sofa"], KEY)), (2, pack(["couch"], KEY)), (3, pack(["shelf"], KEY))])
-    one_word = [Asked((("couch", 1.0), ("sofa", 0.5)))]
+    one_word = [QueryWord((("couch", 1.0), ("sofa", 0.5)))]
     found = index.best(ask(one_word, KEY), 5)
     assert [one.position for one in found] == [2, 1]
     assert math.isclose(found[0].score, 2 * found[1].score)
-    assert index.best(ask([Asked((("none", 1.0),))], KEY), 5) == []
+    assert index.best(ask([QueryWord((("none", 1.0),))], KEY), 5) == []
 
 
 def test_a_word_that_nothing_has_lowers_the_cover() -> None:
@@ -140,6 +140,6 @@ def test_a_word_that_nothing_has_lowers_the_cover() -> None:
     index.update([(1, pack(["kettle", "shelf"], KEY)), (2, pack(["port"], KEY))])
     (whole,) = index.best(ask(["kettle", "shelf"], KEY), 5)
     (part,) = index.best(ask(["kettle", "unheard"], KEY), 5)
-    (little,) = index.best(ask(["kettle", Asked((("unheard", 1.0),), 0.1)], KEY), 5)
+    (little,) = index.best(ask(["kettle", QueryWord((("unheard", 1.0),), 0.1)], KEY), 5)
     assert whole.cover == 1.0
     assert part.cover < little.cover < 1.0

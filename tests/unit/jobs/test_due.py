@@ -13,7 +13,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
 from reverie.core.errors import StoreBusy
 from reverie.host import Host
-from reverie.jobs.due import Agenda, Look
+from reverie.jobs.due import Agenda, TenantDue
 from reverie.jobs.timetable import TAKEN_MS, Outcome, Schedule, due_tick, ticks_around
 from reverie.jobs.worker import Worker
 from reverie.protocols.openwop.runs import LEASE_MS
@@ -33,7 +33,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     look = Agenda.look
 
-    def noted(self: Agenda, actor: Actor) -> Look:
+    def noted(self: Agenda, actor: Actor) -> TenantDue:
         seen.append(actor.tenant)
         return look(self, actor)
 
@@ -150,7 +150,7 @@ def test_what_is_saved_while_a_worker_looks_is_not_slept_over(
     host.schedules.save(ada, {"cron": "0 3 1 1 *", "ref": "notes"})
     find, saved = host.agenda._find, []
 
-    def found_then_saved(tx: Any) -> Look:
+    def found_then_saved(tx: Any) -> TenantDue:
         seen = find(tx)
         if not saved:
             saved.append(clock.now())
@@ -171,7 +171,7 @@ def test_a_tenant_that_cannot_be_looked_at_does_not_stop_the_others(
     clock.advance(HOUR)
     look = Agenda.look
 
-    def broken(self: Agenda, actor: Actor) -> Look:
+    def broken(self: Agenda, actor: Actor) -> TenantDue:
         if actor.tenant == "bad":
             raise StoreBusy()
         return look(self, actor)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reverie.ops.logs import Action, Guard, JsonLines, Lines, TextLines, log, where
+from reverie.ops.logs import Action, Guard, JsonLines, LogLines, TextLines, log, where
 from reverie.redact import Redactor
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
@@ -24,7 +24,7 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Capture]:
 
     def make(formatter: logging.Formatter) -> io.StringIO:
         written = io.StringIO()
-        handler = Lines(written)
+        handler = LogLines(written)
         handler.addFilter(Guard(Redactor()))
         handler.setFormatter(formatter)
         logger = logging.getLogger("reverie")

@@ -30,9 +30,9 @@ from reverie.providers.chat import (
     REFUSED,
     SLOW,
     TOO_LONG,
+    ChatReply,
     ModelFault,
     Prompt,
-    Reply,
     Unsupported,
     within,
 )
@@ -64,14 +64,14 @@ class Scripted:
         self.steps = list(steps)
         self.prompts: list[Prompt] = []
 
-    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+    def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
         self.prompts.append(prompt)
         step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
         if isinstance(step, BaseException):
             raise step
         lines = [json.loads(shown) for shown in prompt.user.split("\n") if shown.startswith("{")]
         text = quoting(step(prompt) if callable(step) else step, [line["text"] for line in lines])
-        return Reply(text, words(prompt.user), words(text))
+        return ChatReply(text, words(prompt.user), words(text))
 
 
 def statements(*items: tuple[str, list[Any]], date: str = "") -> str:

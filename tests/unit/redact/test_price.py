@@ -11,7 +11,7 @@ from bench.redact_hostile import hostile
 
 from reverie.redact import RULES, Redactor
 from reverie.redact.automata import Automata
-from reverie.redact.filter import Filter
+from reverie.redact.filter import PatternFilter
 from reverie.redact.markers import Presence, Spans
 from reverie.redact.rules.rule import Rule
 from reverie.redact.rules.sample import fill
@@ -93,14 +93,14 @@ def test_the_same_finds_among_words_get_a_marker_each() -> None:
 )
 def test_copies_of_many_lines_are_looked_at_together(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
-    match = Filter.match
+    match = PatternFilter.match
 
     def counted(*arguments: Any, **named: Any) -> Any:
         nonlocal looks
         looks += 1
         return match(*arguments, **named)
 
-    monkeypatch.setattr(Filter, "match", counted)
+    monkeypatch.setattr(PatternFilter, "match", counted)
     REDACTOR.text(unit * 500)
     assert looks < 12
 

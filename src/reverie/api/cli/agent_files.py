@@ -25,7 +25,7 @@ _BEGIN, _END = "# >>> reverie", "# <<< reverie"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class StartCommand:
     """How an agent starts Reverie."""
 
     program: str
@@ -62,7 +62,7 @@ class Plan:
         return self.before != self.after
 
 
-Change = Callable[[dict[str, Any], Command], dict[str, Any]]
+Change = Callable[[dict[str, Any], StartCommand], dict[str, Any]]
 """Adds Reverie's entries to a document; returns what it added, for people."""
 
 
@@ -77,7 +77,7 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class AgentFile:
     """A file of an agent, and what Reverie adds to it."""
 
     path: Callable[[], Path]
@@ -87,7 +87,7 @@ class File:
 
 
 def _servers(key: str, *, remote: Remote | None, **more: Any) -> Change:
-    def change(document: dict[str, Any], command: Command) -> dict[str, Any]:
+    def change(document: dict[str, Any], command: StartCommand) -> dict[str, Any]:
         servers = _object(document, key)
         address = command.address
         if address is not None and remote is None:
@@ -125,7 +125,7 @@ def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
 def _claude_hooks(*, end: int = 30) -> Change:
     """Hooks as Claude Code and Codex have them. `end`: seconds for the one at the end of a session."""
 
-    def change(document: dict[str, Any], command: Command) -> dict[str, Any]:
+    def change(document: dict[str, Any], command: StartCommand) -> dict[str, Any]:
         hooks, added = _object(document, "hooks"), {}
         for event, name, seconds in (
             ("SessionStart", "session-start", 30),
@@ -143,7 +143,7 @@ def _claude_hooks(*, end: int = 30) -> Change:
     return change
 
 
-def _cursor_hooks(document: dict[str, Any], command: Command) -> dict[str, Any]:
+def _cursor_hooks(document: dict[str, Any], command: StartCommand) -> dict[str, Any]:
     document.setdefault("version", 1)
     hooks, added = _object(document, "hooks"), {}
     for event, name in (
@@ -184,38 +184,40 @@ def _applications(*parts: str) -> Callable[[], Path]:
 
 _SHELL, _ENV, _PLAIN = "Bearer ${REVERIE_KEY}", "Bearer ${env:REVERIE_KEY}", "Bearer $REVERIE_KEY"
 
-AGENTS: Mapping[str, Sequence[File]] = {
+AGENTS: Mapping[str, Sequence[AgentFile]] = {
     "claude-code": (
-        File(_home(".claude.json"), _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
-        File(_home(".claude", "settings.json"), _claude_hooks(), hooks=True),
+        AgentFile(_home(".claude.json"), _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
+        AgentFile(_home(".claude", "settings.json"), _claude_hooks(), hooks=True),
     ),
     "claude-desktop": (
-        File(_applications("Claude", "claude_desktop_config.json"), _servers("mcpServers", remote=None)),
+        AgentFile(_applications("Claude", "claude_desktop_config.json"), _servers("mcpServers", remote=None)),
     ),
     "codex": (
-        File(_home(".codex", "config.toml"), None),
-        File(_home(".codex", "hooks.json"), _claude_hooks(end=3), hooks=True),
+        AgentFile(_home(".codex", "config.toml"), None),
+        AgentFile(_home(".codex", "hooks.json"), _claude_hooks(end=3), hooks=True),
     ),
     "cursor": (
-        File(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),
-        File(_home(".cursor", "hooks.json"), _cursor_hooks, hooks=True),
+        AgentFile(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),
+        AgentFile(_home(".cursor", "hooks.json"), _cursor_hooks, hooks=True),
     ),
-    "gemini-cli": (File(_home(".gemini", "settings.json"), _servers("mcpServers", remote=Remote(_PLAIN, "httpUrl"))),),
+    "gemini-cli": (
+        AgentFile(_home(".gemini", "settings.json"), _servers("mcpServers", remote=Remote(_PLAIN, "httpUrl"))),
+    ),
     "vscode": (
-        File(
+        AgentFile(
             _applications("Code", "User", "mcp.json"),
             _servers("servers", remote=Remote(_ENV, typed=True), type="stdio"),
         ),
     ),
     "windsurf": (
-        File(
+        AgentFile(
             _home(".codeium", "windsurf", "mcp_config.json"), _servers("mcpServers", remote=Remote(_ENV, "serverUrl"))
         ),
     ),
 }
 
 
-def planned(agent: str, command: Command, *, hooks: bool = True) -> list[Plan]:
+def planned(agent: str, command: StartCommand, *, hooks: bool = True) -> list[Plan]:
     """What would be written for an agent."""
     return [_plan(file, command) for file in _files(agent) if hooks or not file.hooks]
 
@@ -255,7 +257,7 @@ def disconnect(agent: str) -> list[str]:
     return restored
 
 
-def _plan(file: File, command: Command) -> Plan:
+def _plan(file: AgentFile, command: StartCommand) -> Plan:
     path = file.path()
     before = _read(path)
     if file.change is None:
@@ -272,7 +274,7 @@ def _plan(file: File, command: Command) -> Plan:
     return Plan(path, before, after, json.dumps(entries, indent=2, ensure_ascii=False))
 
 
-def _toml(command: Command) -> str:
+def _toml(command: StartCommand) -> str:
     server, address = command.server, command.address
     lines = [f"command = {json.dumps(server['command'])}", f"args = {json.dumps(server['args'])}"]
     if address is not None:
@@ -318,7 +320,7 @@ def _dumped(document: Mapping[str, Any], before: str | None) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _files(agent: str) -> Sequence[File]:
+def _files(agent: str) -> Sequence[AgentFile]:
     if agent not in AGENTS:
         raise Invalid(f"There is no agent of that name. Known: {', '.join(sorted(AGENTS))}.")
     return AGENTS[agent]

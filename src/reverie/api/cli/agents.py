@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from reverie.api.cli.command import Argument, Group, Option
-from reverie.api.cli.session import HERE, At, Session
+from reverie.api.cli.session import HERE, At, CommandSession
 from reverie.api.cli.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def remove(
     say(f"removed {agent_id}")
 
 
-def _agents(opened: Session) -> Agents:
+def _agents(opened: CommandSession) -> Agents:
     from reverie.protocols.openwop.agents import Agents
 
     return opened.host.use(Agents)
@@ -125,7 +125,7 @@ def _read(path: Path) -> Any:
         raise Invalid(f"{path.name} is not JSON.") from None
 
 
-def _shown(opened: Session, agent: Any) -> dict[str, Any]:
+def _shown(opened: CommandSession, agent: Any) -> dict[str, Any]:
     from reverie.protocols.openwop.agents import inventory_entry
     from reverie.protocols.openwop.capabilities import families, wired
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Option
-from reverie.api.cli.session import HERE, AnyRef, At, Session
+from reverie.api.cli.session import HERE, AnyRef, At, CommandSession
 from reverie.api.cli.terminal import print_json, progress, say
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def export(
     say(f"wrote {lines} lines to {output}")
 
 
-def _page(opened: Session, ref: str, cursor: str | None) -> Page[Entry]:
+def _page(opened: CommandSession, ref: str, cursor: str | None) -> Page[Entry]:
     return opened.host.reader.page(opened.actor, ref, limit=500, cursor=cursor)
 
 
-def _documents(opened: Session, ref: str | None) -> Iterator[dict[str, Any]]:
+def _documents(opened: CommandSession, ref: str | None) -> Iterator[dict[str, Any]]:
     """Every readable entry of a memory, or of all of them, as every interface shows it."""
     from reverie.core.query import each
     from reverie.memory.export import entry_document

@@ -32,7 +32,7 @@ def connect(
     """
     from pathlib import Path
 
-    from reverie.api.cli.agent_files import AGENTS, Command, connected, disconnect, planned
+    from reverie.api.cli.agent_files import AGENTS, StartCommand, connected, disconnect, planned
 
     if not agent:
         print_json(sorted(AGENTS)) if at.json else say("\n".join(sorted(AGENTS)))
@@ -43,7 +43,7 @@ def connect(
         from reverie.client.connection import checked
 
         checked(at.url)  # says what is wrong with it
-    command = Command(_program(), tuple(options))
+    command = StartCommand(_program(), tuple(options))
     if undo:
         restored = disconnect(agent)
         print_json({"restored": restored}) if at.json else say("\n".join(f"restored {path}" for path in restored))

@@ -15,7 +15,7 @@ from reverie.api.cli.session import HERE, At
 from reverie.api.cli.terminal import print_json
 
 if TYPE_CHECKING:
-    from reverie.api.cli.session import Session
+    from reverie.api.cli.session import CommandSession
 
 app = Group("Hooks of coding agents (`reverie connect` sets them up).")
 ProjectRef = Annotated[
@@ -103,7 +103,7 @@ def _given() -> dict[str, Any]:
     return document
 
 
-def _known(opened: Session, ref: str, given: Mapping[str, Any], budget: int) -> str:
+def _known(opened: CommandSession, ref: str, given: Mapping[str, Any], budget: int) -> str:
     asked = (
         str(given.get("prompt") or "")
         or "decisions, preferences, conventions, corrections and open tasks of this project"
@@ -148,7 +148,7 @@ def _remember(ref: str | None, at: At) -> None:
         print_json({"remembered": kept, "ref": target})
 
 
-def _stored(opened: Session, ref: str, session: str) -> set[str]:
+def _stored(opened: CommandSession, ref: str, session: str) -> set[str]:
     from reverie.core.query import Filter, each
 
     if not session:

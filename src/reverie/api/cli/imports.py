@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Abort, Argument, Option, confirm
-from reverie.api.cli.session import HERE, At, Session
+from reverie.api.cli.session import HERE, At, CommandSession
 from reverie.api.cli.terminal import counts, many, note, print_json, progress, say
 
 if TYPE_CHECKING:
-    from reverie.importers.run import Look, Stored
+    from reverie.importers.run import SourceSummary, Stored
 
 BUNDLE = "bundle"
 
@@ -86,7 +86,7 @@ def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, y
 
 
 @contextmanager
-def _opened(at: At, dry_run: bool) -> Iterator[Session]:
+def _opened(at: At, dry_run: bool) -> Iterator[CommandSession]:
     """The host. A dry run makes no database: where there is none yet, nothing is a duplicate."""
     from reverie.core.errors import StoreUnavailable
 
@@ -100,7 +100,7 @@ def _opened(at: At, dry_run: bool) -> Iterator[Session]:
         yield opened
 
 
-def _show(look: Look) -> None:
+def _show(look: SourceSummary) -> None:
     say(f"{look.format}: {many(look.entries, 'entry', 'entries')} to store, {many(look.duplicates, 'duplicate')}")
     if look.restored:
         say(f"readable again: {look.restored}")

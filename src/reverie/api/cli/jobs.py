@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from reverie.api.cli.command import Argument, Group, Option
-from reverie.api.cli.session import HERE, AllTenants, At, Session, pick
+from reverie.api.cli.session import HERE, AllTenants, At, CommandSession, pick
 from reverie.api.cli.terminal import note, print_fields, print_json, print_table, say, shorten_ids
 
 app = Group("Jobs that wait, run or failed: list, show, add, retry, discard.")
@@ -113,7 +113,7 @@ def discard(
     print_json({"discarded": job_id}) if at.json else say("discarded")
 
 
-def _one(opened: Session, given: str) -> str:
+def _one(opened: CommandSession, given: str) -> str:
     return pick(given, (job.id for job in opened.host.jobs.all(opened.actor)))
 
 

@@ -11,7 +11,7 @@ from reverie.api.cli.session import Json
 from reverie.api.cli.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
-    from reverie.protocols.openwop.capabilities import Verdict
+    from reverie.protocols.openwop.capabilities import CapabilityVerdict
 
 app = Group("OpenWOP: read a host's discovery document.")
 WELL_KNOWN = "/.well-known/openwop"
@@ -91,10 +91,10 @@ def fetch(address: str) -> dict[str, Any]:
     return document
 
 
-def _print(noun: str, verdicts: Iterable[Verdict]) -> None:
+def _print(noun: str, verdicts: Iterable[CapabilityVerdict]) -> None:
     rows = [(verdict.name, "yes" if verdict.holds else "no", verdict.reason) for verdict in verdicts]
     print_table([noun, "holds", "because"], rows, stretch="because", keep=("holds",), wrap=True)
 
 
-def _rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+def _rows(verdicts: Iterable[CapabilityVerdict]) -> list[dict[str, Any]]:
     return [{"name": v.name, "holds": v.holds, "reason": v.reason} for v in verdicts]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Abort, Argument, Option
-from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref, Session, Subject, Tags, deadline
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, CommandSession, Ref, Subject, Tags, deadline
 from reverie.api.cli.terminal import counts, note, print_json, progress, say
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
     return {**msgspec.to_builtins(receipt), "created_at": to_iso(receipt.created_at)}
 
 
-def _put_many(opened: Session, ref: str, common: dict[str, Any], idempotency_key: str | None, json: bool) -> None:
+def _put_many(
+    opened: CommandSession, ref: str, common: dict[str, Any], idempotency_key: str | None, json: bool
+) -> None:
     """Store JSON lines, many per transaction. Stops at the first bad line; what was stored before it stays stored."""
     from reverie.core.errors import Invalid, ReverieError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from reverie.api.cli.command import Argument, Exit, Group, Option
-from reverie.api.cli.session import HERE, AnyRef, At, Session, pick
+from reverie.api.cli.session import HERE, AnyRef, At, CommandSession, pick
 from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
 
 app = Group("Dream by the clock. A running server does what is due.")
@@ -186,7 +186,7 @@ def _save(
     say(f"{done} {saved.id}: {when}")
 
 
-def _one(opened: Session, given: str) -> str:
+def _one(opened: CommandSession, given: str) -> str:
     return pick(given, (due.schedule.id for due in opened.host.schedules.all(opened.actor)))
 
 

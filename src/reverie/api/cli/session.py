@@ -56,7 +56,7 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CommandSession:
     """A host, opened for one command, and the person at the terminal acting for one tenant."""
 
     host: Host
@@ -129,7 +129,7 @@ class At:
     json: bool = False
 
     @contextmanager
-    def session(self, *, create: bool = False, text: bool = True, ref: str | None = None) -> Iterator[Session]:
+    def session(self, *, create: bool = False, text: bool = True, ref: str | None = None) -> Iterator[CommandSession]:
         """The host for the time of one command: a running one, or the data itself.
 
         A tenant that does not exist is refused unless the command writes (`create`); so is `ref` where nothing is found
@@ -149,7 +149,7 @@ class At:
                 where = f"in the memory {ref}. `reverie list` shows what it has, `reverie refs` the other memories."
                 raise NotFound(fault.message.replace("in this memory.", where), code=fault.reason) from None
 
-    def _open(self, *, create: bool, text: bool) -> AbstractContextManager[Session]:
+    def _open(self, *, create: bool, text: bool) -> AbstractContextManager[CommandSession]:
         url = self.host_url
         if url is not None:
             return remote_session(url, self.tenant)
@@ -199,14 +199,14 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def remote_session(url: str, tenant: str | None) -> Iterator[Session]:
+def remote_session(url: str, tenant: str | None) -> Iterator[CommandSession]:
     """A running host for the time of one command."""
     from reverie.client import connect
     from reverie.settings import Settings, client_setting
 
     remote = connect(url, key=client_setting("REVERIE_KEY"), tenant=tenant)
     try:
-        yield Session(cast("Host", remote), remote.actor, Settings.load())
+        yield CommandSession(cast("Host", remote), remote.actor, Settings.load())
     finally:
         remote.close()
 
@@ -229,7 +229,7 @@ def session(
     create: bool = False,
     text: bool = True,
     local: bool = False,
-) -> Iterator[Session]:
+) -> Iterator[CommandSession]:
     """Open the host for the time of one command. Only commands that write make a database (`create`).
 
     `text=False` leaves embedder and tokenizer out: commands that neither write nor search start sooner without them.
@@ -263,7 +263,7 @@ def session(
             f"{fault.message} Write something first (reverie put TEXT), or name the folder with --data."
         ) from None
     try:
-        yield Session(host, Actor(tenant=tenant, id="local:cli", door="cli"), settings)
+        yield CommandSession(host, Actor(tenant=tenant, id="local:cli", door="cli"), settings)
     finally:
         host.close()
 

@@ -13,7 +13,7 @@ from reverie.api.console.drawing import shares
 from reverie.api.console.dream import FATES
 from reverie.api.console.home import dreamt, positions
 from reverie.api.console.page import Begin, Document, Look, Page, See, whole
-from reverie.api.console.running import Run, Running
+from reverie.api.console.running import DreamProgress, Running
 from reverie.api.console.span import span_of
 from reverie.api.console.text import segment
 from reverie.api.views import due_document
@@ -107,7 +107,7 @@ def run(look: Look) -> Begin:
     asked = _asked(look)
     running: Running = look.state.console_running
     dream_id = look.host.parts.ids.new()
-    running.begin(Run(dream_id, look.actor.tenant, asked.ref))
+    running.begin(DreamProgress(dream_id, look.actor.tenant, asked.ref))
     return Begin(f"/dreams/{segment(dream_id)}", partial(_dream, look, asked, dream_id))
 
 

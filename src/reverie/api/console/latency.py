@@ -35,7 +35,7 @@ Slots = dict[tuple[int, int], Counter[int]]
 """(Start and length of a slot in milliseconds): how many searches of each size."""
 
 
-class Searches(Struct, frozen=True):
+class SearchSlot(Struct, frozen=True):
     """The searches of one slot."""
 
     at: int
@@ -79,12 +79,12 @@ class Recent:
                 self._timer.daemon = True
                 self._timer.start()
 
-    def of(self, tenant: str, *, since: int, until: int) -> list[Searches]:
+    def of(self, tenant: str, *, since: int, until: int) -> list[SearchSlot]:
         """The searches of a tenant in the slots that begin between two instants, oldest first."""
         kept = self._store.control(lambda tx: _read(tx, tenant))
         with self._lock:
             _merge(kept, self._new.get(tenant, {}))
-        return [Searches(at, sizes) for (at, _), sizes in sorted(kept.items()) if since <= at < until]
+        return [SearchSlot(at, sizes) for (at, _), sizes in sorted(kept.items()) if since <= at < until]
 
     def save(self) -> None:
         """Write what is new. What cannot be written is lost: it is a statistic, not a memory."""

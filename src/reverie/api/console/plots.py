@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reverie.api.console.latency import Searches
+from reverie.api.console.latency import SearchSlot
 from reverie.api.console.text import day, moment, number
 from reverie.dreams.lineage import DreamFigures
 from reverie.memory.history import Day
@@ -79,17 +79,17 @@ def before_and_after(dreams: Sequence[DreamFigures]) -> list[Row]:
     ]
 
 
-def latency(searches: Sequence[Searches]) -> list[Row]:
+def latency(searches: Sequence[SearchSlot]) -> list[Row]:
     """Searches by time: how many, and how long the middle one and the slowest of twenty took, in milliseconds."""
     if not searches:
         return []
     first, last = searches[0].at, searches[-1].at
     width = max(1, -(-(last - first + 1) // _BUCKETS))
-    parts: dict[int, Searches] = {}
+    parts: dict[int, SearchSlot] = {}
     for one in searches:
         place = (one.at - first) // width
         before = parts.get(place)
-        parts[place] = one if before is None else Searches(before.at, before.sizes + one.sizes)
+        parts[place] = one if before is None else SearchSlot(before.at, before.sizes + one.sizes)
     return [
         [
             cell(one.at, moment(one.at)),

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from reverie.api.console.page import Look
-from reverie.core.dream import Answer, DreamReport, Replayed
+from reverie.core.dream import DreamReport, ReplayAnswer, Replayed
 from reverie.core.errors import NotFound
 
 _EXCERPT = 200
@@ -29,7 +29,7 @@ def shown(look: Look, report: DreamReport, output: str, texts: Mapping[str, str]
         return None
     known = {**texts, str(report.output_id): output}
 
-    def words(answer: Answer | None) -> dict[str, Any] | None:
+    def words(answer: ReplayAnswer | None) -> dict[str, Any] | None:
         if answer is None:
             return None
         if answer.id not in known:
@@ -69,7 +69,7 @@ def answering(report: DreamReport) -> set[str]:
     return {one.before[0].id for one in asked if one.before}
 
 
-def _after(one: Replayed) -> Answer | None:
+def _after(one: Replayed) -> ReplayAnswer | None:
     """The same answer where it is now; where it is not, the first one."""
     return one.after[(one.place or 1) - 1] if one.after else None
 

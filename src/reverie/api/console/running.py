@@ -11,7 +11,7 @@ from msgspec.structs import replace
 _MOST = 1000
 
 
-class Run(Struct, frozen=True):
+class DreamProgress(Struct, frozen=True):
     """One dream under way, or just over."""
 
     id: str
@@ -30,9 +30,9 @@ class Running:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._runs: OrderedDict[str, DreamProgress] = OrderedDict()
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: DreamProgress) -> None:
         """A dream is about to start."""
         with self._lock:
             self._runs[run.id] = run
@@ -47,7 +47,7 @@ class Running:
         """It is over."""
         self._change(dream_id, over=True, error=error)
 
-    def of(self, tenant: str, dream_id: str) -> Run | None:
+    def of(self, tenant: str, dream_id: str) -> DreamProgress | None:
         """The dream, when this tenant started it here."""
         with self._lock:
             run = self._runs.get(dream_id)

@@ -17,7 +17,7 @@ from reverie.core.errors import NotFound
 from reverie.core.query import Filter, each
 from reverie.core.subject import SUBJECT_TAG
 from reverie.host import Host
-from reverie.mcp.toolset import Arguments, HostTool, Refused
+from reverie.mcp.toolset import Arguments, HostTool, ToolRefused
 
 INSTRUCTIONS = (
     "Reverie is durable memory, here as a knowledge graph. Search it at the start of a task and before you answer"
@@ -67,7 +67,7 @@ def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, A
         about = _about(host, actor, name)
         if not about:
             shown = host.parts.redactor.text(name[:256]).text
-            raise Refused({"code": "not_found", "message": f"Entity with name {shown} not found"})
+            raise ToolRefused({"code": "not_found", "message": f"Entity with name {shown} not found"})
         known = {entry.content for entry in about}
         added = [text for text in dict.fromkeys(wanted["contents"]) if text not in known]
         drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in added]

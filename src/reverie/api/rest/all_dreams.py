@@ -14,7 +14,7 @@ from reverie.api.views import report_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Query, Segment
+from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.threads import Lane
 
 router = api()
@@ -25,7 +25,7 @@ router = api()
     tags=["dreams"],
     id="list_all_dreams",
     summary="Reports of dreams of every memory, newest first",
-    answers={200: Answer(body=dream_wire.DreamsOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DreamsOut), **documented()},
 )
 def page(call: Call, asked: Annotated[dream_wire.AllDreamsAsked, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=asked.ref, limit=asked.limit)
@@ -37,7 +37,7 @@ def page(call: Call, asked: Annotated[dream_wire.AllDreamsAsked, Query()]) -> Re
     tags=["dreams"],
     id="get_any_dream",
     summary="The report of a dream, by its id alone",
-    answers={200: Answer(body=dream_wire.DreamOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented()},
 )
 def get(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(report_document(call.host.lineage.report(call.actor, id)))
@@ -48,7 +48,7 @@ def get(call: Call, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="undo_any_dream",
     summary="Put the sources of a dream back, by its id alone",
-    answers={200: Answer(body=dream_wire.DreamOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, id: Segment) -> Response:  # noqa: A002
@@ -60,7 +60,7 @@ def undo(call: Call, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="diff_any_dream",
     summary="What became of every entry a dream took, by its id alone",
-    answers={200: Answer(body=dream_wire.DiffOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DiffOut), **documented()},
 )
 def diff(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id)))
@@ -71,7 +71,7 @@ def diff(call: Call, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="verify_any_dream",
     summary="Dream again from the same sources and compare bytes, by its id alone",
-    answers={200: Answer(body=dream_wire.VerifiedOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.VerifiedOut), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, id: Segment) -> Response:  # noqa: A002
@@ -83,7 +83,7 @@ def verify(call: Call, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="tenant_index",
     summary="MEMORY-INDEX.json of every memory",
-    answers={200: Answer(body=dream_wire.IndexOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.IndexOut), **documented()},
 )
 def index(call: Call, asked: Annotated[dream_wire.IndexAsked, Query()]) -> Response:
     return Reply(call.host.archives.index(call.actor, ref=asked.ref))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from reverie.api.rest.wire import LARGEST, Asked, Inward, Label, Outward, When
+from reverie.api.rest.wire import LARGEST, Inward, Label, Outward, QueryParameters, When
 
 Age = Annotated[str, Meta(max_length=32, description="A duration: `7d`, `12h`, `P30D`.", examples=["7d"])]
 
@@ -38,7 +38,7 @@ class DreamIn(Inward):
     session: Label | None = None
 
 
-class DreamsAsked(Asked):
+class DreamsAsked(QueryParameters):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
@@ -51,7 +51,7 @@ class AllDreamsAsked(DreamsAsked):
     ref: Annotated[Label | None, Meta(description="Only dreams of this memory.")] = None
 
 
-class IndexAsked(Asked):
+class IndexAsked(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Only dreams of this memory.")] = None
 
 

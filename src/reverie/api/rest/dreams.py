@@ -23,7 +23,7 @@ from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.problems import answer, problem
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Query, Segment
+from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.sse import MEDIA_TYPE, event_stream, message, wanted
 from reverie.http.threads import Lane
 
@@ -44,9 +44,11 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
         "or `error`. A dream goes on when the caller leaves; its report is stored."
     ),
     answers={
-        200: Answer("The plan; or a stream of steps.", dream_wire.EstimateOut, {MEDIA_TYPE: {"type": "string"}}),
-        201: Answer("All of it happened.", dream_wire.DreamOut),
-        204: Answer("There was nothing to do."),
+        200: DocumentedAnswer(
+            "The plan; or a stream of steps.", dream_wire.EstimateOut, {MEDIA_TYPE: {"type": "string"}}
+        ),
+        201: DocumentedAnswer("All of it happened.", dream_wire.DreamOut),
+        204: DocumentedAnswer("There was nothing to do."),
         **documented(body=True, writes=True),
     },
 )
@@ -66,7 +68,7 @@ def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
     tags=["dreams"],
     id="list_dreams",
     summary="Reports of dreams, newest first",
-    answers={200: Answer(body=dream_wire.DreamsOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DreamsOut), **documented()},
 )
 def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsAsked, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=ref, limit=asked.limit)
@@ -78,7 +80,7 @@ def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsAsked, Quer
     tags=["dreams"],
     id="get_dream",
     summary="The report of a dream",
-    answers={200: Answer(body=dream_wire.DreamOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented()},
 )
 def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(report_document(call.host.lineage.report(call.actor, id, ref=ref)))
@@ -89,7 +91,7 @@ def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="undo_dream",
     summary="Put the sources back exactly as they were, while the sources exist",
-    answers={200: Answer(body=dream_wire.DreamOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
@@ -101,7 +103,7 @@ def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="diff_dream",
     summary="What became of every entry a dream took",
-    answers={200: Answer(body=dream_wire.DiffOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DiffOut), **documented()},
 )
 def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id, ref=ref)))
@@ -112,7 +114,7 @@ def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="verify_dream",
     summary="Dream again from the same sources and compare bytes",
-    answers={200: Answer(body=dream_wire.VerifiedOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.VerifiedOut), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
@@ -125,7 +127,7 @@ def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     id="memory_index",
     summary="What the next session loads at its start; with `Accept: text/markdown` for people",
     answers={
-        200: Answer("", dream_wire.IndexOut, {MARKDOWN: {"type": "string"}}),
+        200: DocumentedAnswer("", dream_wire.IndexOut, {MARKDOWN: {"type": "string"}}),
         **documented(),
     },
 )
@@ -140,7 +142,7 @@ def index(call: Call, ref: Segment) -> Response:
     tags=["dreams"],
     id="get_archive",
     summary="The archive of a dream, byte for byte: its SHA-256 is its name",
-    answers={200: Answer(body=dream_wire.ArchiveOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.ArchiveOut), **documented()},
 )
 def archive(call: Call, checksum: Segment) -> Response:
     return Response(call.host.archives.get(call.actor, checksum), media_type="application/json")
@@ -151,7 +153,7 @@ def archive(call: Call, checksum: Segment) -> Response:
     tags=["dreams"],
     id="why",
     summary="What an entry was made from, down to the original words",
-    answers={200: Answer(body=dream_wire.WhyOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.WhyOut), **documented()},
 )
 def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(why_document(call.host.lineage.why(call.actor, ref, id)))
@@ -162,7 +164,7 @@ def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="derived",
     summary="Everything that was made from an entry",
-    answers={200: Answer(body=dream_wire.DerivedOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.DerivedOut), **documented()},
 )
 def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply({"derived": call.host.lineage.derived(call.actor, ref, id)})
@@ -173,7 +175,7 @@ def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     tags=["dreams"],
     id="consolidate",
     summary="Merge duplicates and supersede outdated statements",
-    answers={200: Answer(body=dream_wire.ConsolidatedOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=dream_wire.ConsolidatedOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def consolidate(call: Call, ref: Segment) -> Response:

@@ -26,7 +26,7 @@ from reverie.core.actor import Right
 from reverie.core.entry import Receipt
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Header, Query, Segment
+from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.memory.export import entry_document, entry_documents
 
@@ -44,7 +44,7 @@ IfMatch = Annotated[str | None, Header("The ETag last read; a newer version is a
     id="put_entries",
     summary="Store one entry, or many in one transaction",
     answers={
-        201: Answer("Durable.", (outward.ReceiptOut, outward.ReceiptsOut)),
+        201: DocumentedAnswer("Durable.", (outward.ReceiptOut, outward.ReceiptsOut)),
         **documented(body=True, writes=True),
     },
 )
@@ -82,7 +82,7 @@ def _replayed(receipt: Receipt) -> dict[str, str]:
     tags=["entries"],
     id="list_entries",
     summary="Entries, newest first",
-    answers={200: Answer(body=outward.PageOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.PageOut), **documented()},
 )
 def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) -> Response:
     belongs = question(ref, asked)
@@ -107,7 +107,11 @@ def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) ->
     tags=["entries"],
     id="get_entry",
     summary="One entry",
-    answers={200: Answer(body=outward.EntryOut), 304: Answer("The caller has this version."), **documented()},
+    answers={
+        200: DocumentedAnswer(body=outward.EntryOut),
+        304: DocumentedAnswer("The caller has this version."),
+        **documented(),
+    },
 )
 def get(
     call: Call,
@@ -128,7 +132,7 @@ def get(
     tags=["entries"],
     id="change_entry",
     summary="Pin, archive, hold or retract an entry, or take it back; or give it another expiry",
-    answers={200: Answer(body=outward.EntryOut), **documented(body=True, writes=True)},
+    answers={200: DocumentedAnswer(body=outward.EntryOut), **documented(body=True, writes=True)},
 )
 @needs(Right.WRITE, Right.ADMIN)
 def change(
@@ -163,7 +167,7 @@ def change(
     tags=["entries"],
     id="delete_entry",
     summary="Take an entry out of every read, or destroy it now",
-    answers={200: Answer(body=(outward.EntryOut, outward.ErasedOut)), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=(outward.EntryOut, outward.ErasedOut)), **documented(writes=True)},
 )
 @needs(Right.WRITE)
 def delete(
@@ -185,7 +189,7 @@ def delete(
     tags=["entries"],
     id="restore_entry",
     summary="Make an archived, retracted or deleted entry readable again",
-    answers={200: Answer(body=outward.EntryOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=outward.EntryOut), **documented(writes=True)},
 )
 @needs(Right.WRITE)
 def restore(
@@ -203,7 +207,7 @@ def restore(
     tags=["entries"],
     id="supersede_entry",
     summary="Store an entry in place of a readable one, in one transaction",
-    answers={201: Answer("Durable.", outward.ReceiptOut), **documented(body=True, writes=True)},
+    answers={201: DocumentedAnswer("Durable.", outward.ReceiptOut), **documented(body=True, writes=True)},
 )
 @needs(Right.WRITE)
 def supersede(
@@ -231,7 +235,7 @@ def supersede(
     tags=["entries"],
     id="list_ids",
     summary="Ids that begin with a prefix, to complete a short one",
-    answers={200: Answer(body=outward.IdsOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.IdsOut), **documented()},
 )
 def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsAsked, Query()]) -> Response:
     return Reply({"ids": call.host.reader.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
@@ -242,7 +246,7 @@ def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsAsked, Query()]) -> R
     tags=["entries"],
     id="list_links",
     summary="The arrows from an entry, or to it",
-    answers={200: Answer(body=outward.LinksOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.LinksOut), **documented()},
 )
 def links(
     call: Call,

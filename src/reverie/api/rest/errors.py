@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reverie.api.rest.outward import Problem
 from reverie.core.errors import ReverieError
-from reverie.http.routes import Answer
+from reverie.http.routes import DocumentedAnswer
 
 STATUS = {
     "validation_error": 400,
@@ -79,7 +79,7 @@ def status_of(error: ReverieError) -> int:
     return 500
 
 
-def documented(*, body: bool = False, writes: bool = False, more: Iterable[int] = ()) -> dict[int, Answer]:
+def documented(*, body: bool = False, writes: bool = False, more: Iterable[int] = ()) -> dict[int, DocumentedAnswer]:
     """The error answers of an operation, for the OpenAPI document."""
     statuses = {*_ALWAYS, *(_WITH_BODY if body else ()), *(_WRITES if writes else ()), *more, 422}
-    return {status: Answer(MEANING[status], Problem) for status in sorted(statuses)}
+    return {status: DocumentedAnswer(MEANING[status], Problem) for status in sorted(statuses)}

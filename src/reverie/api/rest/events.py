@@ -16,7 +16,7 @@ from reverie.core.errors import Invalid
 from reverie.http.call import Call
 from reverie.http.limits import key_of
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Header, Query
+from reverie.http.routes import DocumentedAnswer, Header, Query
 from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, event_stream, wanted
 from reverie.search.dates import when
 
@@ -30,7 +30,7 @@ _LARGEST = 2**53 - 1
     id="list_events",
     summary="What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on",
     answers={
-        200: Answer(
+        200: DocumentedAnswer(
             "A page; or a stream with the log position as id, which never repeats or skips an event.",
             log_wire.EventsOut,
             {MEDIA_TYPE: {"type": "string"}},

@@ -12,7 +12,7 @@ from reverie.api.rest.mapping import search_document, to_filter
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Segment
+from reverie.http.routes import DocumentedAnswer, Segment
 from reverie.http.threads import Lane
 
 router = api()
@@ -23,7 +23,7 @@ router = api()
     tags=["recall"],
     id="search",
     summary="The entries that best answer a query",
-    answers={200: Answer(body=outward.SearchOut), **documented(body=True)},
+    answers={200: DocumentedAnswer(body=outward.SearchOut), **documented(body=True)},
 )
 @needs(Right.READ, lane=Lane.READ)
 def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
@@ -49,7 +49,7 @@ def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
     tags=["recall"],
     id="context",
     summary="The best memory for a purpose, packed under a token budget",
-    answers={200: Answer(body=outward.ContextOut), **documented(body=True)},
+    answers={200: DocumentedAnswer(body=outward.ContextOut), **documented(body=True)},
 )
 @needs(Right.READ, lane=Lane.READ)
 def context(call: Call, ref: Segment, body: wire.ContextIn) -> Response:

@@ -12,7 +12,7 @@ from reverie.api.views import due_document, outcome_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Segment
+from reverie.http.routes import DocumentedAnswer, Segment
 from reverie.http.threads import Lane
 
 router = api()
@@ -23,7 +23,7 @@ router = api()
     tags=["schedules"],
     id="list_schedules",
     summary="Every schedule: last ran, next due, why not",
-    answers={200: Answer(body=dream_wire.SchedulesOut), **documented()},
+    answers={200: DocumentedAnswer(body=dream_wire.SchedulesOut), **documented()},
 )
 def page(call: Call) -> Response:
     return Reply({"schedules": [due_document(due) for due in call.host.schedules.all(call.actor)]})
@@ -34,7 +34,7 @@ def page(call: Call) -> Response:
     tags=["schedules"],
     id="add_schedule",
     summary="Dream by the clock",
-    answers={201: Answer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
+    answers={201: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
 @needs(Right.DREAM)
 def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
@@ -47,7 +47,7 @@ def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
     tags=["schedules"],
     id="change_schedule",
     summary="Change a schedule: pause it, resume it, or anything else",
-    answers={200: Answer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
+    answers={200: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
 @needs(Right.DREAM)
 def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
@@ -60,7 +60,7 @@ def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Respon
     tags=["schedules"],
     id="remove_schedule",
     summary="Remove a schedule",
-    answers={200: Answer(body=dream_wire.RemovedOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=dream_wire.RemovedOut), **documented(writes=True)},
 )
 @needs(Right.DREAM)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
@@ -73,7 +73,7 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     tags=["schedules"],
     id="run_schedule",
     summary="Run a schedule now; its next tick stays as it is",
-    answers={200: Answer(body=dream_wire.OutcomeOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=dream_wire.OutcomeOut), **documented(writes=True)},
 )
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def run(call: Call, id: Segment) -> Response:  # noqa: A002

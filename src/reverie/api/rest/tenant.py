@@ -15,7 +15,7 @@ from reverie.core.errors import Invalid
 from reverie.http.call import Call, needs
 from reverie.http.parsing import UnsupportedMedia
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Query, Segment
+from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.sse import LINES, line_stream
 from reverie.http.threads import Lane
 from reverie.memory.export import Imported
@@ -29,7 +29,7 @@ BUNDLE = LINES
     id="list_memories",
     summary="The tenant's memories with the number of their entries",
     tags=["tenant"],
-    answers={200: Answer(body=outward.RefsOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.RefsOut), **documented()},
 )
 def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
     found = call.host.reader.refs(call.actor, asked.prefix)
@@ -41,7 +41,7 @@ def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
     id="forget",
     summary="Destroy everything about a subject",
     tags=["tenant"],
-    answers={200: Answer(body=outward.ForgottenOut), **documented(body=True, writes=True)},
+    answers={200: DocumentedAnswer(body=outward.ForgottenOut), **documented(body=True, writes=True)},
 )
 @needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
@@ -57,7 +57,7 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
     id="me",
     summary="Who the key is: its tenant, rights, authority and scopes",
     tags=["tenant"],
-    answers={200: Answer(body=outward.MeOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.MeOut), **documented()},
 )
 def me(call: Call) -> Response:
     actor = call.actor
@@ -70,7 +70,7 @@ def me(call: Call) -> Response:
     id="sweep",
     summary="Destroy what has expired or outlived the undo window",
     tags=["tenant"],
-    answers={200: Answer(body=outward.SweptOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=outward.SweptOut), **documented(writes=True)},
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
 def sweep(call: Call) -> Response:
@@ -82,7 +82,7 @@ def sweep(call: Call) -> Response:
     id="stats",
     summary="Counts and sizes",
     tags=["tenant"],
-    answers={200: Answer(body=outward.StatsOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.StatsOut), **documented()},
 )
 def stats(call: Call) -> Response:
     return Reply(dict(call.host.reader.stats(call.actor)))
@@ -93,7 +93,7 @@ def stats(call: Call) -> Response:
     id="get_policy",
     summary="Limits, retention and quotas",
     tags=["tenant"],
-    answers={200: Answer(body=wire.PolicyOut), **documented()},
+    answers={200: DocumentedAnswer(body=wire.PolicyOut), **documented()},
 )
 def policy(call: Call) -> Response:
     return Reply(call.host.rules.policy(call.actor).document())
@@ -104,7 +104,7 @@ def policy(call: Call) -> Response:
     id="change_policy",
     summary="Change limits, retention or quotas",
     tags=["tenant"],
-    answers={200: Answer(body=wire.PolicyOut), **documented(body=True, writes=True)},
+    answers={200: DocumentedAnswer(body=wire.PolicyOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN)
 def change_policy(call: Call, body: wire.PolicyIn) -> Response:
@@ -116,7 +116,7 @@ def change_policy(call: Call, body: wire.PolicyIn) -> Response:
     id="list_secrets",
     summary="The ids of registered secrets",
     tags=["secrets"],
-    answers={200: Answer(body=outward.SecretsOut), **documented()},
+    answers={200: DocumentedAnswer(body=outward.SecretsOut), **documented()},
 )
 def secrets(call: Call) -> Response:
     return Reply({"secrets": call.host.rules.secret_ids(call.actor)})
@@ -127,7 +127,7 @@ def secrets(call: Call) -> Response:
     id="register_secret",
     summary="Register a secret: its value is replaced in everything stored from now on",
     tags=["secrets"],
-    answers={201: Answer(body=outward.SecretOut), **documented(body=True, writes=True)},
+    answers={201: DocumentedAnswer(body=outward.SecretOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN)
 def register(call: Call, body: wire.SecretIn) -> Response:
@@ -139,7 +139,7 @@ def register(call: Call, body: wire.SecretIn) -> Response:
     id="remove_secret",
     summary="Remove a secret from the registry; what was redacted stays redacted",
     tags=["secrets"],
-    answers={200: Answer(body=outward.SecretOut), **documented(writes=True)},
+    answers={200: DocumentedAnswer(body=outward.SecretOut), **documented(writes=True)},
 )
 @needs(Right.ADMIN)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
@@ -151,7 +151,7 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     id="verify_audit",
     summary="Prove the log, and that every stored text is the one that was written",
     tags=["log"],
-    answers={200: Answer(body=log_wire.VerdictOut), **documented()},
+    answers={200: DocumentedAnswer(body=log_wire.VerdictOut), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call) -> Response:
@@ -163,7 +163,7 @@ def verify(call: Call) -> Response:
     id="export_bundle",
     summary="The tenant's memory as a bundle of JSON lines",
     tags=["bundles"],
-    answers={200: Answer(media={BUNDLE: {"type": "string"}}), **documented()},
+    answers={200: DocumentedAnswer(media={BUNDLE: {"type": "string"}}), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
@@ -177,7 +177,7 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     summary="Store a bundle; entries whose id is known already are left alone",
     description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     tags=["bundles"],
-    answers={200: Answer(body=outward.ImportedOut), **documented(body=True, writes=True)},
+    answers={200: DocumentedAnswer(body=outward.ImportedOut), **documented(body=True, writes=True)},
     body={"type": "string"},
     body_media=BUNDLE,
 )
@@ -200,7 +200,7 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
     id="scan",
     summary="Look again for secrets in what is stored, with today's rules",
     tags=["secrets"],
-    answers={200: Answer(body=outward.ScanOut), **documented(body=True, writes=True)},
+    answers={200: DocumentedAnswer(body=outward.ScanOut), **documented(body=True, writes=True)},
 )
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:

@@ -64,7 +64,7 @@ class Inward(Struct, kw_only=True, forbid_unknown_fields=True):
     """Something a caller sends."""
 
 
-class Asked(Inward):
+class QueryParameters(Inward):
     """Query parameters; an unknown one is refused, since a misspelt filter would show everything."""
 
 
@@ -239,7 +239,7 @@ class ScanIn(Inward):
     dry_run: Annotated[bool, Meta(description="Report, and change nothing.")] = False
 
 
-class ListAsked(Asked):
+class ListAsked(QueryParameters):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     cursor: Annotated[
         Annotated[str, Meta(max_length=1024)] | None,
@@ -264,31 +264,31 @@ class ListAsked(Asked):
     order: Literal["newest", "oldest"] = "newest"
 
 
-class GetAsked(Asked):
+class GetAsked(QueryParameters):
     as_of: Annotated[Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position.")] = None
     cold: Annotated[
         bool, Meta(description="true: also when archived, retracted or deleted, while its text exists.")
     ] = False
 
 
-class DeleteAsked(Asked):
+class DeleteAsked(QueryParameters):
     erase: Annotated[bool, Meta(description="true: destroy its text now. Cannot be undone.")] = False
 
 
-class RefsAsked(Asked):
+class RefsAsked(QueryParameters):
     prefix: Annotated[str, Meta(max_length=256, description="Only memories whose names begin with it.")] = ""
 
 
-class IdsAsked(Asked):
+class IdsAsked(QueryParameters):
     prefix: Annotated[str, Meta(min_length=4, max_length=256, description="How the ids begin.")]
     limit: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
-class LinksAsked(Asked):
+class LinksAsked(QueryParameters):
     incoming: Annotated[bool, Meta(description="true: the arrows to the entry instead of from it.")] = False
 
 
-class EventsAsked(Asked):
+class EventsAsked(QueryParameters):
     after: Annotated[
         Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position; events after it.")
     ] = None
@@ -299,10 +299,10 @@ class EventsAsked(Asked):
     type: Annotated[list[Label], Meta(description="Only events of these types.")] = []
 
 
-class ExportAsked(Asked):
+class ExportAsked(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Only this memory.")] = None
     events: Annotated[bool, Meta(description="With the log.")] = True
 
 
-class ImportAsked(Asked):
+class ImportAsked(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Store everything into this memory.")] = None

@@ -36,10 +36,10 @@ from reverie.store.contract import ReadTx, WriteTx
 if TYPE_CHECKING:
     from reverie.dreams.archive import Archives
     from reverie.dreams.engine import DreamEngine
-    from reverie.memory.entries import Entries, Prepared
-    from reverie.protocols.akashik.conformance import Faults
-    from reverie.protocols.akashik.operations.agents import Agent
-    from reverie.protocols.akashik.operations.sessions import Session
+    from reverie.memory.entries import Entries, PreparedEntry
+    from reverie.protocols.akashik.conformance import FaultSwitches
+    from reverie.protocols.akashik.operations.agents import FieldAgent
+    from reverie.protocols.akashik.operations.sessions import FieldSession
 
 FIELD_AGENT = "akashik.field"
 """The Field itself, as author of synthesis units."""
@@ -58,7 +58,7 @@ class FieldServices:
     entries: Entries
     archives: Archives
     dreams: DreamEngine
-    faults: Faults
+    faults: FaultSwitches
     ref: str
     """The memory that is the Field."""
     level: int
@@ -80,8 +80,8 @@ class Ready:
     """Without secrets."""
     findings: Mapping[str, int]
     """What was redacted in it, counted by kind."""
-    agent: Agent | None = None
-    session: Session | None = None
+    agent: FieldAgent | None = None
+    session: FieldSession | None = None
     epoch: int = 0
     """The epoch of this operation; in `prepare`, the one it will have unless another operation is first."""
     attempt: int = 0
@@ -93,7 +93,7 @@ class Ready:
         return self.services.level
 
     @property
-    def speaker(self) -> Agent:
+    def speaker(self) -> FieldAgent:
         """The agent; every operation but REGISTER has one."""
         assert self.agent is not None
         return self.agent
@@ -118,7 +118,7 @@ class Ready:
 
 
 @dataclass(slots=True)
-class Call(Ready):
+class OperationCall(Ready):
     """The operation inside its transaction."""
 
     tx: WriteTx = field(default=None)  # type: ignore[assignment]
@@ -169,7 +169,9 @@ class Call(Ready):
         self.logged += 1
         return seq
 
-    def insert(self, item: Prepared, *, task_id: str | None = None, data: Mapping[str, Any] | None = None) -> Entry:
+    def insert(
+        self, item: PreparedEntry, *, task_id: str | None = None, data: Mapping[str, Any] | None = None
+    ) -> Entry:
         """Store a unit with its `memory.recorded`."""
         from reverie.memory.entries import entry_hash
 
@@ -208,9 +210,9 @@ class Operation:
     name: str
     level: int
     """The lowest conformance level that has it."""
-    execute: Callable[[Call], dict[str, Any]]
+    execute: Callable[[OperationCall], dict[str, Any]]
     prepare: Callable[[Ready], Any] | None = None
-    show: Callable[[Call, dict[str, Any]], dict[str, Any]] | None = None
+    show: Callable[[OperationCall, dict[str, Any]], dict[str, Any]] | None = None
     event: str = "field.read"
     """Appended when `execute` appended nothing: reads are operations too, they take an epoch and are in the log."""
     right: Right = Right.WRITE

@@ -34,7 +34,7 @@ _WHOLESALE = ("dream.undone", "memory.imported", "memory.restored")
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class UnitAdmission:
     """Which units a scope admits: a filter for the store, and a view for what a filter cannot say."""
 
     where: Filter
@@ -85,7 +85,7 @@ class Gathered:
     """Whether these are all that the scope admits."""
 
 
-def gather(tx: ReadTx, admission: Admission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
+def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
     """The candidates for an answer of at most so many units."""
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
@@ -128,7 +128,7 @@ def _related(tx: ReadTx, own: Sequence[Entry]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class NewUnits:
     """Units that an operation's snapshot did not have, and by how many the number of admitted ones changed."""
 
     entries: Sequence[Entry] = ()
@@ -137,7 +137,7 @@ class Fresh:
     """False: there were too many, or what changed is not named by events of units."""
 
 
-def fresh(tx: ReadTx, admission: Admission, after: int) -> Fresh:
+def fresh(tx: ReadTx, admission: UnitAdmission, after: int) -> NewUnits:
     """What was committed since a snapshot, inside the write that answers for both."""
     events = tx.read_log(after=after, limit=4 * MOST_FRESH)
     named = list(dict.fromkeys(event.entry_id for event in events if event.entry_id is not None))
@@ -151,10 +151,10 @@ def fresh(tx: ReadTx, admission: Admission, after: int) -> Fresh:
         more += (now is not None) - (before is not None and _matched(before, admission))
         if now is not None and now.born_seq > after:
             new.append(now)
-    return Fresh(new, more, complete)
+    return NewUnits(new, more, complete)
 
 
-def _matched(entry: Entry, admission: Admission) -> bool:
+def _matched(entry: Entry, admission: UnitAdmission) -> bool:
     """Whether a unit that was readable at the snapshot was admitted then. What decides it never changes."""
     late = entry.epoch >= (admission.where.since_epoch or 0)
     return late and not admission.leaves_out(entry) and admission.takes(entry)
@@ -175,7 +175,7 @@ def each_unit(tx: ReadTx, where: Filter, *, page: int = _PAGE) -> Iterator[Entry
     return each(lambda cursor: tx.scan(where, limit=page, cursor=cursor))
 
 
-def admit(view: View, agent_id: str, *, since_seq: int, own: bool, archived: bool, since_epoch: int) -> Admission:
+def admit(view: View, agent_id: str, *, since_seq: int, own: bool, archived: bool, since_epoch: int) -> UnitAdmission:
     """The units in sight of an agent; `own` with its drafts, or without anything it wrote."""
     where = Filter(
         states=READABLE | {EntryState.DRAFT} if own else READABLE,
@@ -184,4 +184,4 @@ def admit(view: View, agent_id: str, *, since_seq: int, own: bool, archived: boo
     )
     if archived:
         where = msgspec.structs.replace(where, archived=None, gone=True)
-    return Admission(view.narrow(where), view, agent_id)
+    return UnitAdmission(view.narrow(where), view, agent_id)

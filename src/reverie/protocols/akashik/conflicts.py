@@ -20,7 +20,7 @@ from reverie.core.ids import encode
 from reverie.core.query import Filter
 from reverie.distil.contradictions import contradiction
 from reverie.protocols.akashik import documents
-from reverie.protocols.akashik.call import Call
+from reverie.protocols.akashik.call import OperationCall
 from reverie.protocols.akashik.candidates import touched
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import CredentialView, View
@@ -59,7 +59,7 @@ WHY = {
 _DISPUTABLE = (EntryState.ACTIVE, EntryState.PENDING)
 
 
-class Conflict(Struct, frozen=True):
+class UnitConflict(Struct, frozen=True):
     """A conflict as stored. Its description holds ids and types, never text."""
 
     id: str
@@ -103,19 +103,19 @@ def conflict_id(ref: str, one: str, other: str) -> str:
     return encode(int.from_bytes(digest[:16], "big"))
 
 
-def load_conflict(tx: ReadTx, key: str) -> tuple[Conflict, int] | None:
+def load_conflict(tx: ReadTx, key: str) -> tuple[UnitConflict, int] | None:
     """A conflict and its version."""
     found = documents.load(tx, CONFLICTS, key)
-    return (convert(found[0], Conflict), found[1]) if found else None
+    return (convert(found[0], UnitConflict), found[1]) if found else None
 
 
-def each_conflict(tx: ReadTx) -> Iterator[Conflict]:
+def each_conflict(tx: ReadTx) -> Iterator[UnitConflict]:
     """Every conflict there ever was."""
     for _, body, _ in documents.each(tx, CONFLICTS):
-        yield convert(body, Conflict)
+        yield convert(body, UnitConflict)
 
 
-def each_unresolved(tx: ReadTx) -> Iterator[Conflict]:
+def each_unresolved(tx: ReadTx) -> Iterator[UnitConflict]:
     """Those that are not resolved."""
     for key, _, _ in documents.each(tx, OPEN):
         found = load_conflict(tx, key)
@@ -128,13 +128,13 @@ def open_count(tx: ReadTx) -> int:
     return sum(1 for _ in documents.each(tx, OPEN))
 
 
-def open_conflict(call: Call, entry: Entry, target: Entry, *, method: str, why: str) -> tuple[str, bool]:
+def open_conflict(call: OperationCall, entry: Entry, target: Entry, *, method: str, why: str) -> tuple[str, bool]:
     """The conflict of two units, and whether it is new. Both sides become contested."""
     key = conflict_id(call.services.ref, entry.id, target.id)
     if load_conflict(call.tx, key) is not None:
         return key, False
     kind = next((_OF_TYPE[k] for k in (type_of(entry), type_of(target)) if k in _OF_TYPE), "factual")
-    made = Conflict(
+    made = UnitConflict(
         id=key,
         type=kind,
         status="detected",
@@ -160,7 +160,7 @@ def open_conflict(call: Call, entry: Entry, target: Entry, *, method: str, why: 
     return key, True
 
 
-def save_conflict(call: Call, conflict: Conflict, *, seq: int, expected: int) -> None:
+def save_conflict(call: OperationCall, conflict: UnitConflict, *, seq: int, expected: int) -> None:
     """Store the next version; unresolved ones stay listed."""
     documents.save(call.tx, CONFLICTS, conflict.id, to_builtins(conflict), seq=seq, expected=expected)
     if conflict.status == "resolved":
@@ -169,7 +169,9 @@ def save_conflict(call: Call, conflict: Conflict, *, seq: int, expected: int) ->
         documents.save(call.tx, OPEN, conflict.id, {}, seq=seq, expected=None)
 
 
-def move(call: Call, conflict: Conflict, version: int, status: str, **changes: Any) -> tuple[Conflict, int]:
+def move(
+    call: OperationCall, conflict: UnitConflict, version: int, status: str, **changes: Any
+) -> tuple[UnitConflict, int]:
     """The next step of a conflict's life. Raises INVALID_TRANSITION."""
     if status not in TRANSITIONS[conflict.status]:
         raise call.error("INVALID_TRANSITION", f"A conflict that is {conflict.status} cannot become {status}.")
@@ -182,7 +184,7 @@ def move(call: Call, conflict: Conflict, version: int, status: str, **changes: A
     return after, version + 1
 
 
-def settle(call: Call, unit_id: str, conflict: Conflict) -> None:
+def settle(call: OperationCall, unit_id: str, conflict: UnitConflict) -> None:
     """A unit that won is active again, unless another conflict still holds it."""
     entry = find_unit(call.tx, unit_id)
     if entry is None or entry.state is not EntryState.CONTESTED:
@@ -193,7 +195,7 @@ def settle(call: Call, unit_id: str, conflict: Conflict) -> None:
     call.tx.change(unit_id, seq=seq, state=EntryState.ACTIVE)
 
 
-def sides_purged(call: Call, unit_ids: Sequence[str]) -> None:
+def sides_purged(call: OperationCall, unit_ids: Sequence[str]) -> None:
     """Purging a side ends its open conflicts: there is nothing left to decide."""
     gone = set(unit_ids)
     for conflict in list(each_unresolved(call.tx)):
@@ -224,14 +226,14 @@ def sides_forgotten(tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None
     """
     gone = {entry.id: entry.ref for entry in entries}
     for key, body, _ in list(documents.each(tx, CONFLICTS)):
-        conflict = convert(body, Conflict)
+        conflict = convert(body, UnitConflict)
         ref = next((gone[side] for side in conflict.units if side in gone), None)
         if ref is not None and key == conflict_id(ref, *conflict.units):
             with tx.within(ref):
                 _end(tx, actor, conflict, [side for side in conflict.units if side not in gone])
 
 
-def _end(tx: WriteTx, actor: Actor, conflict: Conflict, survivors: Sequence[str]) -> None:
+def _end(tx: WriteTx, actor: Actor, conflict: UnitConflict, survivors: Sequence[str]) -> None:
     """Resolve a conflict of which a side was destroyed; nothing of its earlier versions is kept."""
 
     def append(event: str, data: dict[str, Any], *, entry_id: str | None = None) -> int:
@@ -267,7 +269,7 @@ def _disputed(tx: ReadTx, unit_id: str) -> bool:
     return any(unit_id in conflict.units for conflict in each_unresolved(tx))
 
 
-def contradict(call: Call, entry: Entry, target: Entry) -> str:
+def contradict(call: OperationCall, entry: Entry, target: Entry) -> str:
     """RECORD with a `contradicts` relation opens a Conflict (or finds the one of the pair): its id.
 
     A draft opens none: only its author may know of it. Empty then.
@@ -284,7 +286,7 @@ class Alike(Struct, frozen=True):
     snapshot: int = 0
 
 
-def detect(call: Call, entry: Entry, alike: Alike) -> list[str]:
+def detect(call: OperationCall, entry: Entry, alike: Alike) -> list[str]:
     """Automatic detection for a unit just recorded (Level 2): the ids of conflicts it opened.
 
     Compared with what a search found before the write, and with units recorded since.
@@ -317,13 +319,13 @@ def look_alike(tx: ReadTx, content: str, session: str | None) -> Alike:
     return Alike([match.entry.position for match in found], tx.head().seq)
 
 
-def in_sight(tx: ReadTx, view: View | CredentialView, conflict: Conflict) -> bool:
+def in_sight(tx: ReadTx, view: View | CredentialView, conflict: UnitConflict) -> bool:
     """Whether both sides may be seen; of one that is purged, its session."""
     sides = [find_unit(tx, side) for side in conflict.units]
     return all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides)
 
 
-def touches(tx: ReadTx, view: View, conflict: Conflict) -> bool:
+def touches(tx: ReadTx, view: View, conflict: UnitConflict) -> bool:
     """Whether a conflict is in sight and one of its sides is in the session that the envelope names."""
     sides = [find_unit(tx, side) for side in conflict.units]
     if not all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides):
@@ -331,7 +333,7 @@ def touches(tx: ReadTx, view: View, conflict: Conflict) -> bool:
     return not any(sides) or any(view.sees(side) for side in sides if side is not None)
 
 
-def unresolved(call: Call) -> list[dict[str, Any]]:
+def unresolved(call: OperationCall) -> list[dict[str, Any]]:
     """The unresolved conflicts touching the caller's session, as ATTUNE and HANDOFF show them."""
     return [item.document() for item in each_unresolved(call.tx) if touches(call.tx, call.view, item)]
 

@@ -9,7 +9,7 @@ from reverie.protocols.akashik.errors import FieldError
 KINDS = ("enrichment", "detection_timeout", "storage_full")
 
 
-class Faults:
+class FaultSwitches:
     """Which faults are on, by tenant. Of one process: a seam for tests, not state of the Field."""
 
     def __init__(self, enabled: bool) -> None:

@@ -22,12 +22,12 @@ from reverie.core.retry import Moved, retry
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik import conflicts
-from reverie.protocols.akashik.call import Call, FieldServices, Operation, Ready
-from reverie.protocols.akashik.conformance import Faults
+from reverie.protocols.akashik.call import FieldServices, Operation, OperationCall, Ready
+from reverie.protocols.akashik.conformance import FaultSwitches
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH, PROTOCOL, VERSION, Envelope, check_texts, read_envelope
 from reverie.protocols.akashik.errors import FieldError, translated
 from reverie.protocols.akashik.names import name_of, named, with_names
-from reverie.protocols.akashik.operations.agents import Agent, each_agent, load_agent
+from reverie.protocols.akashik.operations.agents import each_agent, load_agent
 from reverie.protocols.akashik.operations.sessions import check_session, enter, load_session
 from reverie.protocols.akashik.operations.table import TABLE
 from reverie.protocols.akashik.operations.tasks import each_task
@@ -66,7 +66,7 @@ class Field:
         archives: Archives,
         dreams: DreamEngine,
         embeddings: Embeddings,
-        faults: Faults,
+        faults: FaultSwitches,
     ) -> None:
         self._embeddings = embeddings
         self.services = FieldServices(
@@ -200,8 +200,8 @@ class Field:
             shown = row.show(call, shown)
         raise _Repeated({**shown, "epoch": before["epoch"]})
 
-    def _call(self, tx: WriteTx, ready: Ready) -> Call:
-        return Call(
+    def _call(self, tx: WriteTx, ready: Ready) -> OperationCall:
+        return OperationCall(
             services=ready.services,
             rules=ready.rules,
             actor=ready.actor,
@@ -382,6 +382,3 @@ def _tick(tx: ReadTx, received: int, ready: Ready) -> int:
     if received >= LIMIT_EPOCH and received > clock:
         raise FieldError("EPOCH_OVERFLOW", "An epoch is below 2^53.", operation=ready.operation)
     return max(clock, received) + 1
-
-
-__all__ = ["Agent", "Field"]

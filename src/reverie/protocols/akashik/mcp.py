@@ -8,7 +8,7 @@ from typing import Any
 from reverie.core.actor import Actor
 from reverie.core.ids import TimeIds
 from reverie.host import Host
-from reverie.mcp.toolset import Arguments, HostTool, Refused
+from reverie.mcp.toolset import Arguments, HostTool, ToolRefused
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.errors import FieldError
 from reverie.protocols.akashik.field import Field
@@ -32,7 +32,7 @@ def _perform(operation: str, host: Host, actor: Actor, given: Arguments) -> dict
     payload = given.get("payload") or {}
     if operation == "SUBSCRIBE" and payload.get("action") != "list":
         message = "MCP has no push: poll ATTUNE with since_epoch. Only action list."
-        raise Refused(FieldError("INVALID_REQUEST", message, operation=operation).body())
+        raise ToolRefused(FieldError("INVALID_REQUEST", message, operation=operation).body())
     epoch = given.get("epoch")
     envelope = {
         "protocol": PROTOCOL,
@@ -47,7 +47,7 @@ def _perform(operation: str, host: Host, actor: Actor, given: Arguments) -> dict
     try:
         return host.use(Field).perform(actor, envelope, operation=operation)
     except FieldError as error:
-        raise Refused(error.body()) from None
+        raise ToolRefused(error.body()) from None
 
 
 TOOLS = tuple(

@@ -9,7 +9,7 @@ from reverie.core.entry import EntryState, Scope
 from reverie.core.event import Event
 from reverie.core.query import Key
 from reverie.protocols.akashik.call import FieldServices
-from reverie.protocols.akashik.operations.agents import Agent, load_agent
+from reverie.protocols.akashik.operations.agents import FieldAgent, load_agent
 from reverie.protocols.akashik.operations.subscriptions import Subscription, load_subscription
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import View
@@ -90,7 +90,7 @@ class Feed:
         )
 
     def _notification(
-        self, tx: ReadTx, event: Event, agent: Agent, key: Key | None, known: KnownSecrets
+        self, tx: ReadTx, event: Event, agent: FieldAgent, key: Key | None, known: KnownSecrets
     ) -> dict[str, Any] | None:
         own = self.subscription
         name = LOGGED.get(event.type)
@@ -138,11 +138,11 @@ class Feed:
             "seq": event.seq,
         }
 
-    def _relevance(self, tx: ReadTx, agent: Agent, entry: Any, event: Event) -> float:
-        from reverie.protocols.akashik.relevance import Asked, meaning_of, rank_units, vector_of
+    def _relevance(self, tx: ReadTx, agent: FieldAgent, entry: Any, event: Event) -> float:
+        from reverie.protocols.akashik.relevance import RelevanceQuery, meaning_of, rank_units, vector_of
 
         query = " ".join(agent.interests)
-        asked = Asked(role=agent.role, query=query, task_id=agent.current_task_id, epoch=event.epoch)
+        asked = RelevanceQuery(role=agent.role, query=query, task_id=agent.current_task_id, epoch=event.epoch)
         meaning = meaning_of(tx, [entry], query, vector_of(query, self._services.parts.embedder))
         return rank_units([entry], asked, meaning)[0].score
 

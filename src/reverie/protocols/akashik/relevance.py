@@ -47,7 +47,7 @@ _AGAIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RelevanceQuery:
     """What relevance is measured against."""
 
     role: str
@@ -66,7 +66,7 @@ class Scored:
 
     entry: Entry
     score: float
-    asked: Asked
+    asked: RelevanceQuery
     factors: Mapping[str, float]
     meaning: tuple[float, Sequence[str]] | None
 
@@ -126,7 +126,7 @@ def _close(
     return 1 - (1 - close) * (1 - 0.7 * covered), has
 
 
-def rank_units(entries: Sequence[Entry], asked: Asked, meaning: Meaning | None) -> list[Scored]:
+def rank_units(entries: Sequence[Entry], asked: RelevanceQuery, meaning: Meaning | None) -> list[Scored]:
     """Every entry scored, best first."""
     role = frozenset(word for word in asked.role.lower().split() if len(word) > 3)
     scored = [
@@ -148,7 +148,9 @@ def _order(item: Scored) -> tuple[float, int, int]:
     return -item.score, -item.entry.epoch, item.entry.position
 
 
-def _score(entry: Entry, asked: Asked, role: frozenset[str], meaning: tuple[float, Sequence[str]] | None) -> Scored:
+def _score(
+    entry: Entry, asked: RelevanceQuery, role: frozenset[str], meaning: tuple[float, Sequence[str]] | None
+) -> Scored:
     age = max(asked.epoch - entry.epoch, 0)
     kind, sure, task = type_of(entry), score_of(entry), task_of(entry)
     factors = {
@@ -187,7 +189,7 @@ def _average(factors: Mapping[str, float], weights: Mapping[str, float], recency
 
 def _reason(
     entry: Entry,
-    asked: Asked,
+    asked: RelevanceQuery,
     factors: Mapping[str, float],
     meaning: tuple[float, Sequence[str]] | None,
 ) -> str:

@@ -26,7 +26,7 @@ _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CompactRequest:
     """A COMPACT as asked, understood."""
 
     strategy: str
@@ -38,7 +38,7 @@ class Ask:
     dry_run: bool = False
 
 
-def read_ask(ready: Ready) -> Ask:
+def read_ask(ready: Ready) -> CompactRequest:
     """The payload. Raises INVALID_REQUEST or INVALID_FILTER."""
     payload = ready.payload
 
@@ -58,7 +58,9 @@ def read_ask(ready: Ready) -> Ask:
     asked = payload.get("filter")
     if asked is not None and not isinstance(asked, dict):
         raise ready.error("INVALID_FILTER", "filter is an object.")
-    return Ask(strategy, reason=(reason or "").strip() or None, dry_run=bool(dry_run), **_filter(ready, asked or {}))
+    return CompactRequest(
+        strategy, reason=(reason or "").strip() or None, dry_run=bool(dry_run), **_filter(ready, asked or {})
+    )
 
 
 def _filter(ready: Ready, asked: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def _filter(ready: Ready, asked: dict[str, Any]) -> dict[str, Any]:
     return {"max_age": age, "session_id": session, **lists}
 
 
-def select(tx: ReadTx, view: View, ask: Ask, *, epoch: int) -> list[Entry]:
+def select(tx: ReadTx, view: View, ask: CompactRequest, *, epoch: int) -> list[Entry]:
     """The units that match, oldest first. `epoch` is the Field's clock before this message, plus one."""
     if ask.types == frozenset() or ask.status == frozenset():
         return []  # an empty list matches nothing: a program that found none must not wipe the Field
@@ -89,7 +91,7 @@ def select(tx: ReadTx, view: View, ask: Ask, *, epoch: int) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.epoch, entry.id))
 
 
-def matches(entry: Entry, view: View, ask: Ask, *, epoch: int) -> bool:
+def matches(entry: Entry, view: View, ask: CompactRequest, *, epoch: int) -> bool:
     """Whether a COMPACT takes this unit."""
     status = status_of(entry)
     if entry.held or entry.pinned or (entry.archived and ask.strategy != "purge"):
@@ -120,7 +122,7 @@ def is_compaction(entry: Entry) -> bool:
     return entry.source.actor == FIELD_AGENT and "dream" in entry.attributes
 
 
-def _units(tx: ReadTx, ask: Ask) -> Iterator[Entry]:
+def _units(tx: ReadTx, ask: CompactRequest) -> Iterator[Entry]:
     where: Filter = ANY_UNIT if ask.strategy == "purge" else HOT
     if ask.status is not None:
         where = msgspec.structs.replace(where, states=frozenset(EntryState(status) for status in ask.status))

@@ -17,22 +17,22 @@ from reverie.core.query import Filter
 from reverie.store.contract import ReadTx
 
 if TYPE_CHECKING:
-    from reverie.protocols.akashik.operations.agents import Agent
-    from reverie.protocols.akashik.operations.sessions import Session
+    from reverie.protocols.akashik.operations.agents import FieldAgent
+    from reverie.protocols.akashik.operations.sessions import FieldSession
 
 
 class View:
     """What one agent sees from one session."""
 
     def __init__(
-        self, tx: ReadTx, *, level: int, agent: Agent | None, authority: int, session_id: str | None = None
+        self, tx: ReadTx, *, level: int, agent: FieldAgent | None, authority: int, session_id: str | None = None
     ) -> None:
         self._tx = tx
         self._level = level
         self._agent = agent
         self._authority = authority
         self._session_id = session_id
-        self._sessions: dict[str, Session | None] = {}
+        self._sessions: dict[str, FieldSession | None] = {}
 
     def sees(self, entry: Entry) -> bool:
         """Whether the unit is in sight from the session that the envelope names."""
@@ -121,7 +121,7 @@ class View:
             return True
         return self._agent is not None and session.has(self._agent.id)
 
-    def _session(self, session_id: str | None) -> Session | None:
+    def _session(self, session_id: str | None) -> FieldSession | None:
         from reverie.protocols.akashik.operations.sessions import load_session
 
         if session_id is None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from reverie.core.errors import Invalid, QuotaExceeded
 from reverie.core.policy import TenantPolicy
 from reverie.memory import files
-from reverie.memory.entries import Prepared
+from reverie.memory.entries import PreparedEntry
 from reverie.protocols.anthropic.errors import ContentTooLarge, MemoryLimit, PathConflict
 from reverie.protocols.anthropic.listing import all_files, shown
 from reverie.protocols.anthropic.names import ENTRIES, MEMORY, parents
@@ -22,7 +22,7 @@ class Clean(Struct, frozen=True):
     """A text made ready to be written: redacted, and an entry unless it is blank."""
 
     text: str
-    item: Prepared | None
+    item: PreparedEntry | None
     findings: Mapping[str, int]
 
     @property

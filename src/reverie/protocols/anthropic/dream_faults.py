@@ -6,7 +6,7 @@ from typing import Any
 
 from reverie.core.dream import GateFailed, ModelFailed, RedactionFailed, SpendExceeded
 from reverie.core.errors import NotFound, ReverieError
-from reverie.protocols.anthropic.dream_plan import TooLarge
+from reverie.protocols.anthropic.dream_plan import DreamTooLarge
 from reverie.protocols.anthropic.dream_records import DreamFault
 from reverie.protocols.anthropic.errors import StoreLimit
 from reverie.protocols.anthropic.transcripts import SessionGone
@@ -26,7 +26,7 @@ def failure(fault: Exception) -> tuple[DreamFault, dict[str, Any]]:
         return DreamFault("input_session_unavailable", fault.message), {}
     if isinstance(fault, StoreLimit):
         return DreamFault("memory_store_org_limit_exceeded", fault.message), {}
-    if isinstance(fault, TooLarge):
+    if isinstance(fault, DreamTooLarge):
         return DreamFault(fault.code, fault.message), {"minimum_required": fault.details["minimum_required"]}
     if isinstance(fault, Unavailable | GateFailed | RedactionFailed | SpendExceeded | ModelFailed):
         return DreamFault(fault.reason, fault.message), {}

@@ -34,7 +34,7 @@ INSIGHTS = "/insights/"
 ARCHIVE_SCHEMA = "reverie.memory-dream/1"
 
 
-class TooLarge(Invalid):
+class DreamTooLarge(Invalid):
     """The budget cannot hold what is to be dreamt."""
 
     code = "input_memory_store_too_large"
@@ -170,7 +170,7 @@ class DreamPlanner:
         later = len(left) - len(part)
         if later and not record.options.fit:
             needed = sum(self._tokens(entry) for entry in left) * 2 + 200
-            raise TooLarge(
+            raise DreamTooLarge(
                 f"A budget of {budget.most} tokens cannot hold these transcripts.",
                 details={"minimum_required": needed},
             )

@@ -43,7 +43,7 @@ class Options(Struct, frozen=True):
     exclude: tuple[str, ...] = ()
 
 
-class Change(Struct, frozen=True):
+class FileChange(Struct, frozen=True):
     """What a dream did to one file."""
 
     file: str
@@ -80,7 +80,7 @@ class DreamRecord(Struct, frozen=True):
     transcripts: tuple[tuple[str, str], ...] = ()
     """Id and SHA-256 of each transcript that came with the request."""
     report: Mapping[str, Any] = field(default_factory=dict)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     cloned: Mapping[str, str] = field(default_factory=dict)
     """Version of each file of the clone, by file id."""
     state: str = "done"

@@ -20,7 +20,7 @@ from reverie.memory.read import ANYTHING
 from reverie.protocols.anthropic import dream_records as records
 from reverie.protocols.anthropic import stores as store_records
 from reverie.protocols.anthropic.content import Clean
-from reverie.protocols.anthropic.dream_records import Change, DreamRecord
+from reverie.protocols.anthropic.dream_records import DreamRecord, FileChange
 from reverie.protocols.anthropic.listing import all_files
 from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import DREAM, STORE, VERSION
@@ -155,7 +155,7 @@ def _unchanged(tx: ReadTx, record: DreamRecord, store: StoreRecord) -> None:
         raise NotUndoable("The output changed since the dream. Nothing was undone.")
 
 
-def _changed(tx: ReadTx, store: StoreRecord, change: Change) -> dict[str, Any]:
+def _changed(tx: ReadTx, store: StoreRecord, change: FileChange) -> dict[str, Any]:
     rows = [files.load_version(tx, store.id, name) if name else None for name in (change.before, change.after)]
     before, after = (_text(tx, row) if row is not None else None for row in rows)
     old, new = (before or "").split("\n"), (after or "").split("\n")

@@ -34,8 +34,8 @@ from reverie.protocols.anthropic.dream_records import (
     MOST_ACTIVE,
     TEXT_SPACE,
     Canceled,
-    Change,
     DreamRecord,
+    FileChange,
     Options,
     check_options,
 )
@@ -414,7 +414,7 @@ class MemoryDreams:
 
         return body
 
-    def _keep(self, tx: WriteTx, planned: Planned, changes: Sequence[Change], seq: int) -> None:
+    def _keep(self, tx: WriteTx, planned: Planned, changes: Sequence[FileChange], seq: int) -> None:
         """The report of the engine, and a link from every text to what it was made from."""
         made, links, fates = planned.made, {}, {}
         stored = {entry.id for entry in made.sources}
@@ -443,13 +443,13 @@ class MemoryDreams:
         policy: TenantPolicy,
         *,
         session: str | None,
-    ) -> Change:
+    ) -> FileChange:
         write, file_id, clean = one
         before = now.get(file_id)
         if clean is None:
             if before is not None:
                 self._memories.remove(tx, actor, store, before, policy, session=session)
-            return Change(file_id, "deleted", before.version if before else None, None, write.path)
+            return FileChange(file_id, "deleted", before.version if before else None, None, write.path)
         file = self._memories.write(
             tx,
             actor,
@@ -463,7 +463,7 @@ class MemoryDreams:
             made_from=write.made_from,
         )
         operation = "modified" if before is not None else "created"
-        return Change(file_id, operation, before.version if before else None, file.version, write.path)
+        return FileChange(file_id, operation, before.version if before else None, file.version, write.path)
 
     def _current(self, tx: ReadTx, seen: StoreRecord) -> StoreRecord:
         try:

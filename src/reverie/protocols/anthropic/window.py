@@ -16,7 +16,7 @@ from anthropic._types import NotGiven, Omit
 from anthropic.resources.beta.messages import AsyncMessages, Messages
 
 from reverie.protocols.anthropic import wire
-from reverie.window.calls import Call
+from reverie.window.calls import SdkCall
 from reverie.window.driver import AsyncDriver, SyncDriver
 from reverie.window.turn import InputIs
 
@@ -97,7 +97,7 @@ class WindowMessages(Messages):
         stream_cls: Any = None,
         **more: Any,
     ) -> Any:
-        call = Call(dict(options or {}), cast_to, stream_cls)
+        call = SdkCall(dict(options or {}), cast_to, stream_cls)
         if path != _CREATE:
             return self._whole.post(
                 path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
@@ -157,7 +157,7 @@ class AsyncWindowMessages(AsyncMessages):
         stream_cls: Any = None,
         **more: Any,
     ) -> Any:
-        call = Call(dict(options or {}), cast_to, stream_cls)
+        call = SdkCall(dict(options or {}), cast_to, stream_cls)
         if path != _CREATE:
             return self._whole.post(
                 path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
@@ -171,7 +171,7 @@ class _Shared:
     """What both windows add to those they are made of."""
 
     wire: ClassVar[Any] = wire
-    last_call: Call | None = None
+    last_call: SdkCall | None = None
     """The last call: a pass of our own goes with its headers."""
     memory: WindowMemory
 

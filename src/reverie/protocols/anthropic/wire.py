@@ -8,10 +8,10 @@ from typing import Any
 
 import anthropic
 
-from reverie.window.calls import RAW, Call
+from reverie.window.calls import RAW, SdkCall
 from reverie.window.items import compact
 from reverie.window.policy import Base
-from reverie.window.steps import Answer, Send
+from reverie.window.steps import RequestOutcome, Send
 
 BETA = "anthropic-beta"
 _OWN = frozenset({"x-stainless-helper-method", "x-stainless-stream-helper"})
@@ -42,7 +42,7 @@ def call_of(client: Any, step: Send, headers: Mapping[str, Any]) -> tuple[Any, d
     return sent.post, {"path": f"/v1{step.path}", "cast_to": object, "body": dict(step.body), "options": options}
 
 
-def request_of(step: Send, call: Call) -> dict[str, Any]:
+def request_of(step: Send, call: SdkCall) -> dict[str, Any]:
     """The arguments of the client's own request method for a step that the caller asked for."""
     headers = {**with_betas(call.options.get("headers") or {}, step), RAW: call.raw or "raw"}
     body = {**step.body, "stream": True} if step.stream else dict(step.body)
@@ -70,14 +70,14 @@ def with_betas(headers: Mapping[str, Any], step: Send) -> dict[str, Any]:
     return {**kept, BETA: ",".join(wanted)} if wanted else kept
 
 
-def refused(fault: BaseException) -> Answer | None:
+def refused(fault: BaseException) -> RequestOutcome | None:
     """An exception of the SDK as an answer; None when it is no answer."""
     if isinstance(fault, anthropic.APIStatusError):
-        return Answer(fault.status_code, _text(fault), error=fault)
+        return RequestOutcome(fault.status_code, _text(fault), error=fault)
     if isinstance(fault, anthropic.APITimeoutError):
-        return Answer(None, error=fault, stalled=True)
+        return RequestOutcome(None, error=fault, stalled=True)
     if isinstance(fault, anthropic.APIError | json.JSONDecodeError):
-        return Answer(None, error=fault)
+        return RequestOutcome(None, error=fault)
     return None
 
 

@@ -23,7 +23,7 @@ from reverie.core.errors import (
 from reverie.http.call import Call, needs
 from reverie.http.parsing import UnsupportedMedia
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Form, Query, Router, Segment
+from reverie.http.routes import DocumentedAnswer, Form, Query, Router, Segment
 from reverie.protocols.mem0 import PREFIX, shapes
 from reverie.protocols.mem0.memories import KINDS, Memories
 
@@ -41,9 +41,12 @@ _STATUS: tuple[tuple[type[ReverieError], int], ...] = (
 _MOST = 1000
 
 
-def _answers(form: Form) -> dict[int, Answer]:
+def _answers(form: Form) -> dict[int, DocumentedAnswer]:
     """What every route may answer. A body has the shape that the mem0 client reads."""
-    return {200: Answer(body=form), **{status: Answer(kind.code, shapes.Fault) for kind, status in _STATUS}}
+    return {
+        200: DocumentedAnswer(body=form),
+        **{status: DocumentedAnswer(kind.code, shapes.Fault) for kind, status in _STATUS},
+    }
 
 
 class Whose(Struct, kw_only=True):

@@ -156,7 +156,7 @@ ASKED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CapabilityVerdict:
     """Whether something holds of a discovery document, and the fact that decides it."""
 
     name: str
@@ -164,7 +164,7 @@ class Verdict:
     reason: str
 
 
-def dimensions(document: Mapping[str, Any]) -> list[Verdict]:
+def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
     """The eight dimensions of any host's discovery document. Whatever the document holds, this answers."""
     supported = _at(document, "memory", "supported")
     writable = _at(document, "memory", "writable")
@@ -177,22 +177,22 @@ def dimensions(document: Mapping[str, Any]) -> list[Verdict]:
     read = supported is True
     told = f"memory.supported is {_shown(supported)}"
     return [
-        Verdict(READ, read, told),
-        Verdict(WRITE, read and writable is not False, f"{told}, memory.writable is {_shown(writable)}"),
+        CapabilityVerdict(READ, read, told),
+        CapabilityVerdict(WRITE, read and writable is not False, f"{told}, memory.writable is {_shown(writable)}"),
         _flag(SEARCH, document, "memory", "search", "supported"),
-        Verdict(DURABILITY, durable, f"agents.memoryBackends is {_shown(backends)}"),
-        Verdict(
+        CapabilityVerdict(DURABILITY, durable, f"agents.memoryBackends is {_shown(backends)}"),
+        CapabilityVerdict(
             COMPACTION,
             bool(reduces),
             f"memory.{reduces[0]}.supported is true" if reduces else "neither compaction nor distillation is supported",
         ),
         _flag(ATTRIBUTION, document, "memory", "attribution", "supported"),
-        Verdict(
+        CapabilityVerdict(
             SNAPSHOT,
             durable and replays,
             f"multiAgent.executionModel.version is {_shown(version)}, agents.memoryBackends is {_shown(backends)}",
         ),
-        Verdict(
+        CapabilityVerdict(
             RETENTION,
             bool(keeps),
             f"memory.retention.{keeps[0]} is true" if keeps else "neither retention.ttl nor retention.forget is true",
@@ -220,9 +220,9 @@ def _met(value: Any) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str | list) and bool(value))
 
 
-def _flag(name: str, document: Mapping[str, Any], *path: str) -> Verdict:
+def _flag(name: str, document: Mapping[str, Any], *path: str) -> CapabilityVerdict:
     value = _at(document, *path)
-    return Verdict(name, value is True, f"{'.'.join(path)} is {_shown(value)}")
+    return CapabilityVerdict(name, value is True, f"{'.'.join(path)} is {_shown(value)}")
 
 
 def _at(document: Any, *path: str) -> Any:

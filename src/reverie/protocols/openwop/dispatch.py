@@ -24,7 +24,7 @@ from reverie.memory.policy import RuleBook
 from reverie.memory.search import Search
 from reverie.protocols.openwop.agents import Agent, Agents
 from reverie.protocols.openwop.injection import Injection
-from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow
+from reverie.protocols.openwop.workflow import ActiveRun, Input, Node, Workflow
 from reverie.providers.chat import ModelFault, Prompt, Unsupported
 from reverie.search.confidence import WEAK
 from reverie.services import Services
@@ -102,7 +102,7 @@ class Dispatcher:
         except NotFound:
             raise NotFound("There is no such agent here. GET /v1/agents lists them.") from None
 
-    def _run(self, work: Work) -> Mapping[str, Any]:
+    def _run(self, work: ActiveRun) -> Mapping[str, Any]:
         agent, task, ref = self._agent(work.actor, work.inputs), _task(work.inputs), str(_ref(work.inputs))
         with work.node(_NODE.id, output=True):
             found = self._search.search(work.actor, ref, task, limit=20, deep="never")
@@ -130,7 +130,7 @@ class Dispatcher:
     def _tokens(self, entries: list[Entry]) -> int:
         return sum(self._parts.tokens.count(entry.content) for entry in entries) if self._parts.tokens else 0
 
-    def _asked(self, work: Work, agent: Agent, task: str, used: list[Entry]) -> Entry:
+    def _asked(self, work: ActiveRun, agent: Agent, task: str, used: list[Entry]) -> Entry:
         """The model's answer, stored as an entry that carries the subjects of its sources."""
         chat = self._parts.chat
         assert chat is not None

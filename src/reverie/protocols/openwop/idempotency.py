@@ -28,7 +28,7 @@ _FREE = ""
 """The digest of a record that binds no request any more."""
 
 
-class Answer(Struct, frozen=True, omit_defaults=True):
+class StoredAnswer(Struct, frozen=True, omit_defaults=True):
     """The answer to a request: status and body. Status 0: there is none yet."""
 
     id: str
@@ -54,22 +54,22 @@ class Idempotency:
         self._rules = rules
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
-    def claim(self, actor: Actor, operation: str, key: str, request: str) -> Claim | Answer | None:
+    def claim(self, actor: Actor, operation: str, key: str, request: str) -> Claim | StoredAnswer | None:
         """The claim of a new request, the answer of one that has ended, None while another process carries it out.
 
         Raises IdempotencyReused when the key was used for another request.
         """
         own, fresh = holder(f"once/{self._parts.ids.new()}"), self._parts.ids.new()
 
-        def body(tx: WriteTx) -> Claim | Answer | None:
+        def body(tx: WriteTx) -> Claim | StoredAnswer | None:
             name = answer_key(tx.log_key(), operation, key)
             digest = keyed_hash(tx.log_key(), request)
             stored = tx.recall_answer(name)
-            found = Answer(fresh)
+            found = StoredAnswer(fresh)
             if stored is not None and stored[0] != _FREE:
                 if stored[0] != digest:
                     raise IdempotencyReused()
-                found = msgspec.msgpack.decode(stored[1], type=Answer)
+                found = msgspec.msgpack.decode(stored[1], type=StoredAnswer)
             if found.status:
                 return found
             if not tx.claim(name, own, until=tx.now + LEASE_MS):
@@ -89,7 +89,7 @@ class Idempotency:
         """Record the answer. Every later request of the kind gets it."""
 
         def save(tx: WriteTx) -> None:
-            self._save(tx, actor, claim.name, claim.digest, Answer(claim.id, status, body))
+            self._save(tx, actor, claim.name, claim.digest, StoredAnswer(claim.id, status, body))
             tx.release(claim.name, claim.holder)
 
         self._parts.store.write(Scope(actor.tenant), save)
@@ -103,6 +103,6 @@ class Idempotency:
 
         self._parts.store.write(Scope(actor.tenant), save)
 
-    def _save(self, tx: WriteTx, actor: Actor, name: str, digest: str, answer: Answer) -> None:
+    def _save(self, tx: WriteTx, actor: Actor, name: str, digest: str, answer: StoredAnswer) -> None:
         until = tx.now + self._rules.current(actor.tenant).policy.idempotency_ms
         tx.remember_answer(name, digest, msgspec.msgpack.encode(answer), until=until)

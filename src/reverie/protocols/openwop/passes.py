@@ -50,7 +50,7 @@ class Passed(Struct, frozen=True):
     archive: Mapping[str, Any] | None = None
 
 
-class Passes:
+class PassRunner:
     """Runs one pass now. A pass that finds the memory busy waits for a while, then sees what is left to do."""
 
     def __init__(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reverie.protocols.openwop.capabilities import DURABILITY, WRITE, Verdict, dimensions
+from reverie.protocols.openwop.capabilities import DURABILITY, WRITE, CapabilityVerdict, dimensions
 
 LIMITS = ("clarificationRounds", "schemaRounds", "envelopesPerTurn")
 
 
-def profiles(document: Mapping[str, Any]) -> list[Verdict]:
+def profiles(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
     """The profiles that can be derived from any host's discovery document, each with its reason."""
     flaws = core_flaws(document)
-    core = Verdict("openwop-core", not flaws, flaws[0] if flaws else "every required field is well formed")
+    core = CapabilityVerdict("openwop-core", not flaws, flaws[0] if flaws else "every required field is well formed")
     held = {verdict.name: verdict for verdict in dimensions(document)}
     wanted = [core, held[WRITE], held[DURABILITY]]
     missing = [verdict for verdict in wanted if not verdict.holds]
@@ -28,10 +28,14 @@ def profiles(document: Mapping[str, Any]) -> list[Verdict]:
     keeps = secrets.get("supported") is True and isinstance(scopes, list) and "user" in scopes
     return [
         core,
-        Verdict("openwop-memory", not missing, reason),
-        Verdict("openwop-fixtures", has_fixtures, f"fixtures: {len(fixtures) if isinstance(fixtures, list) else 0}"),
-        Verdict("openwop-replay-fork", forks, "replay.supported with modes" if forks else "replay is not supported"),
-        Verdict("openwop-secrets", keeps, "secrets at user scope" if keeps else "secrets has no user scope"),
+        CapabilityVerdict("openwop-memory", not missing, reason),
+        CapabilityVerdict(
+            "openwop-fixtures", has_fixtures, f"fixtures: {len(fixtures) if isinstance(fixtures, list) else 0}"
+        ),
+        CapabilityVerdict(
+            "openwop-replay-fork", forks, "replay.supported with modes" if forks else "replay is not supported"
+        ),
+        CapabilityVerdict("openwop-secrets", keeps, "secrets at user scope" if keeps else "secrets has no user scope"),
     ]
 
 

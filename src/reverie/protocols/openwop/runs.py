@@ -27,7 +27,7 @@ from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
 from reverie.protocols.openwop.background import Background
 from reverie.protocols.openwop.run_records import ENTRY, OPEN_SPACE, load_run, names_entry, save_run
-from reverie.protocols.openwop.workflow import Stopped, Work, Workflow
+from reverie.protocols.openwop.workflow import ActiveRun, Stopped, Workflow
 from reverie.protocols.openwop.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.protocols.openwop.workspace import snapshot as workspace_snapshot
 from reverie.services import Services
@@ -134,7 +134,7 @@ class Runs:
         results: list[T] = []
         faults: list[ReverieError] = []
 
-        def work(context: Work) -> Mapping[str, Any]:
+        def work(context: ActiveRun) -> Mapping[str, Any]:
             try:
                 results.append(body(context.actor))
             except ReverieError as fault:
@@ -322,9 +322,9 @@ class Runs:
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
-    def _execute(self, actor: Actor, run: Run, body: Callable[[Work], Mapping[str, Any]]) -> Run:
+    def _execute(self, actor: Actor, run: Run, body: Callable[[ActiveRun], Mapping[str, Any]]) -> Run:
         acting = dataclasses.replace(actor, run=run.id)
-        work = Work(self._parts, self._rules, self._entries, acting, run, stopping=self._background.stopping)
+        work = ActiveRun(self._parts, self._rules, self._entries, acting, run, stopping=self._background.stopping)
         with self._leases.beating(actor, _lease(run.id), self._holder, for_ms=LEASE_MS):
             try:
                 variables = body(work)

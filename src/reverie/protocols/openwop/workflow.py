@@ -57,7 +57,7 @@ class Input:
 class Workflow:
     """Something the host can run."""
 
-    body: Callable[[Work], Mapping[str, Any]]
+    body: Callable[[ActiveRun], Mapping[str, Any]]
     """Returns the run's variables. Entries in them are kept by name, not by text."""
     rights: tuple[Right, ...] = (Right.READ, Right.WRITE)
     fixture: bool = False
@@ -83,7 +83,7 @@ def memory_ref(inputs: Mapping[str, Any]) -> str:
     return ref
 
 
-class Work:
+class ActiveRun:
     """A run at work. What it reads is memory as it was when the run began, and what the run itself wrote since."""
 
     def __init__(

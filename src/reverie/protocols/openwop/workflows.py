@@ -12,8 +12,8 @@ from reverie.core.run import COMPACT, DISPATCH, DISTILL
 from reverie.protocols.openwop.conformance.fixtures import fixtures
 from reverie.protocols.openwop.conformance.injection import InjectionProbe
 from reverie.protocols.openwop.dispatch import Dispatcher
-from reverie.protocols.openwop.passes import WORKFLOWS, Passes
-from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow, memory_ref
+from reverie.protocols.openwop.passes import WORKFLOWS, PassRunner
+from reverie.protocols.openwop.workflow import ActiveRun, Input, Node, Workflow, memory_ref
 from reverie.services import Services
 
 _TAKES = {
@@ -23,13 +23,15 @@ _TAKES = {
 _RIGHTS = (Right.READ, Right.WRITE, Right.DREAM)
 
 
-def workflows(parts: Services, passes: Passes, dispatcher: Dispatcher, probe: InjectionProbe) -> dict[str, Workflow]:
+def workflows(
+    parts: Services, passes: PassRunner, dispatcher: Dispatcher, probe: InjectionProbe
+) -> dict[str, Workflow]:
     """Every workflow by id."""
     own = {name: _pass(name, parts, passes) for name in WORKFLOWS}
     return own | {DISPATCH: dispatcher.workflow()} | fixtures(parts, probe)
 
 
-def _pass(name: str, parts: Services, passes: Passes) -> Workflow:
+def _pass(name: str, parts: Services, passes: PassRunner) -> Workflow:
     def check(_: Actor, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
         passes.check(name, inputs, configurable)
 
@@ -47,8 +49,8 @@ def _pass(name: str, parts: Services, passes: Passes) -> Workflow:
     )
 
 
-def _body(name: str, parts: Services, passes: Passes) -> Callable[[Work], Mapping[str, Any]]:
-    def body(work: Work) -> Mapping[str, Any]:
+def _body(name: str, parts: Services, passes: PassRunner) -> Callable[[ActiveRun], Mapping[str, Any]]:
+    def body(work: ActiveRun) -> Mapping[str, Any]:
         run = work.run
         if run.attempts > 1:  # the process before us may have got as far as the commit
             before = parts.store.read(Scope(work.actor.tenant), lambda tx: tx.read_run(run.id))

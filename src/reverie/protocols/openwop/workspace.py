@@ -40,7 +40,7 @@ _PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,255}")
 _TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?:; ?[A-Za-z0-9_.-]{1,32}=[\w.-]{1,64})*")
 
 
-class File(Struct, frozen=True):
+class StoredFile(Struct, frozen=True):
     """A workspace file; without its content in a list."""
 
     path: str
@@ -62,13 +62,13 @@ class Workspace:
         self._parts = parts
         self._rules = rules
 
-    def files(self, actor: Actor, *, prefix: str = "", owner: Owner = None) -> list[File]:
+    def files(self, actor: Actor, *, prefix: str = "", owner: Owner = None) -> list[StoredFile]:
         """Every file whose path begins with `prefix`, by path, without content."""
         actor.require(Right.READ)
         found = self._parts.store.read(Scope(actor.tenant), lambda tx: _current(tx, space_of(owner), prefix))
         return [_file(document, content=False) for document in found]
 
-    def get(self, actor: Actor, path: str, *, version: int | None = None, owner: Owner = None) -> File:
+    def get(self, actor: Actor, path: str, *, version: int | None = None, owner: Owner = None) -> StoredFile:
         """A file, or one of its kept versions. Raises NotFound, also for a version that is no longer kept."""
         actor.require(Right.READ)
         check_path(path)
@@ -86,7 +86,7 @@ class Workspace:
         content_type: str | None = None,
         if_match: str | None = None,
         owner: Owner = None,
-    ) -> File:
+    ) -> StoredFile:
         """Write a file whole. With `if_match`, only when that is its current etag."""
         actor.require(Right.WRITE)
         check_writable(path, owner)
@@ -97,13 +97,13 @@ class Workspace:
             raise _too_large(f"A file is at most {MAX_FILE_BYTES} bytes.", maxFileBytes=MAX_FILE_BYTES)
         space = space_of(owner)
 
-        def prepare(rules: Rules) -> Callable[[WriteTx], File]:
+        def prepare(rules: Rules) -> Callable[[WriteTx], StoredFile]:
             known = self._rules.known(actor.tenant, actor.run, rules)
             clean = self._parts.redactor.text(content, known).text
             names = {"/path": path, "/contentType": kind}
             self._rules.check_names(actor.tenant, names, run=actor.run, rules=rules)
 
-            def body(tx: WriteTx) -> File:
+            def body(tx: WriteTx) -> StoredFile:
                 current = tx.load(space, path, dropped=True)
                 _match(if_match, current)
                 if (current is None or current.body is None) and len(_current(tx, space)) >= MAX_FILES:
@@ -197,8 +197,8 @@ def _current(tx: ReadTx, space: str, prefix: str = "") -> list[Document]:
     return list(each(lambda cursor: tx.documents(space, prefix=prefix, limit=200, cursor=cursor)))
 
 
-def _file(document: Document, *, content: bool = True) -> File:
-    return File(
+def _file(document: Document, *, content: bool = True) -> StoredFile:
+    return StoredFile(
         path=document.key,
         version=document.version,
         updated_at=document.updated_at,

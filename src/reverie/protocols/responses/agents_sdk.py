@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import ReverieError
 from reverie.window.compaction import pressure
-from reverie.window.continuation import Match, align, matches
+from reverie.window.continuation import ExpectedItem, align, matches
 from reverie.window.cost import carry
 from reverie.window.estimate import estimate
 from reverie.window.items import Item
@@ -41,7 +41,7 @@ class WindowSession:
         self.session_settings = _settings(session_settings)
         self.session_id = window.scope
         self.model = model
-        self._views: deque[list[Match]] = deque(maxlen=_VIEWS)
+        self._views: deque[list[ExpectedItem]] = deque(maxlen=_VIEWS)
         """What runners may be repeating: the history each was given, and all that was added since."""
         self._keeps = False
         """Whether a runner keeps its items here; else the filter has to."""

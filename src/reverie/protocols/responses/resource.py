@@ -17,7 +17,7 @@ from openai.resources.responses import AsyncInputTokens, AsyncResponses, InputTo
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from reverie.window.calls import Call
+from reverie.window.calls import SdkCall
 from reverie.window.turn import InputIs
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class WindowResponses(Responses):
         stream_cls: Any = None,
         **more: Any,
     ) -> Any:
-        call = Call(dict(options or {}), cast_to, stream_cls)
+        call = SdkCall(dict(options or {}), cast_to, stream_cls)
         if path == _CREATE:
             value, input_is, params, call.options = _request(body, call.options)
             return self._window.ask(value, input_is, params, call, stream=stream)
@@ -156,7 +156,7 @@ class WindowResponses(Responses):
         stream: bool = False,
         stream_cls: Any = None,
     ) -> Any:
-        return self._window.look("get", path, Call(dict(options or {}), cast_to, stream_cls), stream=stream)
+        return self._window.look("get", path, SdkCall(dict(options or {}), cast_to, stream_cls), stream=stream)
 
 
 class AsyncWindowResponses(AsyncResponses):
@@ -208,7 +208,7 @@ class AsyncWindowResponses(AsyncResponses):
         stream_cls: Any = None,
         **more: Any,
     ) -> Any:
-        call = Call(dict(options or {}), cast_to, stream_cls)
+        call = SdkCall(dict(options or {}), cast_to, stream_cls)
         if path == _CREATE:
             value, input_is, params, call.options = _request(body, call.options)
             return await self._window.ask(value, input_is, params, call, stream=stream)
@@ -227,4 +227,4 @@ class AsyncWindowResponses(AsyncResponses):
         stream: bool = False,
         stream_cls: Any = None,
     ) -> Any:
-        return await self._window.look("get", path, Call(dict(options or {}), cast_to, stream_cls), stream=stream)
+        return await self._window.look("get", path, SdkCall(dict(options or {}), cast_to, stream_cls), stream=stream)

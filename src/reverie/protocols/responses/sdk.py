@@ -9,7 +9,7 @@ from reverie.core.actor import Actor
 from reverie.host import Host
 from reverie.protocols.responses import wire
 from reverie.protocols.responses.agents_sdk import WindowSession
-from reverie.window.calls import Call
+from reverie.window.calls import SdkCall
 from reverie.window.driver import AsyncDriver, SyncDriver, session_of, text_of
 from reverie.window.items import Item
 from reverie.window.policy import WindowPolicy
@@ -33,7 +33,7 @@ async def _counted(window: SyncDriver | AsyncDriver, body: Mapping[str, Any]) ->
 
 
 async def _look(
-    window: SyncDriver | AsyncDriver, method: Literal["get", "post"], path: str, call: Call, *, stream: bool
+    window: SyncDriver | AsyncDriver, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool
 ) -> Any:
     window.check_open()
     given = wire.request_of(Send(path, {}, stream=stream), call)
@@ -68,7 +68,7 @@ class SyncWindow(SyncDriver):
         """The body of a question for exact tokens, with the window in it."""
         return now(_counted(self, body))
 
-    def look(self, method: Literal["get", "post"], path: str, call: Call, *, stream: bool = False) -> Any:
+    def look(self, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool = False) -> Any:
         """Fetch or cancel a response; the window takes it when it waits for it."""
         return now(_look(self, method, path, call, stream=stream))
 
@@ -95,7 +95,7 @@ class AsyncWindow(AsyncDriver):
         """The body of a question for exact tokens, with the window in it."""
         return await _counted(self, body)
 
-    async def look(self, method: Literal["get", "post"], path: str, call: Call, *, stream: bool = False) -> Any:
+    async def look(self, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool = False) -> Any:
         """Fetch or cancel a response; the window takes it when it waits for it."""
         return await _look(self, method, path, call, stream=stream)
 

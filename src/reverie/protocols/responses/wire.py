@@ -9,10 +9,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reverie.window.calls import RAW, Call
+from reverie.window.calls import RAW, SdkCall
 from reverie.window.items import compact
 from reverie.window.policy import Base
-from reverie.window.steps import Answer, Send
+from reverie.window.steps import RequestOutcome, Send
 
 
 def base_of(client: Any, kind: Any = None) -> Base:
@@ -50,7 +50,7 @@ def call_of(client: Any, step: Send, headers: Mapping[str, Any]) -> tuple[Any, d
     return raw.compact if step.path.endswith("/compact") else raw.create, arguments
 
 
-def request_of(step: Send, call: Call) -> dict[str, Any]:
+def request_of(step: Send, call: SdkCall) -> dict[str, Any]:
     """The arguments of the client's own request method for a step that the caller asked for."""
     options = {**call.options, "headers": {**(call.options.get("headers") or {}), RAW: call.raw or "true"}}
     if step.stream and step.silence is not None and "timeout" not in options:
@@ -68,19 +68,19 @@ def request_of(step: Send, call: Call) -> dict[str, Any]:
     }
 
 
-def refused(fault: BaseException) -> Answer | None:
+def refused(fault: BaseException) -> RequestOutcome | None:
     """An exception of the SDK as an answer; None when it is no answer."""
     import openai
 
     if isinstance(fault, openai.APIStatusError):
-        return Answer(fault.status_code, _text(fault), error=fault)
+        return RequestOutcome(fault.status_code, _text(fault), error=fault)
     if isinstance(fault, openai.APITimeoutError):
-        return Answer(None, error=fault, stalled=True)
+        return RequestOutcome(None, error=fault, stalled=True)
     if isinstance(fault, openai.APIError):
         body = fault.body if isinstance(fault.body, dict) else {}
-        return Answer(None, compact({"error": body}), error=fault)
+        return RequestOutcome(None, compact({"error": body}), error=fault)
     if isinstance(fault, openai.OpenAIError | json.JSONDecodeError):
-        return Answer(None, error=fault)
+        return RequestOutcome(None, error=fault)
     return None
 
 

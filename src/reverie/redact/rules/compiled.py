@@ -15,7 +15,7 @@ FOLDER: Final = Path(__file__).parent
 COMPILED: Final = FOLDER / "compiled.json"
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class WrittenRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One rule as written in a file of rules."""
 
     kind: str
@@ -45,7 +45,7 @@ class Language(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 class Compiled(msgspec.Struct, frozen=True):
     """Both files as one."""
 
-    rules: list[Entry]
+    rules: list[WrittenRule]
     languages: dict[str, Language]
 
     def words(self, kind: str) -> list[str]:

@@ -17,7 +17,7 @@ from reverie.redact.markers import CANONICAL
 from reverie.redact.markers import compiled as automaton
 from reverie.redact.rules import names
 from reverie.redact.rules.checks import CHECKS
-from reverie.redact.rules.compiled import Entry, compiled
+from reverie.redact.rules.compiled import WrittenRule, compiled
 from reverie.redact.rules.rule import LEFT, UUID, Rule, token
 from reverie.redact.rules.sample import HOLE, fill
 
@@ -62,7 +62,7 @@ def own(path: Path) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _entries(path: Path) -> list[Entry]:
+def _entries(path: Path) -> list[WrittenRule]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise Invalid(f"{path}: a file of rules has at most 1 MB")
@@ -79,9 +79,9 @@ def _entries(path: Path) -> list[Entry]:
     return [_entry(path, number, table) for number, table in enumerate(tables, 1)]
 
 
-def _entry(path: Path, number: int, table: Any) -> Entry:
+def _entry(path: Path, number: int, table: Any) -> WrittenRule:
     try:
-        return msgspec.convert(table, Entry)
+        return msgspec.convert(table, WrittenRule)
     except msgspec.ValidationError as error:
         kind = table.get("kind") if isinstance(table, dict) else None
         raise _wrong(path, kind if isinstance(kind, str) else f"number {number}", str(error)) from error
@@ -91,7 +91,7 @@ def _wrong(path: Path, kind: str, problem: str) -> Invalid:
     return Invalid(f"{path}: rule {kind[:80]!r}: {problem}")
 
 
-def made(entry: Entry) -> Rule:
+def made(entry: WrittenRule) -> Rule:
     """The rule an entry describes."""
     pattern = token(_expanded(entry.token)) if entry.token else _expanded(entry.pattern)
     return Rule(
@@ -123,7 +123,7 @@ def _check(check: str | list[str]) -> Callable[[str], bool] | None:
     return lambda text: all(function(text) for function in functions)
 
 
-def flaw(entry: Entry) -> str:
+def flaw(entry: WrittenRule) -> str:
     """What is wrong with an entry, or nothing."""
     if not CANONICAL.fullmatch(f"[REDACTED:{entry.kind}]".encode()):
         return "a kind has 1 to 64 letters, digits, '.', '_' or '-'"
@@ -152,7 +152,7 @@ def _pattern_flaw(pattern: str) -> str:
     return ""
 
 
-def _example_flaw(entry: Entry) -> str:
+def _example_flaw(entry: WrittenRule) -> str:
     from reverie.redact.engine import Redactor
 
     alone = Redactor([made(entry)])

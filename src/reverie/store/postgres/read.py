@@ -24,12 +24,12 @@ _STREAMED = 10_000
 _READABLE = frozenset(state.value for state in READABLE.states)
 
 FRESH = ("index_gone", "index_fresh", "index_scrubbed")
-"""The queries whose rows a `Fresh` is made of."""
+"""The queries whose rows an `IndexTail` is made of."""
 MOST_FRESH = 2000
 """From so many on there may be more: then they are asked for again, all of them."""
 
 
-class Fresh(NamedTuple):
+class IndexTail(NamedTuple):
     """What is new in a memory since its index was made: fetched with the snapshot."""
 
     since: int
@@ -87,7 +87,7 @@ def _brief(row: Row) -> Brief:
 class PostgresReadTx(ReadVerbs):
     """The verbs over one connection."""
 
-    _fresh: Fresh | None = None
+    _fresh: IndexTail | None = None
     _fetched: _Ahead | None = None
     _settled = True
     """Whether nothing changes what is read: then rows are fetched ahead."""
@@ -99,7 +99,7 @@ class PostgresReadTx(ReadVerbs):
         now: int,
         cache: IndexCache,
         row: Row | None,
-        fresh: Fresh | None = None,
+        fresh: IndexTail | None = None,
     ) -> None:
         self._bind(scope)
         self.now = now

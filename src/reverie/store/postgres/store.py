@@ -25,7 +25,7 @@ from reverie.store.postgres.faults import AGAIN, lost, translate
 from reverie.store.postgres.intact import all_tenants, damage
 from reverie.store.postgres.migrate import migrate, schema_version
 from reverie.store.postgres.pool import Connection, Returns, connect, open_pool
-from reverie.store.postgres.read import FRESH, Fresh, PostgresReadTx
+from reverie.store.postgres.read import FRESH, IndexTail, PostgresReadTx
 from reverie.store.postgres.rows import SQL
 from reverie.store.postgres.scrub import Scrubber
 from reverie.store.postgres.transfer import PostgresTransfer
@@ -113,7 +113,7 @@ class PostgresStore:
             if row is not None:
                 self._tenants[scope.tenant] = row[0]
             if known is not None:
-                fresh = Fresh(known["since"], known["after"], *(cursor.fetchall() for cursor in since))
+                fresh = IndexTail(known["since"], known["after"], *(cursor.fetchall() for cursor in since))
             return body(PostgresReadTx(connection, scope, self._clock.now(), self._cache, row, fresh))
 
         return self._transact(run)

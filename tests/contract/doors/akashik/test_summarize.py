@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reverie.distil.request import Answer, Request
+from reverie.distil.request import DistilledText, Request
 from reverie.dreams.gates import Gates
 from reverie.protocols.akashik.operations import compact as compacting
 
@@ -30,11 +30,11 @@ class Model:
         self.text = text
         self.requests: list[Request] = []
 
-    def distil(self, request: Request) -> Answer:
+    def distil(self, request: Request) -> DistilledText:
         self.requests.append(request)
         if self.text is None:
             raise RuntimeError("the model is down")
-        return Answer(self.text)
+        return DistilledText(self.text)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from reverie.core.actor import Actor
 from reverie.core.run import DISPATCH
 from reverie.host import Host
 from reverie.protocols.openwop.dispatch import ANSWERS
-from reverie.providers.chat import Prompt, Reply
+from reverie.providers.chat import ChatReply, Prompt
 from reverie.providers.llm import PaidChat
 
 NOTES = [
@@ -159,12 +159,12 @@ class Scripted:
         self.answers = list(answers)
         self.prompts: list[Prompt] = []
 
-    def ask(self, prompt: Prompt, *, seconds: float) -> Reply:
+    def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
         assert seconds > 0
         assert "Memories:\n- " in prompt.user
         assert "\nTask: " in prompt.user
         self.prompts.append(prompt)
-        return Reply(self.answers.pop(0), 50, 10)
+        return ChatReply(self.answers.pop(0), 50, 10)
 
 
 def with_model(server: Any, model: Scripted) -> Host:

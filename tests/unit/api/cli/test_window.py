@@ -12,13 +12,13 @@ import reverie
 from reverie.api.cli.session import DEFAULT_TENANT
 from reverie.window import Base, WindowPolicy
 from reverie.window.engine import Engine
-from reverie.window.steps import Answer, Keep
+from reverie.window.steps import Keep, RequestOutcome
 
 SCOPE = "agent-1/task-7"
 PAYLOAD = "gAAAA" + "x" * 300 + "=="
 
 
-def drive(steps: Any, *answers: Answer) -> Any:
+def drive(steps: Any, *answers: RequestOutcome) -> Any:
     """Run an engine's steps with these answers."""
     waiting = list(answers)
     try:
@@ -29,11 +29,11 @@ def drive(steps: Any, *answers: Answer) -> Any:
         return done.value
 
 
-def response(text: str) -> Answer:
+def response(text: str) -> RequestOutcome:
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     message["content"] = [{"type": "output_text", "text": text}]  # type: ignore[assignment]
     usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920}
-    return Answer(200, json.dumps({"id": "resp_1", "status": "completed", "output": [message], "usage": usage}))
+    return RequestOutcome(200, json.dumps({"id": "resp_1", "status": "completed", "output": [message], "usage": usage}))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def window(data: Path) -> str:
             drive(engine.turn(asked, "items", {"model": "gpt-5.4"}), response(f"answer {number} " + "word " * 200))
         compacted = {"output": [{"type": "compaction", "id": "cmp_1", "encrypted_content": PAYLOAD}]}
         compacted["usage"] = {"input_tokens": 900, "output_tokens": 60, "total_tokens": 960}  # type: ignore[assignment]
-        report = drive(engine.compact(), Answer(200, json.dumps(compacted)))
+        report = drive(engine.compact(), RequestOutcome(200, json.dumps(compacted)))
         assert report["status"] == "compacted"
         drive(engine.turn([{"role": "user", "content": "after"}], "items", {"model": "gpt-5.4"}), response("yes"))
     return SCOPE

@@ -110,7 +110,7 @@ def test_old_searches_are_counted_by_day_and_then_dropped() -> None:
 
 def test_the_middle_and_the_slow_search_are_near_what_was_measured() -> None:
     sizes = Counter(round(math.log(ms) / latency._STEP) for ms in [10.0] * 90 + [200.0] * 10)
-    one = latency.Searches(0, sizes)
+    one = latency.SearchSlot(0, sizes)
     assert one.slowest_but(0.5) == pytest.approx(10, rel=0.08)
     assert one.slowest_but(0.95) == pytest.approx(200, rel=0.08)
 

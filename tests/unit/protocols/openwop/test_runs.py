@@ -12,7 +12,7 @@ from reverie.core.entry import Draft
 from reverie.core.errors import Invalid
 from reverie.core.run import RunStatus
 from reverie.host import Host
-from reverie.protocols.openwop.workflow import Work, Workflow
+from reverie.protocols.openwop.workflow import ActiveRun, Workflow
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def put(host: Host, actor: Actor, content: str, **fields: Any) -> str:
     return host.entries.put(actor, "notes", [Draft(content, **fields)])[0].id
 
 
-def run(host: Host, actor: Actor, body: Callable[[Work], dict[str, Any]]) -> dict[str, Any]:
+def run(host: Host, actor: Actor, body: Callable[[ActiveRun], dict[str, Any]]) -> dict[str, Any]:
     host.runs.offer("test", Workflow(body, ref=lambda _: "notes"))
     done = host.runs.start(actor, "test")
     assert done.status is RunStatus.COMPLETED, done.fault
@@ -34,7 +34,7 @@ def run(host: Host, actor: Actor, body: Callable[[Work], dict[str, Any]]) -> dic
 def test_what_others_write_or_delete_meanwhile_is_not_seen(host: Host, ada: Actor) -> None:
     kept, deleted = put(host, ada, "kept", tags=("t",)), put(host, ada, "deleted")
 
-    def body(work: Work) -> dict[str, Any]:
+    def body(work: ActiveRun) -> dict[str, Any]:
         later = put(host, ada, "later", tags=("t",))
         host.lifecycle.delete(ada, "notes", deleted)
         own = work.put("notes", "own", name="own", tags=["t"])
@@ -53,7 +53,7 @@ def test_what_others_write_or_delete_meanwhile_is_not_seen(host: Host, ada: Acto
 
 
 def test_done_again_a_write_is_the_first_one(host: Host, ada: Actor) -> None:
-    def body(work: Work) -> dict[str, Any]:
+    def body(work: ActiveRun) -> dict[str, Any]:
         first = work.put("notes", "one", name="n")
         assert work.put("notes", "another text", name="n") == first
         work.plant("notes", "over", name="p", expires_at=1)
@@ -65,7 +65,7 @@ def test_done_again_a_write_is_the_first_one(host: Host, ada: Actor) -> None:
 
 
 def test_a_past_expiry_is_refused_by_put(host: Host, ada: Actor) -> None:
-    def body(work: Work) -> dict[str, Any]:
+    def body(work: ActiveRun) -> dict[str, Any]:
         with pytest.raises(Invalid):
             work.put("notes", "late", name="n", expires_at=1)
         with pytest.raises(Invalid):
@@ -78,7 +78,7 @@ def test_a_past_expiry_is_refused_by_put(host: Host, ada: Actor) -> None:
 def test_a_run_s_secrets_die_with_it(host: Host, ada: Actor) -> None:
     value = "plain-looking words " * 2
 
-    def body(work: Work) -> dict[str, Any]:
+    def body(work: ActiveRun) -> dict[str, Any]:
         work.register({"vault": value})
         return {"entry": work.put("notes", f"it was {value}here", name="n")}
 
@@ -88,7 +88,7 @@ def test_a_run_s_secrets_die_with_it(host: Host, ada: Actor) -> None:
 
 
 def test_a_fault_of_the_host_fails_the_run_without_its_message(host: Host, ada: Actor) -> None:
-    def body(work: Work) -> dict[str, Any]:
+    def body(work: ActiveRun) -> dict[str, Any]:
         raise RuntimeError("zebra")
 
     host.runs.offer("test", Workflow(body))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reverie.http.routes import Answer, Operation
+from reverie.http.routes import DocumentedAnswer, Operation
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.http.answers import ANSWERS, QUESTIONS, Faults, Refused
 from reverie.protocols.akashik.http.errors import GONE, STATUS
@@ -78,7 +78,7 @@ def operations(settings: Settings) -> list[Operation]:
     found = [_message(path, operation) for path, operation in ADDRESSES.items()]
     for path, (name, summary, asked) in _QUESTIONS.items():
         parameters = [_parameter(one) for one in asked]
-        answers = {200: Answer(body=QUESTIONS[path]), **_refusals(GONE)}
+        answers = {200: DocumentedAnswer(body=QUESTIONS[path]), **_refusals(GONE)}
         found.append(Operation(name, summary, path=PREFIX + path, tags=TAGS, parameters=parameters, answers=answers))
     found.append(
         Operation(
@@ -88,12 +88,12 @@ def operations(settings: Settings) -> list[Operation]:
             tags=TAGS,
             parameters=[_parameter("ticket")],
             open=True,
-            answers={200: Answer(media={"text/event-stream": {"type": "string"}}), **_refusals()},
+            answers={200: DocumentedAnswer(media={"text/event-stream": {"type": "string"}}), **_refusals()},
         )
     )
     if settings.akashik_faults:
         body = {"type": "object", "properties": {"kind": {"type": "string"}, "on": {"type": "boolean"}}}
-        answers = {200: Answer(body=Faults), **_refusals()}
+        answers = {200: DocumentedAnswer(body=Faults), **_refusals()}
         path = f"{PREFIX}/v1/test/faults"
         found.append(
             Operation(
@@ -135,7 +135,7 @@ def _message(path: str, operation: str) -> Operation:
         tags=TAGS,
         body=envelope(operation),
         examples=examples,
-        answers={200: Answer(body=ANSWERS[operation]), **_refusals(GONE)},
+        answers={200: DocumentedAnswer(body=ANSWERS[operation]), **_refusals(GONE)},
     )
 
 
@@ -157,10 +157,10 @@ def _parameter(name: str) -> dict[str, Any]:
     return {"in": "query", "name": name, "required": False, "schema": schema}
 
 
-def _refusals(*more: int) -> dict[int, Answer]:
+def _refusals(*more: int) -> dict[int, DocumentedAnswer]:
     statuses: Iterable[int] = {*STATUS.values(), *more}
     codes = {status: [code for code, its in STATUS.items() if its == status] for status in statuses}
     return {
-        status: Answer(", ".join(f"`{code}`" for code in codes[status]) or "The unit was purged.", Refused)
+        status: DocumentedAnswer(", ".join(f"`{code}`" for code in codes[status]) or "The unit was purged.", Refused)
         for status in sorted(statuses)
     }

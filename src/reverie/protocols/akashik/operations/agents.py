@@ -12,7 +12,7 @@ from reverie.core.actor import Right
 from reverie.core.entry import CREDENTIAL_PREFIXES, EntryState
 from reverie.core.query import Filter
 from reverie.protocols.akashik import documents
-from reverie.protocols.akashik.call import Call, Operation
+from reverie.protocols.akashik.call import Operation, OperationCall
 from reverie.protocols.akashik.envelope import MAX_NAME, OPERATIONS
 from reverie.store.contract import ReadTx
 
@@ -24,7 +24,7 @@ STATUSES = ("idle", "working", "waiting", "offline", "failed")
 DEFAULT_AUTHORITY = 4
 
 
-class Agent(Struct, frozen=True):
+class FieldAgent(Struct, frozen=True):
     """A registered caller, and the credential that may speak for it."""
 
     id: str
@@ -49,26 +49,26 @@ class Agent(Struct, frozen=True):
         }
 
 
-def load_agent(tx: ReadTx, agent_id: str) -> Agent | None:
+def load_agent(tx: ReadTx, agent_id: str) -> FieldAgent | None:
     """A registered agent."""
     found = documents.load(tx, AGENTS, agent_id)
-    return msgspec.convert(found[0], Agent) if found else None
+    return msgspec.convert(found[0], FieldAgent) if found else None
 
 
-def each_agent(tx: ReadTx) -> Iterator[Agent]:
+def each_agent(tx: ReadTx) -> Iterator[FieldAgent]:
     """Every registered agent, by id."""
     for _, body, _ in documents.each(tx, AGENTS):
-        yield msgspec.convert(body, Agent)
+        yield msgspec.convert(body, FieldAgent)
 
 
-def change_agent(call: Call, agent_id: str, *, seq: int, **changes: Any) -> None:
+def change_agent(call: OperationCall, agent_id: str, *, seq: int, **changes: Any) -> None:
     """Change a registered agent; nothing happens when it has left."""
     found = documents.load(call.tx, AGENTS, agent_id)
     if found is not None and any(found[0].get(name) != value for name, value in changes.items()):
         documents.save(call.tx, AGENTS, agent_id, {**found[0], **changes}, seq=seq, expected=found[1])
 
 
-def _register(call: Call) -> dict[str, Any]:
+def _register(call: OperationCall) -> dict[str, Any]:
     payload = call.payload
     agent_id: Any = payload.get("id")
     role: Any = payload.get("role")
@@ -91,7 +91,7 @@ def _register(call: Call) -> dict[str, Any]:
     else:
         body = {"credential": call.actor.id, "since_seq": seq}
         documents.save(call.tx, OWNERS, agent_id, body, seq=seq, expected=owner[1] if owner else 0)
-    agent = Agent(
+    agent = FieldAgent(
         id=agent_id,
         role=role,
         interests=list(interests),
@@ -108,7 +108,7 @@ def _register(call: Call) -> dict[str, Any]:
     }
 
 
-def _authority(call: Call) -> int:
+def _authority(call: OperationCall) -> int:
     most, asked = call.actor.authority, call.payload.get("authority_level")
     if asked is None:
         return min(DEFAULT_AUTHORITY, most)
@@ -120,7 +120,7 @@ def _authority(call: Call) -> int:
     return asked
 
 
-def _check_required(call: Call) -> None:
+def _check_required(call: OperationCall) -> None:
     required = call.payload.get("required_operations")
     required = [] if required is None else required
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
@@ -132,7 +132,7 @@ def _check_required(call: Call) -> None:
         raise call.error("UNSUPPORTED_OPERATION", text, **_rejected(call))
 
 
-def _rejected(call: Call) -> dict[str, Any]:
+def _rejected(call: OperationCall) -> dict[str, Any]:
     shown = capabilities(call.level, durable=call.services.parts.store.durable)
     return {"agent": None, "field_capabilities": shown}
 
@@ -164,7 +164,7 @@ def capabilities(level: int, *, durable: bool) -> Mapping[str, Any]:
     }
 
 
-def _deregister(call: Call) -> dict[str, Any]:
+def _deregister(call: OperationCall) -> dict[str, Any]:
     from reverie.protocols.akashik.operations.tasks import give_back_tasks
 
     agent_id = call.payload.get("agent_id", call.speaker.id)

@@ -11,13 +11,13 @@ from reverie.core.entry import Entry, Scope
 from reverie.core.retry import Moved
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.budget import counting, cut, fit, gist
-from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
-from reverie.protocols.akashik.candidates import MOST_FRESH, Admission, Fresh, admit, fresh, gather
+from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
+from reverie.protocols.akashik.candidates import MOST_FRESH, NewUnits, UnitAdmission, admit, fresh, gather
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH
 from reverie.protocols.akashik.relevance import (
     LAYERS,
-    Asked,
     Meaning,
+    RelevanceQuery,
     Scored,
     meaning_of,
     rank_units,
@@ -137,7 +137,7 @@ class _Found:
     """What an agent would be shown as of a snapshot."""
 
     scope: _Scope
-    asked: Asked
+    asked: RelevanceQuery
     ranked: list[Scored]
     """The best: as many as are asked for, and some to take the place of those that leave meanwhile."""
     meaning: Meaning | None
@@ -158,7 +158,7 @@ def _prepare(ready: Ready) -> _Found:
     def look(tx: ReadTx) -> _Found:
         admission = _admission(view_of(tx, ready), ready, scope)
         found = gather(tx, admission, query=query, vector=vector, most_units=scope.max_units)
-        asked = Asked(
+        asked = RelevanceQuery(
             role=scope.role,
             query=query,
             task_id=scope.active_task_id or agent.current_task_id,
@@ -176,7 +176,7 @@ def _prepare(ready: Ready) -> _Found:
     return services.parts.store.read(Scope(ready.actor.tenant, services.ref), look)
 
 
-def _admission(view: View, ready: Ready, scope: _Scope) -> Admission:
+def _admission(view: View, ready: Ready, scope: _Scope) -> UnitAdmission:
     return admit(
         view,
         ready.speaker.id,
@@ -191,7 +191,7 @@ def _above(ranked: list[Scored], scope: _Scope) -> list[Scored]:
     return ranked if scope.threshold is None else [item for item in ranked if item.score >= scope.threshold]
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     """The small write: what was found is checked again, what was committed meanwhile comes in."""
     found: _Found = call.prepared
     scope = found.scope
@@ -233,7 +233,7 @@ def _execute(call: Call) -> dict[str, Any]:
     }
 
 
-def _checked(call: Call, found: _Found, admission: Admission, later: Fresh) -> list[Scored]:
+def _checked(call: OperationCall, found: _Found, admission: UnitAdmission, later: NewUnits) -> list[Scored]:
     """The best as they are now: without what left since the snapshot, with what came."""
     expiring = any((item.entry.expires_at or call.tx.now + 1) <= call.tx.now for item in found.ranked)
     if call.tx.head().seq == found.snapshot and call.epoch == found.asked.epoch and not expiring:
@@ -256,7 +256,7 @@ def _checked(call: Call, found: _Found, admission: Admission, later: Fresh) -> l
     return _above(rank_units([*entries, *new], asked, meaning), found.scope)
 
 
-def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     """Put the units in. A unit that was purged since the first answer is not shown again."""
     at_hand: Mapping[str, Entry] = call.prepared.at_hand if call.prepared else {}
     record = []

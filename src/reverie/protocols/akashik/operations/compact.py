@@ -24,12 +24,12 @@ from reverie.core.errors import QuotaExceeded
 from reverie.core.retry import Moved
 from reverie.distil.group import Member, group
 from reverie.dreams.report import Made, report_of
-from reverie.memory.entries import Prepared, entry_hash, searchable_text
+from reverie.memory.entries import PreparedEntry, entry_hash, searchable_text
 from reverie.memory.indexing import model_of
 from reverie.protocols.akashik import conflicts
-from reverie.protocols.akashik.call import FIELD_AGENT, Call, FieldServices, Operation, Ready, view_of
+from reverie.protocols.akashik.call import FIELD_AGENT, FieldServices, Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.operations.record import MAX_TAGS
-from reverie.protocols.akashik.selection import AUTHORITY, Ask, matches, read_ask, select
+from reverie.protocols.akashik.selection import AUTHORITY, CompactRequest, matches, read_ask, select
 from reverie.protocols.akashik.units import TYPES, draft, find_unit, score_of, task_of, type_of
 from reverie.protocols.akashik.visibility import kinds_of
 from reverie.store.contract import ReadTx
@@ -49,12 +49,12 @@ class Synthesis:
     """One group, ready to be written."""
 
     made: Made
-    output: Prepared | None
+    output: PreparedEntry | None
     """None in a dry run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PreparedSummary:
     """A summarize, ready to be written."""
 
     position: int
@@ -63,7 +63,7 @@ class Work:
     holder: str = ""
 
 
-def _prepare(ready: Ready) -> Work | None:
+def _prepare(ready: Ready) -> PreparedSummary | None:
     ask = _asked(ready)
     if ask.strategy != "summarize":
         return None
@@ -79,7 +79,7 @@ def _prepare(ready: Ready) -> Work | None:
     read = services.parts.store.read
     _, entries, borders = read(scope, look)
     if ask.dry_run:
-        return Work(0, [Synthesis(made, None) for made in _texts(ready, entries, borders, model=False)])
+        return PreparedSummary(0, [Synthesis(made, None) for made in _texts(ready, entries, borders, model=False)])
     if entries:
         _room(ready, scope)  # before any lease: who is refused must not keep others waiting
     own = holder(f"compact/{threading.get_ident()}")
@@ -92,7 +92,7 @@ def _prepare(ready: Ready) -> Work | None:
     for made in _texts(ready, entries, borders):
         unit = services.dreams.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
         groups.append(Synthesis(made, unit))
-    return Work(position, groups, leases, own)
+    return PreparedSummary(position, groups, leases, own)
 
 
 def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, model: bool = True) -> list[Made]:
@@ -149,7 +149,7 @@ def _check_room(ready: Ready, tx: ReadTx, entries: int, size: int) -> None:
         raise QuotaExceeded("The Field is full. Nothing was archived and nothing written.")
 
 
-def _unit(made: Made, ask: Ask) -> Any:
+def _unit(made: Made, ask: CompactRequest) -> Any:
     """The synthesis unit of a group: less sure than the least sure of its originals, visible with all their types."""
     entries = made.sources
     count = len(entries)
@@ -201,7 +201,7 @@ def _handed_down(entries: Sequence[Entry], made: Sequence[str]) -> tuple[str, ..
     return tuple([*own, *(tag for tag in labels if tag not in own)][: max(MAX_TAGS, len(own))])
 
 
-def _asked(ready: Ready) -> Ask:
+def _asked(ready: Ready) -> CompactRequest:
     ask = read_ask(ready)
     if ask.strategy == "purge" and ready.level < PURGE_LEVEL:
         raise ready.error("UNSUPPORTED_OPERATION", f"purge is of Level {PURGE_LEVEL}; this Field is of {ready.level}.")
@@ -209,7 +209,7 @@ def _asked(ready: Ready) -> Ask:
     return ask
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     ask = _asked(call)
     if ask.strategy == "summarize":
         return _summarize(call, ask)
@@ -236,7 +236,7 @@ def _answer(affected: int, created: int, reclaimed: int | None) -> dict[str, Any
     }
 
 
-def _archive(call: Call, entry: Entry) -> None:
+def _archive(call: OperationCall, entry: Entry) -> None:
     attributes = {**entry.attributes, "archived_epoch": call.epoch}
     after = msgspec.structs.replace(entry, attributes=attributes)
     data = {"ref": entry.ref, "hash": entry_hash(call.tx.log_key(), after)}
@@ -246,7 +246,7 @@ def _archive(call: Call, entry: Entry) -> None:
     call.tx.change(entry.id, seq=seq, expected=entry.version, archived=True, attributes=attributes)
 
 
-def _purge(call: Call, entry: Entry, ask: Ask) -> None:
+def _purge(call: OperationCall, entry: Entry, ask: CompactRequest) -> None:
     who = call.speaker.id
     tombstone = {
         "unit_id": entry.id,
@@ -261,7 +261,7 @@ def _purge(call: Call, entry: Entry, ask: Ask) -> None:
     call.tx.purge(entry.id, seq=seq)
 
 
-def _weight(call: Call, entries: Sequence[Entry]) -> int:
+def _weight(call: OperationCall, entries: Sequence[Entry]) -> int:
     """The bytes of text and of vectors that these units take now."""
     size = sum(entry.byte_size for entry in entries)
     embedder = call.services.parts.embedder
@@ -273,8 +273,8 @@ def _weight(call: Call, entries: Sequence[Entry]) -> int:
     return size
 
 
-def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
-    work: Work = call.prepared
+def _summarize(call: OperationCall, ask: CompactRequest) -> dict[str, Any]:
+    work: PreparedSummary = call.prepared
     originals = [entry for item in work.groups for entry in item.made.sources]
     if ask.dry_run:
         return _answer(len(originals), len(work.groups), None)
@@ -297,7 +297,7 @@ def _summarize(call: Call, ask: Ask) -> dict[str, Any]:
     return _answer(len(originals), len(work.groups), None)
 
 
-def _write(call: Call, item: Synthesis, position: int) -> None:
+def _write(call: OperationCall, item: Synthesis, position: int) -> None:
     assert item.output is not None
     entries, ref = item.made.sources, call.services.ref
     session = item.output.entry.source.session

@@ -13,12 +13,12 @@ from reverie.core.actor import Right
 from reverie.core.entry import Entry, Scope
 from reverie.core.query import Filter, each
 from reverie.distil.contradictions import Contradiction, contradiction, subjects
-from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
+from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.conflicts import (
     STATUSES,
     TYPES,
     WHY,
-    Conflict,
+    UnitConflict,
     each_conflict,
     in_sight,
     open_conflict,
@@ -36,14 +36,14 @@ _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class DetectRequest:
     mode: str
     target: str | None
     status: frozenset[str] | None
     types: frozenset[str] | None
     agents: frozenset[str] | None
 
-    def takes(self, conflict: Conflict) -> bool:
+    def takes(self, conflict: UnitConflict) -> bool:
         return (
             (self.status is None or conflict.status in self.status)
             and (self.types is None or conflict.type in self.types)
@@ -52,7 +52,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Detection:
     """What was looked at, and the pairs that contradict each other."""
 
     scanned: int
@@ -60,7 +60,7 @@ class Found:
     complete: bool = True
 
 
-def _ask(ready: Ready) -> Ask:
+def _ask(ready: Ready) -> DetectRequest:
     payload = ready.payload
     mode, target, asked = payload.get("mode"), payload.get("target_id"), payload.get("filter")
     if mode not in MODES:
@@ -87,16 +87,16 @@ def _ask(ready: Ready) -> Ask:
                 "INVALID_FILTER", f"{name} is a list" + (f" of: {', '.join(allowed)}." if allowed else ".")
             )
         lists[name] = None if values is None else frozenset(values)
-    return Ask(mode, target, lists["status"], lists["types"], lists["involving_agents"])
+    return DetectRequest(mode, target, lists["status"], lists["types"], lists["involving_agents"])
 
 
-def _prepare(ready: Ready) -> Found | None:
+def _prepare(ready: Ready) -> Detection | None:
     """Look for contradictions on a snapshot: comparing takes time."""
     ask = _ask(ready)
     ready.require(AUTHORITY)
     services = ready.services
     if ask.mode == "list" or services.faults.on(ready.actor.tenant, "detection_timeout"):
-        return Found(0, complete=ask.mode == "list")
+        return Detection(0, complete=ask.mode == "list")
 
     def look(tx: ReadTx) -> list[Entry]:
         view = view_of(tx, ready)
@@ -118,13 +118,13 @@ def _prepare(ready: Ready) -> Found | None:
         target, around = seen
         others = [entry for entry in around if entry.id != target.id]
         if not speaks(target):
-            return Found(0)
+            return Detection(0)
         pairs = [(target.id, e.id, c) for e in others if (c := contradiction(target.content, e.content)) is not None]
-        return Found(len(others), pairs)
+        return Detection(len(others), pairs)
     return compare(services.parts.store.read(scope, look))
 
 
-def compare(entries: Sequence[Entry]) -> Found:
+def compare(entries: Sequence[Entry]) -> Detection:
     """Every contradicting pair, each once. Only units that share a word are compared."""
     shelves: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     for at, entry in enumerate(entries):
@@ -143,15 +143,15 @@ def compare(entries: Sequence[Entry]) -> Found:
             if found is not None:
                 pairs.append((other.id, one.id, found))
         if time.monotonic() > until:
-            return Found(len(entries), pairs, complete=False)
-    return Found(len(entries), pairs)
+            return Detection(len(entries), pairs, complete=False)
+    return Detection(len(entries), pairs)
 
 
 def _standing(tx: ReadTx) -> list[Entry]:
     return list(filter(speaks, each(lambda cursor: tx.scan(Filter(), limit=_PAGE, cursor=cursor, oldest_first=True))))
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     ask, found = _ask(call), call.prepared
     call.require(AUTHORITY)
     target = find_unit(call.tx, ask.target) if ask.mode == "check" and ask.target else None

@@ -17,13 +17,13 @@ from reverie.core.entry import READABLE, Entry, Scope
 from reverie.core.query import Filter
 from reverie.protocols.akashik import conflicts, documents
 from reverie.protocols.akashik.budget import counting, cut, fit
-from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
+from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.candidates import each_unit, touched
 from reverie.protocols.akashik.envelope import MAX_NAME
-from reverie.protocols.akashik.operations.agents import Agent, load_agent
+from reverie.protocols.akashik.operations.agents import FieldAgent, load_agent
 from reverie.protocols.akashik.operations.sessions import MAX_TEXT
 from reverie.protocols.akashik.operations.tasks import OPEN, Task, follow, load_task, save_task
-from reverie.protocols.akashik.relevance import Asked, Meaning, meaning_of, rank_units, vector_of, words_of
+from reverie.protocols.akashik.relevance import Meaning, RelevanceQuery, meaning_of, rank_units, vector_of, words_of
 from reverie.protocols.akashik.units import relations_of, task_of, unit
 from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx
@@ -79,7 +79,7 @@ def _prepare(ready: Ready) -> _Found | None:
     return ready.services.parts.store.read(Scope(ready.actor.tenant, ready.services.ref), look)
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     action = call.payload.get("action")
     if action not in ACTIONS:
         raise call.error("INVALID_REQUEST", f"action is one of {', '.join(ACTIONS)}.")
@@ -103,7 +103,7 @@ def _execute(call: Call) -> dict[str, Any]:
     return _answer(call, handoff, action)
 
 
-def _initiate(call: Call) -> dict[str, Any]:
+def _initiate(call: OperationCall) -> dict[str, Any]:
     payload = call.payload
     task_id, to_agent, reason = payload.get("task_id"), payload.get("to_agent"), payload.get("reason")
     for name, value in (("task_id", task_id), ("to_agent", to_agent)):
@@ -164,7 +164,7 @@ def _texts(value: Any) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
-def _packed(call: Call, handoff: Handoff, receiver: Agent, context: Mapping[str, Any]) -> Handoff:
+def _packed(call: OperationCall, handoff: Handoff, receiver: FieldAgent, context: Mapping[str, Any]) -> Handoff:
     """Choose what goes along: what both agents may see, ranked, within the budget."""
     view = _view(call, receiver)
     named = []
@@ -186,7 +186,7 @@ def _packed(call: Call, handoff: Handoff, receiver: Agent, context: Mapping[str,
     found = [entry for entry in found if view.sees(entry)]
     summary = context.get("summary") or ""
     questions = list(context.get("open_questions") or [])
-    asked = Asked(role=receiver.role, query=summary, task_id=handoff.task_id, epoch=call.epoch)
+    asked = RelevanceQuery(role=receiver.role, query=summary, task_id=handoff.task_id, epoch=call.epoch)
     meaning = prepared.meaning and {**prepared.meaning, **(words_of(new, summary) or {})}
     ranked = rank_units(found, asked, meaning)
     count = counting(call.services.parts.tokens)
@@ -217,7 +217,7 @@ def _within(summary: str, questions: list[str], budget: int, count: Any) -> tupl
     return kept, fitting
 
 
-def _answer(call: Call, handoff: Handoff, action: str) -> dict[str, Any]:
+def _answer(call: OperationCall, handoff: Handoff, action: str) -> dict[str, Any]:
     if handoff.to_agent != call.speaker.id:
         raise call.error("INSUFFICIENT_AUTHORITY", "Only the receiver answers a handoff.")
     status = _status(call, handoff)
@@ -236,7 +236,7 @@ def _answer(call: Call, handoff: Handoff, action: str) -> dict[str, Any]:
     return {"status": "accepted" if after == "accepted" else "ok", "one": [handoff.id, after]}
 
 
-def _reassign(call: Call, task: Task) -> None:
+def _reassign(call: OperationCall, task: Task) -> None:
     """An accepted handoff moves the task without changing its state."""
     changed = msgspec.structs.replace(task, assignee=call.speaker.id, updated_epoch=call.epoch)
     data = {"action": "handoff", "from": task.state, "to": task.state, "assignee": call.speaker.id}
@@ -247,13 +247,13 @@ def _reassign(call: Call, task: Task) -> None:
             follow(call, agent_id, seq)
 
 
-def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     if "list" in result:
         return {"status": "ok", "handoffs": [_shown(call, *pair) for pair in result["list"]]}
     return {"status": result["status"], "handoff": _shown(call, *result["one"])}
 
 
-def _shown(call: Call, handoff_id: str, status: str) -> dict[str, Any]:
+def _shown(call: OperationCall, handoff_id: str, status: str) -> dict[str, Any]:
     handoff = _load(call.tx, handoff_id)
     if handoff is None:
         return {"id": handoff_id, "status": status}
@@ -268,7 +268,7 @@ def _shown(call: Call, handoff_id: str, status: str) -> dict[str, Any]:
     }
 
 
-def _package(call: Call, handoff: Handoff) -> dict[str, Any]:
+def _package(call: OperationCall, handoff: Handoff) -> dict[str, Any]:
     """The package for the agent that looks: hot units it may see."""
     view = _view(call, call.speaker, session_id=handoff.session_id) if call.agent else None
     shown, texts = [], []
@@ -293,7 +293,7 @@ def _package(call: Call, handoff: Handoff) -> dict[str, Any]:
     }
 
 
-def _view(call: Call, agent: Agent, *, session_id: str | None = None) -> View:
+def _view(call: OperationCall, agent: FieldAgent, *, session_id: str | None = None) -> View:
     return View(
         call.tx,
         level=call.level,
@@ -303,11 +303,11 @@ def _view(call: Call, agent: Agent, *, session_id: str | None = None) -> View:
     )
 
 
-def _concerns(call: Call, handoff: Handoff) -> bool:
+def _concerns(call: OperationCall, handoff: Handoff) -> bool:
     return call.speaker.id in (handoff.from_agent, handoff.to_agent) or call.authority >= 10
 
 
-def _status(call: Call, handoff: Handoff) -> str:
+def _status(call: OperationCall, handoff: Handoff) -> str:
     late = handoff.status == "pending" and call.tx.now > handoff.created_at + EXPIRES_MS
     return "expired" if late else handoff.status
 

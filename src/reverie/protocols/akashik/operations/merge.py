@@ -9,9 +9,9 @@ from msgspec import structs
 
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded
-from reverie.memory.entries import Prepared
-from reverie.protocols.akashik.call import FIELD_AGENT, Call, Operation, Ready
-from reverie.protocols.akashik.conflicts import Conflict, in_sight, load_conflict, move, save_conflict, settle
+from reverie.memory.entries import PreparedEntry
+from reverie.protocols.akashik.call import FIELD_AGENT, Operation, OperationCall, Ready
+from reverie.protocols.akashik.conflicts import UnitConflict, in_sight, load_conflict, move, save_conflict, settle
 from reverie.protocols.akashik.operations.agents import load_agent
 from reverie.protocols.akashik.operations.sessions import load_session
 from reverie.protocols.akashik.units import draft, find_unit, score_of, task_of
@@ -36,7 +36,7 @@ _COMPUTED = ("last_write_wins", "confidence_weighted", "evidence_count")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class MergeRequest:
     conflict: str
     strategy: str
     rationale: str
@@ -44,7 +44,7 @@ class Ask:
     synthesis: str | None
 
 
-def _ask(ready: Ready) -> Ask:
+def _ask(ready: Ready) -> MergeRequest:
     payload = ready.payload
 
     def no(text: str) -> Exception:
@@ -71,10 +71,10 @@ def _ask(ready: Ready) -> Ask:
         raise no("resolution.synthesis is the text that takes the place of both.")
     if strategy in ("authority", "vote") and not winner:
         raise no(f"{strategy} needs resolution.winner_id.")
-    return Ask(key, strategy, rationale, winner or None, synthesis if strategy == "synthesis" else None)
+    return MergeRequest(key, strategy, rationale, winner or None, synthesis if strategy == "synthesis" else None)
 
 
-def _find(tx: ReadTx, ready: Ready, view: Any, key: str) -> tuple[Conflict, int]:
+def _find(tx: ReadTx, ready: Ready, view: Any, key: str) -> tuple[UnitConflict, int]:
     found = load_conflict(tx, key)
     if found is None or not in_sight(tx, view, found[0]):
         raise ready.error("CONFLICT_NOT_FOUND", "There is no conflict of this id.")
@@ -83,7 +83,7 @@ def _find(tx: ReadTx, ready: Ready, view: Any, key: str) -> tuple[Conflict, int]
     return found
 
 
-def _prepare(ready: Ready) -> Prepared | None:
+def _prepare(ready: Ready) -> PreparedEntry | None:
     """The synthesis unit, when one is to be written."""
     from reverie.protocols.akashik.call import view_of
 
@@ -93,7 +93,7 @@ def _prepare(ready: Ready) -> Prepared | None:
         return None
     services = ready.services
 
-    def look(tx: ReadTx) -> tuple[Conflict, list[Entry]]:
+    def look(tx: ReadTx) -> tuple[UnitConflict, list[Entry]]:
         conflict, _ = _find(tx, ready, view_of(tx, ready), ask.conflict)
         return conflict, [side for key in conflict.units if (side := find_unit(tx, key)) is not None]
 
@@ -124,7 +124,7 @@ def _prepare(ready: Ready) -> Prepared | None:
     return services.entries.prepare(ready.actor, services.ref, [made], ready.rules)[0]
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     ask = _ask(call)
     call.require(AUTHORITY)
     conflict, version = _find(call.tx, call, call.view, ask.conflict)
@@ -161,7 +161,7 @@ def _execute(call: Call) -> dict[str, Any]:
 
 
 def _answer(
-    status: str, conflict: Conflict, *, superseded: list[str] | None = None, new_unit: str | None = None
+    status: str, conflict: UnitConflict, *, superseded: list[str] | None = None, new_unit: str | None = None
 ) -> dict[str, Any]:
     """What is remembered for a repeated message: without the reason given, which a forget must reach."""
     shown = conflict.document()
@@ -178,7 +178,7 @@ def _answer(
     }
 
 
-def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     """The answer with the reason as it is stored."""
     conflict = result["conflict"]
     found = load_conflict(call.tx, conflict["id"])
@@ -188,7 +188,9 @@ def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
     return result | {"conflict": conflict | {"resolution": resolution}}
 
 
-def _winner(call: Call, ask: Ask, conflict: Conflict, sides: dict[str, Entry | None]) -> str | None:
+def _winner(
+    call: OperationCall, ask: MergeRequest, conflict: UnitConflict, sides: dict[str, Entry | None]
+) -> str | None:
     """Who wins, by the strategy; None for synthesis."""
     if ask.strategy == "synthesis":
         return None
@@ -206,7 +208,7 @@ def _winner(call: Call, ask: Ask, conflict: Conflict, sides: dict[str, Entry | N
     return ask.winner
 
 
-def _computed(call: Call, strategy: str, sides: dict[str, Entry | None]) -> str:
+def _computed(call: OperationCall, strategy: str, sides: dict[str, Entry | None]) -> str:
     def rank(entry: Entry | None) -> tuple[float, ...]:
         if entry is None:
             return (-1.0, -1.0)
@@ -222,7 +224,7 @@ def _computed(call: Call, strategy: str, sides: dict[str, Entry | None]) -> str:
     return one if first > second else other
 
 
-def _evidence(call: Call, entry: Entry) -> int:
+def _evidence(call: OperationCall, entry: Entry) -> int:
     confidence = entry.attributes.get("confidence")
     listed = confidence.get("evidence") if isinstance(confidence, dict) else None
     supports = {
@@ -234,7 +236,7 @@ def _evidence(call: Call, entry: Entry) -> int:
     return (len(listed) if isinstance(listed, list) else 0) + len(supports)
 
 
-def _ballot(call: Call, conflict: Conflict, version: int, winner: str) -> tuple[Conflict, int]:
+def _ballot(call: OperationCall, conflict: UnitConflict, version: int, winner: str) -> tuple[UnitConflict, int]:
     """One vote; an agent's last one counts."""
     ballots = {**conflict.ballots, call.speaker.id: winner}
     if conflict.status == "detected":
@@ -246,7 +248,7 @@ def _ballot(call: Call, conflict: Conflict, version: int, winner: str) -> tuple[
     return conflict, version + 1
 
 
-def _elected(call: Call, conflict: Conflict) -> str | None:
+def _elected(call: OperationCall, conflict: UnitConflict) -> str | None:
     """The unit with more votes, once enough agents voted; None: not yet, or a tie."""
     session = load_session(call.tx, conflict.session) if conflict.session else None
     quorum = session.policy.vote_quorum if session else QUORUM
@@ -257,8 +259,8 @@ def _elected(call: Call, conflict: Conflict) -> str | None:
     return conflict.unit_a if one > other else conflict.unit_b
 
 
-def _synthesis(call: Call, conflict: Conflict) -> str:
-    item: Prepared = call.prepared
+def _synthesis(call: OperationCall, conflict: UnitConflict) -> str:
+    item: PreparedEntry = call.prepared
     head, policy = call.tx.head(), call.rules.policy
     full = call.services.faults.on(call.actor.tenant, "storage_full")
     if full or head.entries >= policy.max_entries or head.bytes + item.entry.byte_size > policy.max_bytes:
@@ -270,7 +272,7 @@ def _synthesis(call: Call, conflict: Conflict) -> str:
     return made.id
 
 
-def _supersede(call: Call, key: str, conflict: Conflict, *, by: str | None) -> bool:
+def _supersede(call: OperationCall, key: str, conflict: UnitConflict, *, by: str | None) -> bool:
     """The loser is superseded; an archived one stays archived."""
     entry = find_unit(call.tx, key)
     if entry is None or entry.state in (EntryState.SUPERSEDED, EntryState.RETRACTED):

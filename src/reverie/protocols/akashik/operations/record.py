@@ -8,11 +8,11 @@ from typing import Any
 
 from reverie.core.entry import MAX_TAG_LENGTH, Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded, ReverieError
-from reverie.memory.entries import Prepared
+from reverie.memory.entries import PreparedEntry
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik import conflicts, units
-from reverie.protocols.akashik.call import Call, Operation, Ready
+from reverie.protocols.akashik.call import Operation, OperationCall, Ready
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.units import ANY_UNIT, RELATIONS, TYPES, find_unit
 
@@ -34,7 +34,7 @@ class Relation:
 class _Recording:
     """A valid payload, redacted and indexed."""
 
-    item: Prepared
+    item: PreparedEntry
     mode: str
     relations: Sequence[Relation]
     retracts: Sequence[str]
@@ -155,7 +155,7 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
     services = ready.services
     agent = ready.speaker
 
-    def prepared(*, embed: bool) -> Prepared:
+    def prepared(*, embed: bool) -> PreparedEntry:
         state = EntryState.DRAFT if made.mode == "draft" else EntryState.ACTIVE if embed else EntryState.PENDING
         wish = units.draft(
             kind=made.kind,
@@ -175,10 +175,10 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
         found = {**item.findings}
         for name, number in ready.findings.items():  # the payload was clean before it came here
             found[name] = max(found.get(name, 0), number)
-        return Prepared(item.entry, found, item.terms, item.vector, item.minted)
+        return PreparedEntry(item.entry, found, item.terms, item.vector, item.minted)
 
     enriched = not services.faults.on(ready.actor.tenant, "enrichment")
-    item: Prepared | None = None
+    item: PreparedEntry | None = None
     if enriched:
         try:
             item = prepared(embed=True)
@@ -200,7 +200,7 @@ def tagged(rules: Rules) -> Rules:
     return replace(rules, policy=rules.policy.changed({"max_tags": max(MAX_TAGS, rules.policy.max_tags)}))
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     asked: _Recording = call.prepared
     committed = asked.mode == "committed"
     call.require(4 if committed else 2, f"RECORD of a {'committed unit' if committed else 'draft'}")
@@ -247,7 +247,7 @@ def _execute(call: Call) -> dict[str, Any]:
     return answer
 
 
-def _conflicts(call: Call, entry: Entry, pointed: Mapping[Relation, Entry]) -> tuple[list[str], bool]:
+def _conflicts(call: OperationCall, entry: Entry, pointed: Mapping[Relation, Entry]) -> tuple[list[str], bool]:
     """Conflicts the unit opened, and whether automatic detection was put off."""
     opened: list[str] = []
     if call.level >= 1:
@@ -260,14 +260,14 @@ def _conflicts(call: Call, entry: Entry, pointed: Mapping[Relation, Entry]) -> t
     return [name for name in dict.fromkeys(opened) if name], deferred
 
 
-def _target(call: Call, unit_id: str) -> Entry:
+def _target(call: OperationCall, unit_id: str) -> Entry:
     found = find_unit(call.tx, unit_id)
     if found is None or not call.view.sees(found):
         raise call.error("UNIT_NOT_FOUND", "A unit this one refers to does not exist, or was purged.")
     return found
 
 
-def retire(call: Call, target: Entry, state: EntryState, *, by: str | None = None) -> None:
+def retire(call: OperationCall, target: Entry, state: EntryState, *, by: str | None = None) -> None:
     """A unit is superseded or retracted, with its event; once."""
     current = call.tx.get(target.id, where=ANY_UNIT)
     if current is None or current.state in _FINAL:
@@ -278,7 +278,7 @@ def retire(call: Call, target: Entry, state: EntryState, *, by: str | None = Non
     call.tx.change(target.id, seq=seq, expected=current.version, state=state)
 
 
-def check_room(call: Call, items: Sequence[Prepared]) -> None:
+def check_room(call: OperationCall, items: Sequence[PreparedEntry]) -> None:
     """Refuse what the tenant's quota, or a fault on request, leaves no room for."""
     if call.services.faults.on(call.actor.tenant, "storage_full"):
         raise call.error("STORAGE_FULL", "The store is full. Nothing was stored.")

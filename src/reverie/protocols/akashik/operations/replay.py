@@ -10,7 +10,7 @@ from typing import Any
 from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
-from reverie.protocols.akashik.call import Call, Operation, Ready, view_of
+from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx
 
@@ -46,7 +46,7 @@ _SAYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ReplayRequest:
     kind: str
     target: str
     depth: str
@@ -146,7 +146,7 @@ def read(tx: ReadTx, *, upto: int) -> Iterable[Event]:
         after = page[-1].seq
 
 
-def _ask(ready: Ready) -> Ask:
+def _ask(ready: Ready) -> ReplayRequest:
     payload = ready.payload
     kind, target, depth = payload.get("target_type"), payload.get("target_id"), payload.get("depth", "summary")
     if kind not in TARGETS:
@@ -155,10 +155,10 @@ def _ask(ready: Ready) -> Ask:
         raise ready.error("INVALID_REQUEST", "target_id names what to replay.")
     if depth not in DEPTHS:
         raise ready.error("INVALID_REQUEST", f"depth is one of {', '.join(DEPTHS)}.")
-    return Ask(kind, target, depth)
+    return ReplayRequest(kind, target, depth)
 
 
-def replay(tx: ReadTx, ready: Ready, ask: Ask, *, upto: int) -> dict[str, Any]:
+def replay(tx: ReadTx, ready: Ready, ask: ReplayRequest, *, upto: int) -> dict[str, Any]:
     """The answer, as of a log position. The same for ever: the log does not change."""
     view = view_of(tx, ready)
     log = Log(read(tx, upto=upto), view, ready.services.ref, ready.speaker.id)
@@ -177,7 +177,7 @@ def replay(tx: ReadTx, ready: Ready, ask: Ask, *, upto: int) -> dict[str, Any]:
     }
 
 
-def _found(ready: Ready, log: Log, view: View, ask: Ask) -> tuple[set[int], set[int]]:
+def _found(ready: Ready, log: Log, view: View, ask: ReplayRequest) -> tuple[set[int], set[int]]:
     """The events that name the target, and its whole causal chain."""
     target = ask.target
     if ask.kind in ("memory_unit", "decision"):
@@ -235,7 +235,7 @@ def _describe(event: Event) -> str:
     return f"{event.actor} {says.format(**facts)}"
 
 
-def _summary(ask: Ask, events: Sequence[Event]) -> str:
+def _summary(ask: ReplayRequest, events: Sequence[Event]) -> str:
     agents = sorted({event.actor for event in events})
     count = "1 event" if len(events) == 1 else f"{len(events)} events"
     first, last = events[0], events[-1]
@@ -256,12 +256,12 @@ def _prepare(ready: Ready) -> tuple[int, dict[str, Any]]:
     return ready.services.parts.store.read(Scope(ready.actor.tenant, ready.services.ref), look)
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     _ask(call)
     return {"at": call.prepared[0]}
 
 
-def _show(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     """The log is what the answer is made of, so a repeat reads it again instead of keeping a copy."""
     if call.prepared is not None:
         answer: dict[str, Any] = call.prepared[1]

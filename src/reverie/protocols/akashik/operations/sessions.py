@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.protocols.akashik import documents
-from reverie.protocols.akashik.call import Call, Operation, Ready
+from reverie.protocols.akashik.call import Operation, OperationCall, Ready
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.units import TYPES
 from reverie.store.contract import ReadTx
@@ -39,7 +39,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
         return frozenset(kind for rule in self.role_rules if rule.role == role for kind in rule.deny_types)
 
 
-class Session(Struct, frozen=True):
+class FieldSession(Struct, frozen=True):
     """A session. An implicit one was never created: every agent that names it is a member."""
 
     id: str
@@ -63,16 +63,16 @@ class Session(Struct, frozen=True):
         return shown
 
 
-def load_session(tx: ReadTx, session_id: str) -> Session | None:
+def load_session(tx: ReadTx, session_id: str) -> FieldSession | None:
     """A session that was created or used."""
     found = documents.load(tx, SESSIONS, session_id)
-    return msgspec.convert(found[0], Session) if found else None
+    return msgspec.convert(found[0], FieldSession) if found else None
 
 
-def each_session(tx: ReadTx) -> Iterator[Session]:
+def each_session(tx: ReadTx) -> Iterator[FieldSession]:
     """Every session, by id."""
     for _, body, _ in documents.each(tx, SESSIONS):
-        yield msgspec.convert(body, Session)
+        yield msgspec.convert(body, FieldSession)
 
 
 READS = frozenset({"get", "list"})
@@ -81,7 +81,7 @@ _STOPPED_BY_PAUSE = frozenset({"RECORD", "COORDINATE", "HANDOFF"})
 _GOES_ON_AFTER_END = frozenset({"ATTUNE", "DETECT", "REPLAY", "COMPACT", "SUBSCRIBE"})
 
 
-def check_session(ready: Ready, session: Session | None) -> None:
+def check_session(ready: Ready, session: FieldSession | None) -> None:
     """Refuse an operation that a session does not allow. A session that was never created is open to all.
 
     Paused: nothing is recorded, coordinated or handed over; reads go on. Ended: only reads, REPLAY and COMPACT.
@@ -97,22 +97,22 @@ def check_session(ready: Ready, session: Session | None) -> None:
         raise ready.error("NOT_A_MEMBER", "You are not a member of this session.")
 
 
-def _may_enter(ready: Ready, session: Session) -> bool:
+def _may_enter(ready: Ready, session: FieldSession) -> bool:
     return session.implicit or session.has(ready.speaker.id) or _authority_in(ready, session) >= 10
 
 
-def _authority_in(ready: Ready, session: Session) -> int:
+def _authority_in(ready: Ready, session: FieldSession) -> int:
     own = min(ready.speaker.authority_level, ready.actor.authority)
     return max(own, 8) if session.creator_id == ready.speaker.id else own
 
 
-def enter(call: Call) -> None:
+def enter(call: OperationCall) -> None:
     """Note the first use of a session that was never created, and the first by this agent."""
     if call.session_id is None or call.level < 3:
         return
     session = call.session
     if session is None:
-        session = Session(call.session_id, members=[call.speaker.id], created_epoch=call.epoch, implicit=True)
+        session = FieldSession(call.session_id, members=[call.speaker.id], created_epoch=call.epoch, implicit=True)
         _save(call, session, call.append("session.opened"), expected=0)
     elif session.implicit and call.speaker.id not in session.members and session.status == "active":
         session = msgspec.structs.replace(session, members=[*session.members, call.speaker.id])
@@ -120,14 +120,14 @@ def enter(call: Call) -> None:
     call.session = session
 
 
-def _save(call: Call, session: Session, seq: int, *, expected: int | None = None) -> None:
+def _save(call: OperationCall, session: FieldSession, seq: int, *, expected: int | None = None) -> None:
     if expected is None:
         found = documents.load(call.tx, SESSIONS, session.id)
         expected = found[1] if found else 0
     documents.save(call.tx, SESSIONS, session.id, msgspec.to_builtins(session), seq=seq, expected=expected)
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     action, given = call.payload.get("action"), call.payload.get("session")
     given = {} if given is None else given
     if action not in ("list", *_ACTIONS) or not isinstance(given, dict):
@@ -158,7 +158,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and len(value) <= MAX_NAME
 
 
-def _policy(call: Call, given: Any) -> dict[str, Any]:
+def _policy(call: OperationCall, given: Any) -> dict[str, Any]:
     """The members of a policy that were given, checked."""
     if given is None:
         return {}
@@ -182,11 +182,13 @@ def _policy(call: Call, given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _create(call: Call, name: str, goal: str | None, members: list[str], policy: dict[str, Any]) -> Session:
+def _create(
+    call: OperationCall, name: str, goal: str | None, members: list[str], policy: dict[str, Any]
+) -> FieldSession:
     call.require(4, "SESSION create")
     if load_session(call.tx, name) is not None:
         raise call.error("INVALID_TRANSITION", "A session of this id exists already.")
-    session = Session(
+    session = FieldSession(
         id=name,
         goal=goal,
         creator_id=call.speaker.id,
@@ -198,7 +200,7 @@ def _create(call: Call, name: str, goal: str | None, members: list[str], policy:
     return session
 
 
-def _join(call: Call, session: Session, members: list[str], _: dict[str, Any]) -> Session:
+def _join(call: OperationCall, session: FieldSession, members: list[str], _: dict[str, Any]) -> FieldSession:
     if session.status == "ended":
         raise call.error("INVALID_TRANSITION", "The session has ended.")
     invited = [member for member in dict.fromkeys(members) if member != call.speaker.id]
@@ -215,7 +217,7 @@ def _join(call: Call, session: Session, members: list[str], _: dict[str, Any]) -
     return _change(call, session, "session.joined", {"members": new}, members=[*session.members, *new])
 
 
-def _leave(call: Call, session: Session, *_: Any) -> Session:
+def _leave(call: OperationCall, session: FieldSession, *_: Any) -> FieldSession:
     _active(call, session)
     if call.speaker.id not in session.members:
         raise call.error("NOT_A_MEMBER", "You are not a member of this session.")
@@ -223,19 +225,19 @@ def _leave(call: Call, session: Session, *_: Any) -> Session:
     return _change(call, session, "session.left", {}, members=rest)
 
 
-def _pause(call: Call, session: Session, *_: Any) -> Session:
+def _pause(call: OperationCall, session: FieldSession, *_: Any) -> FieldSession:
     return _move(call, session, ("active",), "paused", "session.paused")
 
 
-def _resume(call: Call, session: Session, *_: Any) -> Session:
+def _resume(call: OperationCall, session: FieldSession, *_: Any) -> FieldSession:
     return _move(call, session, ("paused",), "active", "session.resumed")
 
 
-def _end(call: Call, session: Session, *_: Any) -> Session:
+def _end(call: OperationCall, session: FieldSession, *_: Any) -> FieldSession:
     return _move(call, session, ("active", "paused"), "ended", "session.ended")
 
 
-def _set_policy(call: Call, session: Session, _: list[str], policy: dict[str, Any]) -> Session:
+def _set_policy(call: OperationCall, session: FieldSession, _: list[str], policy: dict[str, Any]) -> FieldSession:
     if not policy:
         raise call.error("INVALID_REQUEST", "session.policy is missing.")
     _rule(call, session)
@@ -244,13 +246,13 @@ def _set_policy(call: Call, session: Session, _: list[str], policy: dict[str, An
     return _change(call, session, "session.policy_changed", {"names": sorted(policy)}, policy=merged)
 
 
-def _get(call: Call, session: Session, *_: Any) -> Session:
+def _get(call: OperationCall, session: FieldSession, *_: Any) -> FieldSession:
     if not _may_look(call, session):
         raise call.error("NOT_A_MEMBER", "You are not a member of this session.")
     return session
 
 
-_ACTIONS: dict[str, Callable[[Call, Session, list[str], dict[str, Any]], Session]] = {
+_ACTIONS: dict[str, Callable[[OperationCall, FieldSession, list[str], dict[str, Any]], FieldSession]] = {
     "create": _get,
     "join": _join,
     "leave": _leave,
@@ -262,16 +264,16 @@ _ACTIONS: dict[str, Callable[[Call, Session, list[str], dict[str, Any]], Session
 }
 
 
-def _may_look(call: Call, session: Session) -> bool:
+def _may_look(call: OperationCall, session: FieldSession) -> bool:
     return session.policy.membership == "open" or _may_enter(call, session)
 
 
-def _active(call: Call, session: Session) -> None:
+def _active(call: OperationCall, session: FieldSession) -> None:
     if session.status == "ended":
         raise call.error("INVALID_TRANSITION", "The session has ended.")
 
 
-def _rule(call: Call, session: Session) -> None:
+def _rule(call: OperationCall, session: FieldSession) -> None:
     """Only members of authority 8 steer a session; its creator has that."""
     if not _may_enter(call, session):
         raise call.error("NOT_A_MEMBER", "You are not a member of this session.")
@@ -279,7 +281,7 @@ def _rule(call: Call, session: Session) -> None:
         raise call.error("INSUFFICIENT_AUTHORITY", "Steering a session needs authority 8, as its creator has.")
 
 
-def _move(call: Call, session: Session, before: tuple[str, ...], after: str, event: str) -> Session:
+def _move(call: OperationCall, session: FieldSession, before: tuple[str, ...], after: str, event: str) -> FieldSession:
     _rule(call, session)
     if session.status not in before:
         raise call.error("INVALID_TRANSITION", f"The session is {session.status}.")
@@ -288,7 +290,9 @@ def _move(call: Call, session: Session, before: tuple[str, ...], after: str, eve
     )
 
 
-def _change(call: Call, session: Session, event: str, data: dict[str, Any], **changes: Any) -> Session:
+def _change(
+    call: OperationCall, session: FieldSession, event: str, data: dict[str, Any], **changes: Any
+) -> FieldSession:
     changed = msgspec.structs.replace(session, **changes)
     _save(call, changed, call.append(event, session=session.id, data=data))
     return changed

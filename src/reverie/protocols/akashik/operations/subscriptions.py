@@ -9,7 +9,7 @@ from msgspec import Struct, convert, to_builtins
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Scope
 from reverie.protocols.akashik import documents
-from reverie.protocols.akashik.call import Call, FieldServices, Operation
+from reverie.protocols.akashik.call import FieldServices, Operation, OperationCall
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.errors import FieldError
 from reverie.protocols.akashik.operations.agents import load_agent
@@ -83,7 +83,7 @@ def subscriptions_of(tx: ReadTx, agent_id: str) -> list[Subscription]:
     return [made for made in found if agent is not None and made.seq >= agent.since_seq]
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     action = call.payload.get("action")
     if action not in ACTIONS:
         raise call.error("INVALID_REQUEST", f"action is one of {', '.join(ACTIONS)}.")
@@ -100,7 +100,7 @@ def _execute(call: Call) -> dict[str, Any]:
     return _subscribe(call, wanted)
 
 
-def _wanted(call: Call, asked: dict[str, Any]) -> Subscription:
+def _wanted(call: OperationCall, asked: dict[str, Any]) -> Subscription:
     def no(text: str) -> FieldError:
         return call.error("INVALID_REQUEST", text)
 
@@ -124,7 +124,7 @@ def _wanted(call: Call, asked: dict[str, Any]) -> Subscription:
     )
 
 
-def _subscribe(call: Call, wanted: Subscription) -> dict[str, Any]:
+def _subscribe(call: OperationCall, wanted: Subscription) -> dict[str, Any]:
     """A subscription of the same id takes the place of the one before."""
     agent = call.speaker.id
     key = wanted.id or call.services.parts.ids.new()
@@ -140,7 +140,7 @@ def _subscribe(call: Call, wanted: Subscription) -> dict[str, Any]:
     return {"status": "ok", "subscription": made.document()}
 
 
-def _unsubscribe(call: Call, asked: dict[str, Any]) -> dict[str, Any]:
+def _unsubscribe(call: OperationCall, asked: dict[str, Any]) -> dict[str, Any]:
     key, agent = asked.get("id"), call.speaker.id
     found = load_subscription(call.tx, agent, key) if isinstance(key, str) and key else None
     if found is None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.protocols.akashik import documents
-from reverie.protocols.akashik.call import Call, Operation
+from reverie.protocols.akashik.call import Operation, OperationCall
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH, MAX_NAME
 from reverie.protocols.akashik.operations.agents import change_agent, load_agent
 from reverie.protocols.akashik.operations.sessions import MAX_TEXT, check_session, load_session
@@ -69,7 +69,7 @@ def each_task(tx: ReadTx) -> Iterator[Task]:
         yield msgspec.convert(body, Task)
 
 
-def _execute(call: Call) -> dict[str, Any]:
+def _execute(call: OperationCall) -> dict[str, Any]:
     action, given = call.payload.get("action"), call.payload.get("task")
     given = {} if given is None else given
     if action not in ("create", "get", "list", *CHANGES) or not isinstance(given, dict):
@@ -101,7 +101,7 @@ def _execute(call: Call) -> dict[str, Any]:
     return {"status": "ok", "task": _change(call, task, action, given).document()}
 
 
-def _check(call: Call, given: Mapping[str, Any]) -> None:
+def _check(call: OperationCall, given: Mapping[str, Any]) -> None:
     def text(name: str, value: Any, most: int) -> None:
         if value is not None and (not isinstance(value, str) or not value.strip() or len(value) > most):
             raise call.error("INVALID_REQUEST", f"task.{name} is a text of 1 to {most} characters.")
@@ -122,7 +122,7 @@ def _check(call: Call, given: Mapping[str, Any]) -> None:
         raise call.error("INVALID_REQUEST", "task.priority is a number or a short text.")
 
 
-def _create(call: Call, given: Mapping[str, Any]) -> Task:
+def _create(call: OperationCall, given: Mapping[str, Any]) -> Task:
     title, assignee = given.get("title"), given.get("assignee")
     if title is None:
         raise call.error("INVALID_REQUEST", "task.title is missing.")
@@ -157,7 +157,7 @@ def _create(call: Call, given: Mapping[str, Any]) -> Task:
     return task
 
 
-def _change(call: Call, task: Task, action: str, given: Mapping[str, Any]) -> Task:
+def _change(call: OperationCall, task: Task, action: str, given: Mapping[str, Any]) -> Task:
     me = call.speaker.id
     assignee = given.get("assignee") if action == "assign" else me if action == "claim" else task.assignee
     if action == "assign" and assignee is None:
@@ -182,7 +182,7 @@ def _change(call: Call, task: Task, action: str, given: Mapping[str, Any]) -> Ta
     return changed
 
 
-def _authorise(call: Call, task: Task, action: str, assignee: str | None) -> None:
+def _authorise(call: OperationCall, task: Task, action: str, assignee: str | None) -> None:
     """Whether the speaker may do this with the task, in its session."""
     me = call.speaker.id
     own = me in (task.creator_id, task.assignee)
@@ -197,7 +197,7 @@ def _authorise(call: Call, task: Task, action: str, assignee: str | None) -> Non
         check_session(call, load_session(call.tx, task.session_id))
 
 
-def _next_state(call: Call, task: Task, action: str) -> str:
+def _next_state(call: OperationCall, task: Task, action: str) -> str:
     """The state that the action leads to, when the task and its assignee allow it."""
     after = STATES[task.state].get(action)
     if after is None:
@@ -210,7 +210,7 @@ def _next_state(call: Call, task: Task, action: str) -> str:
     return after
 
 
-def _result(call: Call, given: Mapping[str, Any]) -> str | None:
+def _result(call: OperationCall, given: Mapping[str, Any]) -> str | None:
     """The unit that holds the result, when one is named."""
     result: str | None = given.get("result_unit_id")
     if result is not None:
@@ -220,7 +220,7 @@ def _result(call: Call, given: Mapping[str, Any]) -> str | None:
     return result
 
 
-def _record(call: Call, task: Task, changed: Task, action: str) -> int:
+def _record(call: OperationCall, task: Task, changed: Task, action: str) -> int:
     """The events of the change; the position of the last one."""
     data = {"action": action, "from": task.state, "to": changed.state}
     if changed.assignee:
@@ -237,18 +237,18 @@ def _unfinished(tx: ReadTx, task_id: str) -> bool:
     return task is None or task.state != "completed"
 
 
-def _registered(call: Call, agent_id: str | None) -> None:
+def _registered(call: OperationCall, agent_id: str | None) -> None:
     if agent_id is not None and load_agent(call.tx, agent_id) is None:
         raise call.error("AGENT_NOT_REGISTERED", "The assignee is not registered.")
 
 
-def save_task(call: Call, task: Task, seq: int, *, new: bool = False) -> None:
+def save_task(call: OperationCall, task: Task, seq: int, *, new: bool = False) -> None:
     """The task's next version."""
     found = None if new else documents.load(call.tx, TASKS, task.id)
     documents.save(call.tx, TASKS, task.id, msgspec.to_builtins(task), seq=seq, expected=found[1] if found else 0)
 
 
-def follow(call: Call, agent_id: str, seq: int) -> None:
+def follow(call: OperationCall, agent_id: str, seq: int) -> None:
     """An agent's status follows its tasks: working, else waiting, else idle."""
     busy = [task for task in each_task(call.tx) if task.assignee == agent_id and task.state in _STATUS]
     busy.sort(key=lambda task: (task.state != "in_progress", -task.updated_epoch, task.id))
@@ -256,7 +256,7 @@ def follow(call: Call, agent_id: str, seq: int) -> None:
     change_agent(call, agent_id, seq=seq, status=status, current_task_id=busy[0].id if busy else None)
 
 
-def give_back_tasks(call: Call, agent_id: str) -> int:
+def give_back_tasks(call: OperationCall, agent_id: str) -> int:
     """Open tasks of an agent that leaves go back to pending; how many."""
     held = [task for task in each_task(call.tx) if task.assignee == agent_id and task.state in OPEN]
     for task in held:

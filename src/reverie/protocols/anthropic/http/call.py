@@ -36,7 +36,7 @@ _LOOK_AGAIN_SECONDS = 0.2
 
 
 @dataclass
-class Call:
+class AnthropicCall:
     """What a handler works with."""
 
     host: Host
@@ -82,7 +82,7 @@ class Call:
         return b"anthropic/" + "/".join(bound).encode() + b"\0" + self.query.question()
 
 
-Work = Callable[[Call], Any]
+Work = Callable[[AnthropicCall], Any]
 
 
 def route(method: str, path: str, work: Work, *, right: Right, lane: Lane | None = None) -> Route:
@@ -105,7 +105,7 @@ def route(method: str, path: str, work: Work, *, right: Right, lane: Lane | None
         if settings.anthropic_strict:
             check_beta(request.headers.getlist(BETA), family)
         body = await request.body()
-        call = Call(
+        call = AnthropicCall(
             host=host,
             actor=actor,
             settings=settings,

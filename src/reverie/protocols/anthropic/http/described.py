@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.routing import Route
 
-from reverie.http.routes import Answer, Operation
+from reverie.http.routes import DocumentedAnswer, Operation
 from reverie.protocols.anthropic.http.dreams import DreamIn
 from reverie.protocols.anthropic.http.errors import STATUS, TYPES
 from reverie.protocols.anthropic.http.shapes import ANSWERS, Refused
@@ -110,7 +110,9 @@ def operations(routes: Iterable[Route], *, prefix: str) -> list[Operation]:
 
 def _operation(route: Route, method: str, prefix: str) -> Operation:
     name = route.name
-    refused = {status: Answer(TYPES.get(status, "api_error"), Refused) for status in sorted({*STATUS.values()})}
+    refused = {
+        status: DocumentedAnswer(TYPES.get(status, "api_error"), Refused) for status in sorted({*STATUS.values()})
+    }
     example = EXAMPLES.get(name)
     return Operation(
         prefix + name,
@@ -121,5 +123,5 @@ def _operation(route: Route, method: str, prefix: str) -> Operation:
         parameters=PARAMETERS.get(name, ()),
         body=BODIES.get(name) if method != "GET" else None,
         examples=[example] if example is not None else [],
-        answers={200: Answer(body=ANSWERS[name]), **refused},
+        answers={200: DocumentedAnswer(body=ANSWERS[name]), **refused},
     )

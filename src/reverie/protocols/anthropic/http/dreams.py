@@ -11,7 +11,7 @@ from reverie.core.errors import Invalid
 from reverie.protocols.anthropic.dream_records import FINAL, STATUSES, DreamRecord, Options
 from reverie.protocols.anthropic.dream_undo import DreamUndo
 from reverie.protocols.anthropic.dreams import MemoryDreams
-from reverie.protocols.anthropic.http.call import Call
+from reverie.protocols.anthropic.http.call import AnthropicCall
 from reverie.protocols.anthropic.http.documents import time
 from reverie.protocols.anthropic.http.wire import Closed
 from reverie.protocols.anthropic.names import DREAM, SESSION, STORE
@@ -69,7 +69,7 @@ class DreamIn(Closed, frozen=True):
     reverie: DreamOptions | None = None
 
 
-def create_dream(call: Call) -> Any:
+def create_dream(call: AnthropicCall) -> Any:
     given = call.read(DreamIn)
     options = given.reverie or DreamOptions()
     store, sessions = _inputs(given, strict=call.settings.anthropic_strict)
@@ -106,7 +106,7 @@ def create_dream(call: Call) -> Any:
     return dream_document(record)
 
 
-def list_dreams(call: Call) -> Any:
+def list_dreams(call: AnthropicCall) -> Any:
     query = call.query
     statuses = query.texts("statuses")
     for status in statuses:
@@ -124,25 +124,25 @@ def list_dreams(call: Call) -> Any:
     return call.page([dream_document(record) for record in page.items], page.after, "dreams")
 
 
-def get_dream(call: Call) -> Any:
+def get_dream(call: AnthropicCall) -> Any:
     return dream_document(call.host.use(MemoryDreams).get(call.actor, call.path["dream"]))
 
 
-def cancel_dream(call: Call) -> Any:
+def cancel_dream(call: AnthropicCall) -> Any:
     call.no_body()
     return dream_document(call.host.use(MemoryDreams).cancel(call.actor, call.path["dream"]))
 
 
-def archive_dream(call: Call) -> Any:
+def archive_dream(call: AnthropicCall) -> Any:
     call.no_body()
     return dream_document(call.host.use(MemoryDreams).archive(call.actor, call.path["dream"]))
 
 
-def diff_dream(call: Call) -> Any:
+def diff_dream(call: AnthropicCall) -> Any:
     return call.host.use(DreamUndo).diff(call.actor, call.path["dream"])
 
 
-def undo_dream(call: Call) -> Any:
+def undo_dream(call: AnthropicCall) -> Any:
     call.no_body()
     return dream_document(call.host.use(DreamUndo).undo(call.actor, call.path["dream"]))
 
@@ -220,6 +220,6 @@ def _transcript(given: TranscriptIn) -> Transcript:
     return Transcript(given.id, given.text if given.text is not None else messages_text(given.messages or []))
 
 
-def _settled(call: Call, dream_id: str) -> dict[str, Any] | None:
+def _settled(call: AnthropicCall, dream_id: str) -> dict[str, Any] | None:
     record = call.host.use(MemoryDreams).get(call.actor, dream_id)
     return dream_document(record) if record.status in FINAL else None

@@ -10,7 +10,7 @@ from starlette.routing import Route
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
 from reverie.protocols.anthropic.http import PREFIX, dreams
-from reverie.protocols.anthropic.http.call import Call, route
+from reverie.protocols.anthropic.http.call import AnthropicCall, route
 from reverie.protocols.anthropic.http.documents import memory_document, store_document, version_document
 from reverie.protocols.anthropic.http.wire import (
     MemoryIn,
@@ -79,7 +79,7 @@ def scope_of(method: str, path: str) -> str | None:
 # stores
 
 
-def create_store(call: Call) -> Any:
+def create_store(call: AnthropicCall) -> Any:
     given = call.read(StoreIn)
     record = call.host.use(Stores).create(
         call.actor,
@@ -91,7 +91,7 @@ def create_store(call: Call) -> Any:
     return store_document(record)
 
 
-def list_stores(call: Call) -> Any:
+def list_stores(call: AnthropicCall) -> Any:
     query = call.query
     page = call.host.use(Stores).list(
         call.actor,
@@ -104,11 +104,11 @@ def list_stores(call: Call) -> Any:
     return call.page([store_document(record) for record in page.items], page.after, "stores")
 
 
-def get_store(call: Call) -> Any:
+def get_store(call: AnthropicCall) -> Any:
     return store_document(call.host.use(Stores).get(call.actor, call.path["store"]))
 
 
-def update_store(call: Call) -> Any:
+def update_store(call: AnthropicCall) -> Any:
     given = call.read(StorePatch)
     record = call.host.use(Stores).update(
         call.actor,
@@ -120,12 +120,12 @@ def update_store(call: Call) -> Any:
     return store_document(record)
 
 
-def archive_store(call: Call) -> Any:
+def archive_store(call: AnthropicCall) -> Any:
     call.no_body()
     return store_document(call.host.use(Stores).archive(call.actor, call.path["store"]))
 
 
-def delete_store(call: Call) -> Any:
+def delete_store(call: AnthropicCall) -> Any:
     call.no_body()
     deleted = call.host.use(Stores).delete(call.actor, call.path["store"])
     return {"id": STORE + deleted, "type": "memory_store_deleted"}
@@ -134,7 +134,7 @@ def delete_store(call: Call) -> Any:
 # memories
 
 
-def create_memory(call: Call) -> Any:
+def create_memory(call: AnthropicCall) -> Any:
     given, full = call.read(MemoryIn), call.query.full("basic")
     memory = call.host.use(Memories).create(
         call.actor,
@@ -147,7 +147,7 @@ def create_memory(call: Call) -> Any:
     return _written(call, memory, full)
 
 
-def list_memories(call: Call) -> Any:
+def list_memories(call: AnthropicCall) -> Any:
     query = call.query
     full = query.full("basic")
     depth = query.number("depth", 0, 0, 1)
@@ -163,12 +163,12 @@ def list_memories(call: Call) -> Any:
     return call.page(items, page.after, "memories", call.path["store"])
 
 
-def get_memory(call: Call) -> Any:
+def get_memory(call: AnthropicCall) -> Any:
     full = call.query.full("full")
     return memory_document(call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"]), full=full)
 
 
-def update_memory(call: Call) -> Any:
+def update_memory(call: AnthropicCall) -> Any:
     given, full = call.read(MemoryPatch), call.query.full("basic")
     memory = call.host.use(Memories).update(
         call.actor,
@@ -183,7 +183,7 @@ def update_memory(call: Call) -> Any:
     return _written(call, memory, full)
 
 
-def delete_memory(call: Call) -> Any:
+def delete_memory(call: AnthropicCall) -> Any:
     call.no_body()
     deleted = call.host.use(Memories).delete(
         call.actor,
@@ -195,7 +195,7 @@ def delete_memory(call: Call) -> Any:
     return {"id": MEMORY + deleted, "type": "memory_deleted"}
 
 
-def _written(call: Call, memory: Memory, full: bool) -> Any:
+def _written(call: AnthropicCall, memory: Memory, full: bool) -> Any:
     if memory.findings:
         found = sorted(memory.findings.items())
         call.headers["reverie-redacted"] = ", ".join(f"{kind}={count}" for kind, count in found)
@@ -205,7 +205,7 @@ def _written(call: Call, memory: Memory, full: bool) -> Any:
 # versions
 
 
-def list_versions(call: Call) -> Any:
+def list_versions(call: AnthropicCall) -> Any:
     query = call.query
     full = query.full("basic")
     wanted = Wanted(
@@ -223,13 +223,13 @@ def list_versions(call: Call) -> Any:
     return call.page([version_document(one, full=full) for one in page.items], page.after, "versions", store)
 
 
-def get_version(call: Call) -> Any:
+def get_version(call: AnthropicCall) -> Any:
     full = call.query.full("full")
     version = call.host.use(Versions).get(call.actor, call.path["store"], call.path["version"])
     return version_document(version, full=full)
 
 
-def redact_version(call: Call) -> Any:
+def redact_version(call: AnthropicCall) -> Any:
     call.no_body()
     version = call.host.use(Versions).redact(call.actor, call.path["store"], call.path["version"])
     return version_document(version, full=True)
@@ -238,7 +238,7 @@ def redact_version(call: Call) -> Any:
 # what Reverie adds
 
 
-def why(call: Call) -> Any:
+def why(call: AnthropicCall) -> Any:
     memory = call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"])
     if not memory.file.text:
         raise Invalid("A memory without text was made from nothing.")
@@ -247,13 +247,13 @@ def why(call: Call) -> Any:
     return {**msgspec.to_builtins(tree), "made_from": list(version.row.made_from)}
 
 
-def derived(call: Call) -> Any:
+def derived(call: AnthropicCall) -> Any:
     memory = call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"])
     found = call.host.lineage.derived(call.actor, memory.store.ref, memory.file.version) if memory.file.text else []
     return {"data": found}
 
 
-def search(call: Call) -> Any:
+def search(call: AnthropicCall) -> Any:
     given = call.read(SearchIn)
     record = call.host.use(Stores).get(call.actor, call.path["store"])
     result = call.host.search.search(call.actor, record.ref, given.query, limit=given.limit)
@@ -265,7 +265,7 @@ def search(call: Call) -> Any:
     return {"data": hits}
 
 
-def tool(call: Call) -> Any:
+def tool(call: AnthropicCall) -> Any:
     given = call.read(ToolIn)
     if given.command != "view":
         call.actor.require(Right.WRITE)

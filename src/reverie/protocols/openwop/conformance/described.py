@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from reverie.http.routes import Answer, Form
+from reverie.http.routes import DocumentedAnswer, Form
 from reverie.protocols.openwop.http.described import Object, RunEvent, Shown, Time, refusals
 
 TAGS = ("openwop test seams",)
@@ -95,6 +95,10 @@ def seam(
     nothing: str = "",
 ) -> dict[str, Any]:
     """What a route says of itself; `nothing` is when it answers 204."""
-    answers = {status: Answer(body=form), **({204: Answer(nothing)} if nothing else {}), **refusals()}
+    answers = {
+        status: DocumentedAnswer(body=form),
+        **({204: DocumentedAnswer(nothing)} if nothing else {}),
+        **refusals(),
+    }
     examples = [] if example is None else [example]
     return {"id": f"seam_{name}", "summary": summary, "tags": TAGS, "examples": examples, "answers": answers}

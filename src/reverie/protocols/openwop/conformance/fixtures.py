@@ -14,7 +14,7 @@ from reverie.core.query import Filter
 from reverie.memory.read import MAX_PAGE
 from reverie.protocols.openwop.conformance.injection import NODE, SECRET, InjectionProbe, budget_of
 from reverie.protocols.openwop.conformance.plain import plain_fixtures
-from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow
+from reverie.protocols.openwop.workflow import ActiveRun, Input, Node, Workflow
 from reverie.services import Services
 
 _HOUR_MS = 3_600_000
@@ -22,7 +22,7 @@ _HOUR_MS = 3_600_000
 
 def fixtures(parts: Services, probe: InjectionProbe) -> dict[str, Workflow]:
     """Every fixture by id."""
-    actions: dict[str, tuple[str, Callable[[Work], Mapping[str, Any]]]] = {
+    actions: dict[str, tuple[str, Callable[[ActiveRun], Mapping[str, Any]]]] = {
         "roundtrip": ("write-then-read", _roundtrip),
         "ttl": ("ttl-probe", lambda work: _ttl(work, parts.clock.now())),
         "redaction": ("redaction-probe", _redaction),
@@ -45,7 +45,7 @@ def _check_budget(_: Actor, inputs: Mapping[str, Any], configurable: Mapping[str
     budget_of(inputs)
 
 
-def _memory(name: str, action: str, body: Callable[[Work], Mapping[str, Any]]) -> Workflow:
+def _memory(name: str, action: str, body: Callable[[ActiveRun], Mapping[str, Any]]) -> Workflow:
     node = Node(action, "core.identity", action, {"memoryAction": action})
     ref = _ref_of(f"conformance-agent-memory-{name}")
     return Workflow(body, fixture=True, ref=ref, nodes=(node,), takes=(Input("memoryRef", "string"),))
@@ -65,23 +65,23 @@ def _ref_of(name: str) -> Callable[[Mapping[str, Any]], str]:
     return ref
 
 
-def _ref(work: Work) -> str:
+def _ref(work: ActiveRun) -> str:
     return str(work.run.ref)
 
 
-def _noop(work: Work) -> Mapping[str, Any]:
+def _noop(work: ActiveRun) -> Mapping[str, Any]:
     """Nothing; the host notes that the run took place."""
     work.put(_ref(work), "A run without steps took place.", name="summary", tags=["source:run"])
     return {}
 
 
-def _roundtrip(work: Work) -> Mapping[str, Any]:
+def _roundtrip(work: ActiveRun) -> Mapping[str, Any]:
     ref = _ref(work)
     written = work.put(ref, "What is written in a run can be read in it.", name="note", node="write-then-read")
     return {"memoryReadback": work.get(ref, written.id)}
 
 
-def _ttl(work: Work, now: int) -> Mapping[str, Any]:
+def _ttl(work: ActiveRun, now: int) -> Mapping[str, Any]:
     ref = _ref(work)
     work.plant(ref, "This note's time is over.", name="expired", expires_at=now - 1, node="ttl-probe")
     fresh = work.put(ref, "This note has an hour.", name="fresh", expires_at=now + _HOUR_MS, node="ttl-probe")
@@ -90,14 +90,14 @@ def _ttl(work: Work, now: int) -> Mapping[str, Any]:
     return {"memoryList": found, "expiredId": work.id("expired"), "freshId": fresh.id}
 
 
-def _redaction(work: Work) -> Mapping[str, Any]:
+def _redaction(work: ActiveRun) -> Mapping[str, Any]:
     ref, value = _ref(work), f"byok{secrets.token_hex(16)}"
     work.register({SECRET: value})
     written = work.put(ref, f"The vault resolved {value} for this run.", name="note", node="redaction-probe")
     return {"memoryReadback": work.get(ref, written.id)}
 
 
-def _cross_tenant(work: Work, parts: Services) -> Mapping[str, Any]:
+def _cross_tenant(work: ActiveRun, parts: Services) -> Mapping[str, Any]:
     """The owner finds its entry; the same name, or a foreign one, shows another tenant nothing of it."""
     ref = _ref(work)
     written = work.put(ref, "Only its own tenant reads this.", name="note", node="cross-tenant-probe")

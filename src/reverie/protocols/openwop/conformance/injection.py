@@ -15,7 +15,7 @@ from reverie.memory.entries import Entries
 from reverie.memory.lifecycle import Lifecycle
 from reverie.memory.read import Reader
 from reverie.protocols.openwop.injection import Injection
-from reverie.protocols.openwop.workflow import Work
+from reverie.protocols.openwop.workflow import ActiveRun
 from reverie.services import Services
 
 NODE = "list-budgeted"
@@ -37,7 +37,7 @@ class InjectionProbe:
         self._reader = reader
         self._lifecycle = lifecycle
 
-    def run(self, work: Work) -> Mapping[str, Any]:
+    def run(self, work: ActiveRun) -> Mapping[str, Any]:
         """The variables of the run, all of them from bounded reads."""
         budget = budget_of(work.inputs)
         ref = f"{work.run.ref}/{work.run.id}"
@@ -72,7 +72,7 @@ class InjectionProbe:
                 self._empty(work.actor, memory)
             self._empty(other, foreign)
 
-    def _seed(self, work: Work, ref: str, budget: int) -> str:
+    def _seed(self, work: ActiveRun, ref: str, budget: int) -> str:
         """Four notes, oldest first: the most relevant, a plain one, one over the budget, one with a secret; its id."""
         value = f"byok{secrets.token_hex(16)}"
         work.register({SECRET: value})
@@ -87,14 +87,14 @@ class InjectionProbe:
             work.put(ref, text, name=name, node=NODE)
         return work.id("secret")
 
-    def _orders(self, work: Work, ref: str, budget: int) -> dict[str, Any]:
+    def _orders(self, work: ActiveRun, ref: str, budget: int) -> dict[str, Any]:
         """The same ids by recency and by relevance."""
         relevant = self._injection.relevant(work.actor, ref, str(work.inputs.get("query") or QUERY))
         by_relevance = [entry.id for entry in self._injection.within(relevant, budget)]
         by_recency = [entry.id for entry in self._bounded(work, ref, budget) if entry.id in set(by_relevance)]
         return {"recencyOrder": by_recency, "relevanceOrder": by_relevance}
 
-    def _bounded(self, work: Work, ref: str, budget: int) -> list[Entry]:
+    def _bounded(self, work: ActiveRun, ref: str, budget: int) -> list[Entry]:
         return self._injection.within(work.list(ref), budget)
 
     def _text(self, words: str, least: int) -> str:

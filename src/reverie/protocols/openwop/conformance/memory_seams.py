@@ -30,7 +30,7 @@ from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.payloads import flat, payload_of
 from reverie.protocols.openwop.http.wire import Open
 from reverie.protocols.openwop.http.workspace import file_document
-from reverie.protocols.openwop.passes import Passed, Passes, check_budget
+from reverie.protocols.openwop.passes import Passed, PassRunner, check_budget
 from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workspace import Workspace
 
@@ -177,7 +177,7 @@ def compact(call: Call, body: CompactIn) -> Response:
     run, done = call.host.use(Runs).around(
         call.actor,
         COMPACT,
-        lambda acting: call.host.use(Passes).compact(
+        lambda acting: call.host.use(PassRunner).compact(
             acting,
             body.memory_ref,
             run_id=acting.run,
@@ -230,7 +230,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     run, done = call.host.use(Runs).around(
         call.actor,
         DISTILL,
-        lambda acting: call.host.use(Passes).distil(
+        lambda acting: call.host.use(PassRunner).distil(
             acting,
             body.memory_ref,
             run_id=acting.run,
@@ -275,7 +275,7 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
     run, done = call.host.use(Runs).around(
         call.actor,
         CONSOLIDATE,
-        lambda acting: call.host.use(Passes).consolidate(acting, body.memory_ref, run_id=acting.run),
+        lambda acting: call.host.use(PassRunner).consolidate(acting, body.memory_ref, run_id=acting.run),
         ref=body.memory_ref,
         inputs={"memoryRef": body.memory_ref},
     )

@@ -7,9 +7,9 @@ from typing import Any
 
 from reverie.core.actor import Actor
 from reverie.core.errors import Invalid, ReverieError
-from reverie.protocols.openwop.workflow import Input, Node, Work, Workflow
+from reverie.protocols.openwop.workflow import ActiveRun, Input, Node, Workflow
 
-Body = Callable[[Work], Mapping[str, Any]]
+Body = Callable[[ActiveRun], Mapping[str, Any]]
 Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 
@@ -53,7 +53,7 @@ _TYPES: Mapping[str, type] = {"string": str, "object": dict}
 
 
 def _steps(*names: str) -> Body:
-    def body(work: Work) -> Mapping[str, Any]:
+    def body(work: ActiveRun) -> Mapping[str, Any]:
         for name in names:
             with work.node(name):
                 pass
@@ -62,12 +62,12 @@ def _steps(*names: str) -> Body:
     return body
 
 
-def _identity(work: Work) -> Mapping[str, Any]:
+def _identity(work: ActiveRun) -> Mapping[str, Any]:
     with work.node("identity", output=True):
         return {"payload": work.inputs["payload"]}
 
 
-def _failure(work: Work) -> Mapping[str, Any]:
+def _failure(work: ActiveRun) -> Mapping[str, Any]:
     with work.node("fail"):
         raise ReverieError("This workflow always fails.", code="conformance_failure")
 
@@ -79,7 +79,7 @@ def _delay(least: int, most: int, *, default: int) -> Workflow:
             raise Invalid(f"inputs.delayMs is a whole number of {least} to {most}.", pointer="/inputs/delayMs")
         return value
 
-    def body(work: Work) -> Mapping[str, Any]:
+    def body(work: ActiveRun) -> Mapping[str, Any]:
         with work.node("delay"):
             work.wait(length(work.inputs))
         return {}

@@ -15,7 +15,7 @@ from reverie.core.entry import MAX_ID_LENGTH, MAX_TAG_LENGTH, Draft, Entry, Entr
 from reverie.core.errors import Conflict, Invalid
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
-from reverie.memory.entries import Prepared, entry_hash, insert
+from reverie.memory.entries import PreparedEntry, entry_hash, insert
 from reverie.memory.indexing import indexed
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
@@ -59,7 +59,9 @@ class Seeder:
 
         return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
 
-    def _prepared(self, actor: Actor, ref: str, draft: Draft, known: KnownSecrets, policy: TenantPolicy) -> Prepared:
+    def _prepared(
+        self, actor: Actor, ref: str, draft: Draft, known: KnownSecrets, policy: TenantPolicy
+    ) -> PreparedEntry:
         now = self._parts.clock.now()
         entry = Entry(
             ref=ref,
@@ -82,10 +84,10 @@ class Seeder:
                 f"An entry has at most {policy.max_entry_bytes} bytes and {policy.max_tags} tags.", pointer="/entries"
             )
         words, vector = indexed([entry], self._parts.embedder)[0]
-        return Prepared(entry=entry, findings={}, terms=words, vector=vector, minted=draft.id is None)
+        return PreparedEntry(entry=entry, findings={}, terms=words, vector=vector, minted=draft.id is None)
 
 
-def _replace(tx: WriteTx, actor: Actor, item: Prepared, before: Entry) -> None:
+def _replace(tx: WriteTx, actor: Actor, item: PreparedEntry, before: Entry) -> None:
     if before.state is EntryState.ERASED:
         raise Conflict("An entry of that id was destroyed; its id is not used again.", code="id_taken")
     entry = item.entry

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from reverie.http.call import Call
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Segment
+from reverie.http.routes import DocumentedAnswer, Segment
 from reverie.protocols.openwop.agents import Agent, Agents, inventory_entry
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
@@ -21,7 +21,7 @@ router = api()
     "/agents",
     id="list_agents",
     summary="The agents of this host, and what of their memory it lacks",
-    answers={200: Answer(body=described.AgentsShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.AgentsShown), **described.refusals()},
 )
 def inventory(call: Call) -> Response:
     """The caller's agents and the host's, by id."""
@@ -34,7 +34,7 @@ def inventory(call: Call) -> Response:
     "/agents/{agent_id}",
     id="get_agent",
     summary="One agent",
-    answers={200: Answer(body=described.AgentShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.AgentShown), **described.refusals()},
 )
 def one(call: Call, agent_id: Segment) -> Response:
     """One of them; another tenant's is as absent as one that never was."""

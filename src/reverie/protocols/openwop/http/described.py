@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from reverie.http.routes import Answer
+from reverie.http.routes import DocumentedAnswer
 from reverie.protocols.openwop.http.errors import STATUS
 
 Object = dict[str, Any]
@@ -256,14 +256,14 @@ class Discovery(Shown):
     capabilities: Annotated[Object, Meta(description="The families once more, for older readers.")] | UnsetType = UNSET
 
 
-def refusals(*more: int) -> dict[int, Answer]:
+def refusals(*more: int) -> dict[int, DocumentedAnswer]:
     """The refusals that every operation may answer, and some of its own."""
     codes: dict[int, list[str]] = {}
     for code, status in STATUS.items():
         codes.setdefault(status, []).append(code)
     always = {400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503, 507}
     return {
-        status: Answer(", ".join(f"`{code}`" for code in codes.get(status, [])), OpenwopError)
+        status: DocumentedAnswer(", ".join(f"`{code}`" for code in codes.get(status, [])), OpenwopError)
         for status in sorted({*always, *more})
     }
 

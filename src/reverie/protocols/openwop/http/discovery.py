@@ -11,7 +11,7 @@ from reverie.core.run import ENGINE_VERSION
 from reverie.host import Host
 from reverie.http.call import Call
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer
+from reverie.http.routes import DocumentedAnswer
 from reverie.protocols.openwop.capabilities import families, wired
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, WELL_KNOWN, api
@@ -28,7 +28,7 @@ MEMORY_QUERY = "x-host-reverie-memory-query"
     ["GET", "HEAD"],
     id="discover",
     summary="What this host can do",
-    answers={200: Answer(body=described.Discovery), 304: Answer("The caller has this version.")},
+    answers={200: DocumentedAnswer(body=described.Discovery), 304: DocumentedAnswer("The caller has this version.")},
     open=True,
 )
 def discover(request: Call) -> Response:

@@ -15,7 +15,7 @@ from reverie.http.call import Call
 from reverie.http.problems import answer
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.http.errors import code_of, status_of
-from reverie.protocols.openwop.idempotency import Answer, Claim, Idempotency
+from reverie.protocols.openwop.idempotency import Claim, Idempotency, StoredAnswer
 
 HEADER = "idempotency-key"
 REPLAYED = "openwop-Idempotent-Replay"
@@ -40,7 +40,7 @@ async def once(call: Call, operation: str, lane: Lane, work: Callable[[str | Non
         found = await call.run(
             Lane.WRITE, lambda: call.host.use(Idempotency).claim(call.actor, operation, key, request)
         )
-        if isinstance(found, Answer):
+        if isinstance(found, StoredAnswer):
             return Response(found.body or None, found.status, {REPLAYED: "true"}, _media(found.body))
         if found is not None:
             return await _carry_out(call, found, lane, work)

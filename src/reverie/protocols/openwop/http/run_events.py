@@ -61,7 +61,7 @@ def ends(documents: Iterable[dict[str, Any]]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EventsRequest:
     """What a caller wants of a run's events. Everything is checked before the form of the answer is chosen."""
 
     after: int = -1
@@ -80,7 +80,7 @@ class Asked:
         return document["type"] not in PAYLOADS or bool(self.modes & _WITH_MEMORY)
 
 
-def asked(request: Request) -> Asked:
+def asked(request: Request) -> EventsRequest:
     """From query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode or combination."""
     query = request.query_params
     modes = [mode.strip() for given in query.getlist("streamMode") for mode in given.split(",")] or ["updates"]
@@ -100,7 +100,7 @@ def asked(request: Request) -> Asked:
     if resumed:
         after = _number(resumed.rpartition("-")[2], "Last-Event-ID", least=0, most=_LARGEST, default=after)
     types = query.getlist("type")
-    return Asked(
+    return EventsRequest(
         after=after,
         modes=frozenset(modes),
         buffer_seconds=0.0 if _ALONE in modes else buffer / 1000,

@@ -20,7 +20,7 @@ from reverie.host import Host
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Segment
+from reverie.http.routes import DocumentedAnswer, Segment
 from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
@@ -29,7 +29,7 @@ from reverie.protocols.openwop.forks import Forks
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api
 from reverie.protocols.openwop.http.once import once
-from reverie.protocols.openwop.http.run_events import Asked, asked, batch, ends, fault_document, run_event, sse
+from reverie.protocols.openwop.http.run_events import EventsRequest, asked, batch, ends, fault_document, run_event, sse
 from reverie.protocols.openwop.http.wire import Open, memory_entry
 from reverie.protocols.openwop.runs import Runs
 
@@ -73,7 +73,7 @@ class ForkIn(Open):
     id="start_run",
     summary="Start a run of a workflow",
     parameters=[described.ONCE],
-    answers={201: Answer("Started; it may have ended.", described.RunStarted), **described.refusals(501)},
+    answers={201: DocumentedAnswer("Started; it may have ended.", described.RunStarted), **described.refusals(501)},
 )
 @needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
 async def start(call: Call, body: RunIn) -> Response:
@@ -97,7 +97,7 @@ async def start(call: Call, body: RunIn) -> Response:
     "/runs/{run_id}",
     id="get_run",
     summary="A run as it is now",
-    answers={200: Answer(body=described.RunShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.RunShown), **described.refusals()},
 )
 def get(call: Call, run_id: Segment) -> Response:
     run = call.host.use(Runs).get(call.actor, run_id)
@@ -109,7 +109,7 @@ def get(call: Call, run_id: Segment) -> Response:
     id="list_run_events",
     summary="Events of a run: a page, or with `Accept: text/event-stream` a stream until it ends",
     parameters=described.EVENTS,
-    answers={200: Answer("", described.RunEvents, described.EVENT_STREAM), **described.refusals()},
+    answers={200: DocumentedAnswer("", described.RunEvents, described.EVENT_STREAM), **described.refusals()},
 )
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
@@ -128,7 +128,7 @@ def events(call: Call, run_id: Segment) -> Response:
         *described.EVENTS,
         described.asked("timeout", "Seconds to wait.", type="integer", minimum=0, maximum=30),
     ],
-    answers={200: Answer(body=described.RunEvents), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.RunEvents), **described.refusals()},
 )
 async def poll(call: Call, run_id: Segment) -> Response:
     want, key = asked(call), call.actor.key_id
@@ -157,7 +157,7 @@ async def poll(call: Call, run_id: Segment) -> Response:
     id="cancel_run",
     summary="Cancel a run",
     parameters=[described.ONCE],
-    answers={200: Answer(body=described.RunCancelled), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.RunCancelled), **described.refusals()},
 )
 @needs(Right.WRITE)
 async def cancel(call: Call, run_id: Segment) -> Response:
@@ -175,7 +175,7 @@ async def cancel(call: Call, run_id: Segment) -> Response:
     id="cancel_runs",
     summary="Cancel several runs, each by itself",
     parameters=[described.ONCE],
-    answers={200: Answer(body=described.RunsCancelled), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.RunsCancelled), **described.refusals()},
 )
 @needs(Right.WRITE)
 async def bulk_cancel(call: Call, body: BulkIn) -> Response:
@@ -206,7 +206,7 @@ def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
     id="fork_run",
     summary="Replay a run, or branch off it",
     parameters=[described.ONCE],
-    answers={201: Answer(body=described.RunForked), **described.refusals(501)},
+    answers={201: DocumentedAnswer(body=described.RunForked), **described.refusals(501)},
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
 async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
@@ -261,7 +261,7 @@ def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, A
     return shown
 
 
-def page(host: Host, actor: Actor, run: Run, want: Asked) -> dict[str, Any]:
+def page(host: Host, actor: Actor, run: Run, want: EventsRequest) -> dict[str, Any]:
     """The poll shape: every name that clients look for."""
     found = read(host, actor, run, want.after)
     return {
@@ -282,7 +282,7 @@ def read(host: Host, actor: Actor, run: Run, after: int) -> list[dict[str, Any]]
     return [run_event(run, sequence, event) for sequence, event in found]
 
 
-async def _stream(call: Call, run_id: str, want: Asked) -> AsyncGenerator[bytes, None]:
+async def _stream(call: Call, run_id: str, want: EventsRequest) -> AsyncGenerator[bytes, None]:
     loop, after, key = asyncio.get_running_loop(), want.after, call.actor.key_id
     alive_at = loop.time()
     waiting: list[dict[str, Any]] = []  # events of the batch that is being filled, and when it must go

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from reverie.core.errors import Invalid, NotFound
 from reverie.http.call import Call
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Segment
+from reverie.http.routes import DocumentedAnswer, Segment
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.runs import Runs
@@ -23,7 +23,7 @@ router = api()
     "/workflows/{workflow_id}",
     id="get_workflow",
     summary="The definition of a workflow",
-    answers={200: Answer(body=described.WorkflowShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.WorkflowShown), **described.refusals()},
 )
 def get(call: Call, workflow_id: Segment) -> Response:
     try:

@@ -12,13 +12,13 @@ from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import Answer, Header, Query, Segment
+from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.once import once
 from reverie.protocols.openwop.http.wire import Closed
-from reverie.protocols.openwop.workspace import File, Workspace
+from reverie.protocols.openwop.workspace import StoredFile, Workspace
 
 router = api("/v1/host/workspace")
 off = api("/v1/host/workspace")
@@ -43,7 +43,7 @@ class FileIn(Closed):
     "/files",
     id="list_files",
     summary="Workspace files, without content",
-    answers={200: Answer(body=described.WorkspaceFiles), **described.refusals(501)},
+    answers={200: DocumentedAnswer(body=described.WorkspaceFiles), **described.refusals(501)},
 )
 def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
     return Reply({"files": [file_document(file) for file in call.host.use(Workspace).files(call.actor, prefix=prefix)]})
@@ -53,7 +53,7 @@ def files(call: Call, prefix: Annotated[str, Query()] = "") -> Response:
     "/files/{path:path}",
     id="get_file",
     summary="One workspace file, or one version of it",
-    answers={200: Answer(body=described.WorkspaceFile), **described.refusals(501)},
+    answers={200: DocumentedAnswer(body=described.WorkspaceFile), **described.refusals(501)},
 )
 def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = None) -> Response:
     return answer(call.host.use(Workspace).get(call.actor, path, version=version_number(version)))
@@ -64,7 +64,7 @@ def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = Non
     id="put_file",
     summary="Write a workspace file; with `If-Match` only over the version that was read",
     parameters=[described.ONCE],
-    answers={200: Answer(body=described.WorkspaceFile), **described.refusals(501)},
+    answers={200: DocumentedAnswer(body=described.WorkspaceFile), **described.refusals(501)},
 )
 @needs(Right.WRITE)
 async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
@@ -80,7 +80,7 @@ async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None)
     id="delete_file",
     summary="Delete a workspace file",
     parameters=[described.ONCE],
-    answers={204: Answer("Deleted."), **described.refusals(501)},
+    answers={204: DocumentedAnswer("Deleted."), **described.refusals(501)},
 )
 @needs(Right.WRITE)
 async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
@@ -91,7 +91,7 @@ async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Respons
     return await once(call, "workspace.delete", Lane.WRITE, work)
 
 
-def file_document(file: File) -> dict[str, Any]:
+def file_document(file: StoredFile) -> dict[str, Any]:
     """A file, closed; without content in a list."""
     shown: dict[str, Any] = {"path": file.path}
     if file.content is not None:
@@ -104,7 +104,7 @@ def file_document(file: File) -> dict[str, Any]:
     }
 
 
-def answer(file: File) -> Response:
+def answer(file: StoredFile) -> Response:
     """One file."""
     return Reply(file_document(file), 200, {"ETag": file.etag})
 

@@ -19,7 +19,6 @@ from reverie.core.ports import Clock
 from reverie.http.origin import OriginPolicy, preflight, readable_by
 from reverie.protocols.responses.proxy.relay import (
     SCOPE,
-    Asked,
     Caller,
     CallerLeft,
     Header,
@@ -27,6 +26,7 @@ from reverie.protocols.responses.proxy.relay import (
     Scope,
     Send,
     Upstream,
+    WindowRequest,
     answer,
     error_body,
     forwarded,
@@ -49,13 +49,15 @@ _JSON_ROUTES = (b"/responses", b"/responses/compact", b"/messages", b"/messages/
 class Windows(Protocol):
     """What the proxy needs of the windows."""
 
-    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int | None:
+    async def turn(self, asked: WindowRequest, caller: Caller, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
 
-    async def latest(self, asked: Asked) -> str | None:
+    async def latest(self, asked: WindowRequest) -> str | None:
         """The id of the newest response of the window, None before the first."""
 
-    async def look(self, response_id: str, asked: Asked, scope: Scope, caller: Caller, send: Send) -> int | None:
+    async def look(
+        self, response_id: str, asked: WindowRequest, scope: Scope, caller: Caller, send: Send
+    ) -> int | None:
         """Fetch or cancel a response that a window waits for; None when none does."""
 
     def listed(self) -> Sequence[Mapping[str, Any]]:
@@ -167,7 +169,9 @@ class Proxy:
                 self.counts.requests[said] += 1
                 extra.append((STATUS, said.encode()))
         elif self.windows is not None and (waiting := self._waiting(scope, path)) is not None:
-            asked = Asked((header(headers, SCOPE) or b"").decode("utf-8", "replace"), {}, forwarded(headers), b"")
+            asked = WindowRequest(
+                (header(headers, SCOPE) or b"").decode("utf-8", "replace"), {}, forwarded(headers), b""
+            )
             status = await self.windows.look(waiting, asked, scope, caller, send)
             if status is not None:
                 self.counts.requests["windowed"] += 1
@@ -188,7 +192,7 @@ class Proxy:
 
     async def _understood(
         self, scope: Scope, caller: Caller, headers: Sequence[Header]
-    ) -> tuple[Asked | None, str | None]:
+    ) -> tuple[WindowRequest | None, str | None]:
         """(the request, None) when it belongs to a window; else (None, why it passes through although it names one)."""
         if header(headers, b"content-encoding") not in (None, b"identity"):
             return None, None
@@ -210,7 +214,7 @@ class Proxy:
             return None, "client_compaction"
         left = (b"content-length", b"accept-encoding")
         sent = [(name, value) for name, value in forwarded(headers) if name.lower() not in left]
-        return Asked(scope_id, body, sent, scope["query_string"]), None
+        return WindowRequest(scope_id, body, sent, scope["query_string"]), None
 
     def _compacts(self, given: Any, body: Mapping[str, Any]) -> bool:
         """Whether the caller compacts its conversation itself."""

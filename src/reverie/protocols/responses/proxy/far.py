@@ -19,7 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from reverie.protocols.responses.proxy.relay import CONNECT_SECONDS, Header, Upstream, UpstreamFault
-from reverie.protocols.responses.proxy.reply import Reply
+from reverie.protocols.responses.proxy.reply import UpstreamReply
 
 MOST_BYTES = 64 * 2**20
 ABSENT_SECONDS = 600.0
@@ -91,7 +91,7 @@ class Far:
             return False
         return True
 
-    async def turn(self, body: Mapping[str, Any]) -> Reply | None:
+    async def turn(self, body: Mapping[str, Any]) -> UpstreamReply | None:
         """Ask for a response; None when the upstream takes no WebSocket."""
         frame = {"type": "response.create"} | {name: one for name, one in body.items() if name not in _HTTP_ONLY}
         text = json.dumps(frame, separators=(",", ":"))
@@ -108,14 +108,14 @@ class Far:
             return self._reply(first)
         raise UpstreamFault("upstream_disconnected")
 
-    def _reply(self, first: str) -> Reply:
+    def _reply(self, first: str) -> UpstreamReply:
         event = json.loads(first)
         if event.get("type") == "error":
             self._events = None
             body = json.dumps({"error": event.get("error")}, separators=(",", ":")).encode()
             status = event.get("status", event.get("status_code"))
-            return Reply(status if isinstance(status, int) else 400, list(_JSON), body)
-        return Reply(200, list(_STREAM), stream=self._stream(first))
+            return UpstreamReply(status if isinstance(status, int) else 400, list(_JSON), body)
+        return UpstreamReply(200, list(_STREAM), stream=self._stream(first))
 
     async def _stream(self, first: str) -> AsyncIterator[bytes]:
         """The events of a turn as a server-sent stream, to the closing one."""

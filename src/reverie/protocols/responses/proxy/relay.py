@@ -48,7 +48,7 @@ SCOPE = b"x-reverie-scope"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WindowRequest:
     """A request that belongs to a window."""
 
     scope_id: str

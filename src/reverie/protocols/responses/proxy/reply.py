@@ -12,7 +12,7 @@ from reverie.protocols.responses.proxy.relay import Header, header, pieces
 
 
 @dataclass(slots=True)
-class Reply:
+class UpstreamReply:
     """An answer of the upstream: read whole, or open."""
 
     status: int
@@ -21,13 +21,13 @@ class Reply:
     stream: AsyncIterator[bytes] | None = None
 
 
-async def read(response: httpcore2.Response, *, whole: bool) -> Reply:
+async def read(response: httpcore2.Response, *, whole: bool) -> UpstreamReply:
     """The answer to a request; a stream stays open unless `whole`."""
     headers = list(response.headers)
     if not whole and b"event-stream" in (header(headers, b"content-type") or b""):
-        return Reply(int(response.status), headers, stream=pieces(response))
+        return UpstreamReply(int(response.status), headers, stream=pieces(response))
     body = b"".join([piece async for piece in pieces(response)])
-    return Reply(int(response.status), headers, body)
+    return UpstreamReply(int(response.status), headers, body)
 
 
 def decoder(headers: Sequence[Header]) -> Callable[[bytes], bytes]:

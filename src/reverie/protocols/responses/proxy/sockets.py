@@ -16,13 +16,13 @@ from typing import Any, Protocol
 from reverie.protocols.responses.proxy.far import Far
 from reverie.protocols.responses.proxy.relay import (
     SCOPE,
-    Asked,
     Header,
     Receive,
     Scope,
     Send,
     Upstream,
     UpstreamFault,
+    WindowRequest,
     forwarded,
     header,
     pieces,
@@ -40,10 +40,10 @@ _FRAME_ONLY = ("type", "stream_id", "event_id")
 class SocketWindows(Protocol):
     """What a connection needs of the windows."""
 
-    async def turn(self, asked: Asked, caller: Any, send: Send) -> int | None:
+    async def turn(self, asked: WindowRequest, caller: Any, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
 
-    async def latest(self, asked: Asked) -> str | None:
+    async def latest(self, asked: WindowRequest) -> str | None:
         """The id of the newest response of the window, None before the first."""
 
 
@@ -123,7 +123,7 @@ class Socket:
                 return
         await self._pass_on(text, event)
 
-    def _asked(self, event: dict[str, Any]) -> Asked | None:
+    def _asked(self, event: dict[str, Any]) -> WindowRequest | None:
         """The request of a frame that names a window."""
         scope_id: Any = event.get("prompt_cache_key")
         if self._named is not None:
@@ -134,15 +134,15 @@ class Socket:
             return None
         body = {name: value for name, value in event.items() if name not in _FRAME_ONLY} | {"stream": True}
         headers = [*self._headers, (b"Content-Type", b"application/json")]
-        return Asked(scope_id, body, headers, self._query, far=self._far)
+        return WindowRequest(scope_id, body, headers, self._query, far=self._far)
 
-    async def _turn(self, asked: Asked, event: dict[str, Any]) -> bool:
+    async def _turn(self, asked: WindowRequest, event: dict[str, Any]) -> bool:
         """Answer a frame through its window. False when there can be no window."""
         assert self._windows is not None
         previous = asked.body.get("previous_response_id")
         if previous is not None and previous == await self._windows.latest(asked):
             body = {name: value for name, value in asked.body.items() if name != "previous_response_id"}
-            asked = Asked(asked.scope_id, body, asked.headers, asked.query, input_is="items", far=self._far)
+            asked = WindowRequest(asked.scope_id, body, asked.headers, asked.query, input_is="items", far=self._far)
         frames = _Frames(self._send, event.get("stream_id"))
         status = await self._windows.turn(asked, _Present(), frames)
         if status is None:

@@ -23,13 +23,13 @@ from reverie.host import Host
 from reverie.ops.logs import Action, log, where
 from reverie.protocols.responses.proxy.application import STATUS
 from reverie.protocols.responses.proxy.relay import (
-    Asked,
     Caller,
     Header,
     Scope,
     Send,
     Upstream,
     UpstreamFault,
+    WindowRequest,
     error_body,
     header,
     pass_through,
@@ -38,13 +38,13 @@ from reverie.protocols.responses.proxy.relay import (
     start,
 )
 from reverie.protocols.responses.proxy.relay import answer as refused
-from reverie.protocols.responses.proxy.reply import Reply, decoder, read
+from reverie.protocols.responses.proxy.reply import UpstreamReply, decoder, read
 from reverie.protocols.responses.proxy.sse import Events
 from reverie.protocols.responses.proxy.status import Counts
 from reverie.window import Base, Item, NegativeCache, WindowPolicy
 from reverie.window.driver import keep
 from reverie.window.engine import BackgroundPending, Engine
-from reverie.window.steps import Answer, Keep
+from reverie.window.steps import Keep, RequestOutcome
 from reverie.window.steps import Send as Step
 from reverie.window.streaming import Streaming, holds_back, is_closing
 
@@ -67,7 +67,7 @@ _FIELDS = {
 
 
 @dataclass(slots=True)
-class Held:
+class HeldWindow:
     """A window at hand. One turn at a time; what decides is in the store."""
 
     engine: Engine
@@ -87,8 +87,8 @@ class WindowTurns:
         self._policy = policy
         self._negative = NegativeCache()
         self._counts = counts
-        self._held: OrderedDict[tuple[str, bytes], Held] = OrderedDict()
-        self._waiting: OrderedDict[str, Held] = OrderedDict()
+        self._held: OrderedDict[tuple[str, bytes], HeldWindow] = OrderedDict()
+        self._waiting: OrderedDict[str, HeldWindow] = OrderedDict()
         """By the id of a response: the window that waits for it."""
         self._secret = secrets.token_bytes(32)  # no credential outlives its request, not even here
 
@@ -107,7 +107,7 @@ class WindowTurns:
             for window in found
         ]
 
-    async def turn(self, asked: Asked, caller: Caller, send: Send) -> int | None:
+    async def turn(self, asked: WindowRequest, caller: Caller, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
         try:
             held = await self._window(asked)
@@ -124,7 +124,7 @@ class WindowTurns:
             self._wait_for(held)
             held.lock.release()
 
-    async def latest(self, asked: Asked) -> str | None:
+    async def latest(self, asked: WindowRequest) -> str | None:
         """The id of the newest response of the window, None before the first."""
         try:
             held = await self._window(asked)
@@ -134,7 +134,9 @@ class WindowTurns:
             return None
         return state.last_response_id if not state.empty else None
 
-    async def look(self, response_id: str, asked: Asked, scope: Scope, caller: Caller, send: Send) -> int | None:
+    async def look(
+        self, response_id: str, asked: WindowRequest, scope: Scope, caller: Caller, send: Send
+    ) -> int | None:
         """Fetch or cancel a response that a window waits for; None when none does. The window is named by the header,
         or known from the turn that asked for the response."""
         held = self._waiting.get(response_id)
@@ -157,7 +159,7 @@ class WindowTurns:
                 self._waiting.pop(response_id, None)
         return status
 
-    def _wait_for(self, held: Held) -> None:
+    def _wait_for(self, held: HeldWindow) -> None:
         """Remember which window waits for a response, so that a request without a scope finds it."""
         background = held.engine.state.background
         if background is not None:
@@ -165,7 +167,7 @@ class WindowTurns:
             while len(self._waiting) > MOST_OPEN:
                 self._waiting.popitem(last=False)
 
-    async def _window(self, asked: Asked) -> Held:
+    async def _window(self, asked: WindowRequest) -> HeldWindow:
         account = _account(asked.headers)
         key = (asked.scope_id, blake2b(account.encode(), key=self._secret).digest())
         if key in self._held:
@@ -181,7 +183,7 @@ class WindowTurns:
             return Engine(keeper, state, clock=self._host.parts.clock.now)
 
         engine: Engine = await keep(open_window)
-        held = self._held.setdefault(key, Held(engine))
+        held = self._held.setdefault(key, HeldWindow(engine))
         while len(self._held) > MOST_OPEN:
             self._held.popitem(last=False)
         return held
@@ -216,7 +218,7 @@ class _Told:
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, windows: WindowTurns, engine: Engine, asked: Asked, caller: Caller, send: Send) -> None:
+    def __init__(self, windows: WindowTurns, engine: Engine, asked: WindowRequest, caller: Caller, send: Send) -> None:
         self._windows = windows
         self._engine = engine
         self._asked = asked
@@ -256,8 +258,8 @@ class _Exchange:
     async def _answer(self) -> tuple[int, bool]:
         engine = self._engine
         asked = self._asked
-        answer: Answer = await self.drive(engine.turn(asked.given, asked.input_is, self._params, stream=True))
-        reply: Reply | None = answer.value
+        answer: RequestOutcome = await self.drive(engine.turn(asked.given, asked.input_is, self._params, stream=True))
+        reply: UpstreamReply | None = answer.value
         if isinstance(answer.error, BackgroundPending):
             await refused(self._send, 409, error_body(answer.error.message, answer.error.code))
             return 409, False
@@ -277,7 +279,7 @@ class _Exchange:
 
     # streams
 
-    async def _relay(self, reply: Reply) -> tuple[int, bool]:
+    async def _relay(self, reply: UpstreamReply) -> tuple[int, bool]:
         """Pass a stream on, piece by piece, and keep what it told when it ends well.
 
         A window may be refused for its length in the stream, whatever its size was thought to be. So the opening
@@ -345,7 +347,7 @@ class _Exchange:
             log(Action.REQUEST_FAILED, level=logging.ERROR, fault=where(fault))
             return False
 
-    async def _begin(self, reply: Reply) -> None:
+    async def _begin(self, reply: UpstreamReply) -> None:
         await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
 
     async def _pass_on(self, waiting: list[bytes] | None) -> None:
@@ -371,7 +373,7 @@ class _Exchange:
         except StopIteration as done:
             return done.value
 
-    async def _ask(self, step: Step) -> Answer:
+    async def _ask(self, step: Step) -> RequestOutcome:
         upstream = self._windows._upstream
         body = dict(step.body)
         if step.collect:
@@ -402,9 +404,9 @@ class _Exchange:
                 async with asyncio.timeout(step.timeout), upstream.ask(b"POST", target, headers, data) as response:
                     reply = await read(response, whole=True)
         except TimeoutError:
-            return Answer(None, error=UpstreamFault("upstream_timeout"), stalled=True)
+            return RequestOutcome(None, error=UpstreamFault("upstream_timeout"), stalled=True)
         except UpstreamFault as fault:
-            return Answer(None, error=fault)
+            return RequestOutcome(None, error=fault)
         if reply.stream is not None or not step.collect:
             return _answered(reply)
         text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
@@ -415,7 +417,7 @@ class _Exchange:
             text = told.body() if told.response is not None else ""
         return _answered(reply, text)
 
-    async def _fetch(self, target: bytes) -> Answer:
+    async def _fetch(self, target: bytes) -> RequestOutcome:
         left = (b"content-type", *_ONCE)
         headers = [(name, value) for name, value in self._asked.headers if name.lower() not in left]
         headers.append((b"Accept-Encoding", b"identity"))
@@ -423,7 +425,7 @@ class _Exchange:
             async with self._windows._upstream.ask(b"GET", target, headers, None) as response:
                 reply = await read(response, whole=True)
         except UpstreamFault as fault:
-            return Answer(None, error=fault)
+            return RequestOutcome(None, error=fault)
         return _answered(reply)
 
     # what is said about it
@@ -451,14 +453,14 @@ class _Exchange:
         return shown if any(name == STATUS for name, _ in shown) else [(STATUS, b"unknown"), *shown]
 
 
-def _answered(reply: Reply, text: str | None = None) -> Answer:
+def _answered(reply: UpstreamReply, text: str | None = None) -> RequestOutcome:
     """An answer as the engine takes it."""
     if reply.stream is not None:
-        return Answer(reply.status, value=reply)
+        return RequestOutcome(reply.status, value=reply)
     if text is None:
         text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
     failed = None if reply.status < 300 else UpstreamFault(f"status_{reply.status}", begun=True)
-    return Answer(reply.status, text, value=reply, error=failed)
+    return RequestOutcome(reply.status, text, value=reply, error=failed)
 
 
 def _with_betas(headers: list[Header], betas: Sequence[str]) -> list[Header]:
