@@ -5,25 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reverie.providers.chat import (
-    DENIED,
-    DOWN,
-    LIMITED,
-    NONSENSE,
-    REFUSED,
-    SLOW,
-    TOO_LONG,
-    ChatReply,
-    ModelFault,
-    Prompt,
-    Unsupported,
-    address_mark,
-    keep_quiet,
-    require_sdk,
-    trust,
-    wait_of,
-    within,
-)
+from reverie.providers.chat import ChatReply, Prompt, address_mark, answered, keep_quiet, require_sdk, trust
 
 _TOOL = "record"
 _ABOUT_FORMAT = ("output_config", "output_format", "output format", "structured", "schema")
@@ -57,10 +39,9 @@ class AnthropicModel:
 
     def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
         import anthropic
-        import httpx2
 
         keep_quiet("anthropic", "httpx2", "httpcore2")
-        # One client per call: closing it ends whatever it still waits for, and no other call.
+        # One client per call: closing it ends no other call.
         client = anthropic.Anthropic(
             api_key=self._key or "none",
             base_url=self._base_url or None,
@@ -69,29 +50,16 @@ class AnthropicModel:
             open_telemetry=False,  # its spans can be made to hold the conversation
         )
         call = self._call(prompt)
-        fault: ModelFault | None = None
-        try:
-            answer = within(seconds, lambda: client.messages.create(**call, timeout=seconds))
-        except ModelFault as slow:
-            fault = slow
-        except anthropic.APITimeoutError:
-            fault = ModelFault(SLOW, billed=True)
-        except anthropic.APIConnectionError as error:
-            fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
-        except anthropic.APIStatusError as error:
-            told = f"{error.error_code or ''} {error.message}".lower()
-            if error.status_code not in (400, 422) or not self._plainer(call, told):
-                fault = _fault(error.status_code, told, wait_of(error.response.headers))
-        except anthropic.AnthropicError:
-            fault = ModelFault(NONSENSE, billed=True)
-        except ValueError:  # a body that is not JSON
-            fault = ModelFault(NONSENSE, billed=True)
-        else:
-            return _reply(answer)
-        finally:
-            client.close()
-        # Raised outside the handler, so that no provider's words hang on it as context.
-        raise fault or Unsupported
+        answer = answered(
+            anthropic,
+            anthropic.AnthropicError,
+            client,
+            lambda: client.messages.create(**call, timeout=seconds),
+            seconds=seconds,
+            words=lambda error: f"{error.error_code or ''} {error.message}",
+            plainer=lambda said: self._plainer(call, said),
+        )
+        return _reply(answer)
 
     def _call(self, prompt: Prompt) -> dict[str, Any]:
         call: dict[str, Any] = {
@@ -111,27 +79,15 @@ class AnthropicModel:
             call["tool_choice"] = {"type": "tool", "name": _TOOL}
         return call
 
-    def _plainer(self, call: dict[str, Any], told: str) -> bool:
+    def _plainer(self, call: dict[str, Any], said: str) -> bool:
         """Give up the part of `call` the model refused. False when it refused something else."""
-        if "thinking" in call and "thinking" in told:
+        if "thinking" in call and "thinking" in said:
             self._thoughtless = False
             return True
-        if "output_config" in call and any(word in told for word in _ABOUT_FORMAT):
+        if "output_config" in call and any(word in said for word in _ABOUT_FORMAT):
             self._structured = False
             return True
         return False
-
-
-def _fault(status: int, told: str, retry_after: float | None) -> ModelFault:
-    if status == 429:
-        return ModelFault(LIMITED, retry_after=retry_after)
-    if status in (408, 409) or status >= 500:
-        return ModelFault(DOWN, retry_after=retry_after)
-    if status in (401, 402, 403, 404):
-        return ModelFault(DENIED)
-    if "too long" in told or "context" in told or status == 413:
-        return ModelFault(TOO_LONG)
-    return ModelFault(REFUSED)
 
 
 def _reply(answer: Any) -> ChatReply:

@@ -26,6 +26,8 @@ REFUSED: Final = "refused"
 DENIED: Final = "denied"
 NONSENSE: Final = "unusable_answer"
 RETRYABLE: Final = frozenset({LIMITED, DOWN, SLOW, NONSENSE})
+_LENGTH = ("context_length", "context length", "context limit", "context window", "too long")
+"""How providers say that a request does not fit the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,57 @@ def keep_quiet(*loggers: str) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
+def answered(
+    sdk: Any,
+    base: type[Exception],
+    client: Any,
+    send: Callable[[], T],
+    *,
+    seconds: float,
+    words: Callable[[Any], str],
+    plainer: Callable[[str], bool],
+) -> T:
+    """The answer of a provider's client, which is closed afterwards: whatever it still waits for ends with it.
+
+    The official clients name their errors alike; `base` is the one all of them derive from. `words` is what an error
+    said. Raises ModelFault, and Unsupported when `plainer` gave up the part of the call that was refused.
+    """
+    import httpx2
+
+    fault: ModelFault | None = None
+    try:
+        return within(seconds, send)
+    except ModelFault as slow:
+        fault = slow
+    except sdk.APITimeoutError:
+        fault = ModelFault(SLOW, billed=True)
+    except sdk.APIConnectionError as error:
+        fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
+    except sdk.APIStatusError as error:
+        said = words(error).lower()
+        if error.status_code not in (400, 422) or not plainer(said):
+            fault = _refusal(error.status_code, said, _wait_of(error.response.headers))
+    except (base, ValueError):  # ValueError: a body that is not JSON
+        fault = ModelFault(NONSENSE, billed=True)
+    finally:
+        client.close()
+    # Raised outside the handler, so that no provider's words hang on it as context.
+    raise fault or Unsupported
+
+
+def _refusal(status: int, said: str, retry_after: float | None) -> ModelFault:
+    if status == 429:
+        # An empty account answers 429 as well, and no waiting fills it.
+        return ModelFault(DENIED) if "insufficient_quota" in said else ModelFault(LIMITED, retry_after=retry_after)
+    if status in (408, 409) or status >= 500:
+        return ModelFault(DOWN, retry_after=retry_after)
+    if status in (401, 402, 403, 404):
+        return ModelFault(DENIED)
+    if status == 413 or any(one in said for one in _LENGTH):
+        return ModelFault(TOO_LONG)
+    return ModelFault(REFUSED)
+
+
 def within(seconds: float, call: Callable[[], T]) -> T:
     """The result of `call`, or ModelFault when it takes longer.
 
@@ -126,7 +179,7 @@ def address_mark(url: str) -> str:
     return hashlib.sha256(url.encode()).hexdigest()[:12] if url else "default"
 
 
-def wait_of(headers: Mapping[str, str]) -> float | None:
+def _wait_of(headers: Mapping[str, str]) -> float | None:
     """The seconds a `retry-after` header asks for, where it gives a number."""
     try:
         seconds = float(headers.get("retry-after", ""))

@@ -4,25 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reverie.providers.chat import (
-    DENIED,
-    DOWN,
-    LIMITED,
-    NONSENSE,
-    REFUSED,
-    SLOW,
-    TOO_LONG,
-    ChatReply,
-    ModelFault,
-    Prompt,
-    Unsupported,
-    address_mark,
-    keep_quiet,
-    require_sdk,
-    trust,
-    wait_of,
-    within,
-)
+from reverie.providers.chat import ChatReply, Prompt, address_mark, answered, keep_quiet, require_sdk, trust
 
 SEED = 7
 _FORMATS = ("json_schema", "json_object", "text")
@@ -57,12 +39,11 @@ class OpenAiModel:
         return f"chat temperature=0 seed={SEED} url={address_mark(self._base_url)}"
 
     def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
-        import httpx2
         import openai
 
         keep_quiet("openai", "httpx2", "httpcore2")
-        # One client per call: closing it ends whatever it still waits for, and no other call. Endpoints that
-        # people run at home take any key, but the client wants one.
+        # One client per call: closing it ends no other call. Endpoints that people run at home take any key, but the
+        # client wants one.
         client = openai.OpenAI(
             api_key=self._key or "none",
             base_url=self._base_url or None,
@@ -70,31 +51,16 @@ class OpenAiModel:
             http_client=openai.DefaultHttpxClient(verify=trust()),
         )
         call = self._call(prompt)
-        fault: ModelFault | None = None
-        try:
-            answer = within(seconds, lambda: client.chat.completions.create(**call, timeout=seconds))
-        except ModelFault as slow:
-            fault = slow
-        except openai.APITimeoutError:
-            fault = ModelFault(SLOW, billed=True)
-        except openai.APIConnectionError as error:
-            fault = ModelFault(DOWN, billed=not isinstance(error.__cause__, httpx2.ConnectError))
-        except openai.APIStatusError as error:
-            told = f"{error.param or ''} {error.code or ''} {error.message}".lower()
-            if error.status_code in (400, 422) and self._plainer(call, told):
-                fault = None
-            else:
-                fault = _fault(error.status_code, told, wait_of(error.response.headers))
-        except openai.OpenAIError:
-            fault = ModelFault(NONSENSE, billed=True)
-        except ValueError:  # a body that is not JSON
-            fault = ModelFault(NONSENSE, billed=True)
-        else:
-            return _reply(answer)
-        finally:
-            client.close()
-        # Raised outside the handler, so that no provider's words hang on it as context.
-        raise fault or Unsupported
+        answer = answered(
+            openai,
+            openai.OpenAIError,
+            client,
+            lambda: client.chat.completions.create(**call, timeout=seconds),
+            seconds=seconds,
+            words=lambda error: f"{error.param or ''} {error.code or ''} {error.message}",
+            plainer=lambda said: self._plainer(call, said),
+        )
+        return _reply(answer)
 
     def _call(self, prompt: Prompt) -> dict[str, Any]:
         call: dict[str, Any] = {
@@ -111,36 +77,23 @@ class OpenAiModel:
             call["response_format"] = {"type": "json_object"}
         return call
 
-    def _plainer(self, call: dict[str, Any], told: str) -> bool:
+    def _plainer(self, call: dict[str, Any], said: str) -> bool:
         """Give up the part of `call` an endpoint refused. False when it refused something else.
 
         Judged by the call, not by what is sent now: another thread may have learnt the same a moment ago.
         """
-        if "max_completion_tokens" in call and "max_completion_tokens" in told:
+        if "max_completion_tokens" in call and "max_completion_tokens" in said:
             self._limit = "max_tokens"
             return True
         for name in ("temperature", "seed"):
-            if name in call and name in told:
+            if name in call and name in said:
                 self._options = {key: value for key, value in self._options.items() if key != name}
                 return True
-        if "response_format" in call and "context" not in told and any(word in told for word in _ABOUT_FORMAT):
+        if "response_format" in call and "context" not in said and any(word in said for word in _ABOUT_FORMAT):
             sent = _FORMATS.index(call["response_format"]["type"])
             self._format = max(self._format, sent + 1)
             return True
         return False
-
-
-def _fault(status: int, told: str, retry_after: float | None) -> ModelFault:
-    if status == 429:
-        # An empty account answers 429 as well, and no waiting fills it.
-        return ModelFault(DENIED) if "insufficient_quota" in told else ModelFault(LIMITED, retry_after=retry_after)
-    if status in (408, 409) or status >= 500:
-        return ModelFault(DOWN, retry_after=retry_after)
-    if status in (401, 403, 404):
-        return ModelFault(DENIED)
-    if "context_length" in told or "context length" in told or "too long" in told or status == 413:
-        return ModelFault(TOO_LONG)
-    return ModelFault(REFUSED)
 
 
 def _reply(answer: Any) -> ChatReply:
