@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROGRESS := awk '/^Collecting/ { print "  " $$2; fflush() } /^Installing/ { print "  installing"; fflush() } /^pip-failed$$/ { bad = 1 } END { exit bad }'
 PYTEST := $(BIN)/python -m pytest
 JOBS ?= 3
+# Compiled modules are kept, also where the surroundings say otherwise: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST_ARGS ?=
 
 # The quick tests first, so that a mistake shows in seconds.
