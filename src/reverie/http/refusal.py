@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -61,9 +62,19 @@ class Refusal:
             said = f"This path answers {allowed}."
             return problem(405, "method_not_allowed", said, headers={"Allow": allowed}, shape=shape)
         if fault.status_code in (404, 405):
-            return problem(404, "not_found", "There is nothing at this path. See /v1/openapi.json.", shape=shape)
+            page = self.page(scope, 404, "not_found", "No page has this address.") if door is None else None
+            said = "There is nothing at this path. See /v1/openapi.json."
+            return page or problem(404, "not_found", said, shape=shape)
         said = "The request cannot be read."
         return problem(fault.status_code, "validation_error", said, headers=fault.headers, shape=shape)
+
+    def page(self, scope: Scope, status: int, code: str, message: str) -> Response | None:
+        """The same for a browser that asks for a page, where the application has pages; None for everyone else."""
+        render: Callable[..., Response] | None = getattr(scope["app"].state, "error_page", None)
+        wants = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+        if render is None or scope["method"] != "GET" or b"text/html" not in wants or self._doors.at(scope["path"]):
+            return None
+        return render(scope, status=status, code=code, message=message)
 
     def _known(self, actor: Actor | None) -> KnownSecrets:
         if actor is None:

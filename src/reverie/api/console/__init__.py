@@ -15,6 +15,7 @@ def mount(app: Starlette, *, version: str) -> None:
     from reverie.api.console.access import Links
     from reverie.api.console.facets import Facets
     from reverie.api.console.latency import Noted, Recent
+    from reverie.api.console.page import error_page
     from reverie.api.console.routes import routes
     from reverie.api.console.running import Running
 
@@ -24,5 +25,6 @@ def mount(app: Starlette, *, version: str) -> None:
     host.at_close.append(recent.save)
     app.state.console_searches, app.state.console_running = recent, Running()
     app.state.console_facets, app.state.console_sample = Facets(), None
+    app.state.error_page = error_page
     vars(host)["search"] = Noted(host.search, recent)
     app.router.routes.extend(routes(version))

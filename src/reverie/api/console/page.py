@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.types import Scope
 
 from reverie.api.console import access, text
 from reverie.core.actor import Actor, Right
@@ -320,6 +321,12 @@ def _refused(
         return Response(body, status, media_type="application/json", headers=access.HEADERS)
     document = {"status": status, "code": error.reason, "message": message}
     return rendered("error.html", request, document, page=page, look=look, session=session, status=status)
+
+
+def error_page(scope: Scope, *, status: int, code: str, message: str) -> Response:
+    """A page for an address that no page has, or for a fault. It asks nothing of the store."""
+    document = {"status": status, "code": code, "message": message}
+    return rendered("error.html", Request(scope), document, page="home", status=status)
 
 
 @cache

@@ -25,7 +25,6 @@ from reverie.app import build_app, build_host
 from reverie.core.entry import Draft
 from reverie.core.policy import TenantPolicy
 from reverie.host import Host
-from reverie.protocols.akashik.envelope import VERSION
 from reverie.settings import Settings
 
 HTML = {"accept": "text/html"}
@@ -467,37 +466,6 @@ def test_agents_show_what_they_lack(site: Site) -> None:
     assert "degraded" in page
     assert "no-such-thing" in page
     assert browser.post("/agents", data={"do": "install", "manifest": "{", "token": sent}).status_code == 400
-
-
-def test_a_conflict_is_decided_once(site: Site) -> None:
-    browser = site.browser(site.key("team"))
-    actor = site.host.keys.authenticate(site.key("team"), door="akashik")
-
-    def perform(operation: str, payload: dict[str, Any]) -> dict[str, Any]:
-        message = {
-            "protocol": "akashik", "version": VERSION, "id": site.host.parts.ids.new(), "operation": operation,
-            "agent_id": "scout", "session_id": None, "epoch": 0, "payload": payload,
-        }  # fmt: skip
-        return site.host.field.perform(actor, message)
-
-    perform("REGISTER", {"id": "scout", "role": "scout", "interests": []})
-    said = {
-        "mode": "committed",
-        "type": "finding",
-        "intent": {"purpose": "to know"},
-        "confidence": {"score": 0.8, "reasoning": "seen"},
-    }
-    one = perform("RECORD", {**said, "content": "The bridge carries 12 tons."})
-    unit = str(one["memory_unit_id"])
-    against = [{"type": "contradicts", "target_id": unit}]
-    perform("RECORD", {**said, "content": "The bridge carries 9 tons.", "relations": against})
-    document = browser.get("/field.json").json()
-    [conflict] = document["conflicts"]
-    assert all(side["unit"] for side in conflict["sides"])
-    assert "contested" in browser.get("/").text
-    form = {"do": "decide", "conflict": conflict["id"], "winner": unit, "token": token(browser, "/field")}
-    assert browser.post("/field", data=form).status_code == 303
-    assert browser.get("/field.json").json()["conflicts"] == []
 
 
 def test_the_reference_is_open_and_its_session_can_try(site: Site) -> None:

@@ -1,0 +1,42 @@
+"""Addresses that nothing answers, and faults: a page for browsers, the one error body for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.api.console.test_pages import Site
+
+from reverie.memory.audit import Audit
+
+
+def test_an_unknown_address_is_a_page_for_browsers_and_json_for_programs(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    page = site.browser().get("/no-such-page")
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is nothing here" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    program = site.browser().get("/no-such-page", headers={"accept": "*/*"})
+    assert (program.status_code, program.json()["error"]) == (404, "not_found")
+    for path in ("/v1/host/reverie/no-such-path", "/akashik/v1/no-such-path"):
+        assert "application/json" in site.browser().get(path).headers["content-type"], path
+    assert site.browser().post("/no-such-page").headers["content-type"] == "application/json"
+    site.host.close()
+
+
+def test_a_fault_is_a_page_for_browsers_that_names_the_log_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("text of a memory")
+
+    browser = site.browser(site.key())
+    monkeypatch.setattr(Audit, "last", broken)
+    page = browser.get("/")
+    assert (page.status_code, page.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert page.headers["x-request-id"] in page.text
+    assert "text of a memory" not in page.text
+    assert browser.get("/home.json", headers={"accept": "*/*"}).json()["error"] == "internal_error"
+    site.host.close()
