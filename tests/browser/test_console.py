@@ -134,7 +134,7 @@ def test_everything_that_matches_through_a_preview(site: Site, tab: Open, script
     page.select_option("select[name=reach]", "all")
     page.click("button:has-text('Retract')")
     expect(page.locator("h1")).to_contain_text("Retract 70 entries?")
-    page.click("text=More of them")
+    page.click("text=More entries")
     expect(page.locator("h1")).to_contain_text("Retract 70 entries?")
     expect(page.locator("main li[data-item]")).to_have_count(20)
     site.put("One more old note.", tenant=tenant, tags=("old",))

@@ -9,7 +9,19 @@ import orjson
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.errors import Invalid
 from reverie.protocols.openwop.agents import Agents, inventory_entry
-from reverie.protocols.openwop.capabilities import ASKED, dimensions, families, wired
+from reverie.protocols.openwop.capabilities import ASKED, Verdict, dimensions, families, wired
+
+_DIMENSIONS = {
+    "read": ("Read", "Read", "Agents can read entries."),
+    "write": ("Write", "Write", "Agents can store entries."),
+    "search": ("Search", "Search", "Entries are found by words and by meaning."),
+    "long-term-durability": ("Long-term durability", "Durable", "What is stored survives a restart."),
+    "compaction": ("Compaction", "Compact", "Many entries can be distilled into few."),
+    "attribution": ("Attribution", "Attribute", "Every entry names who wrote it."),
+    "replay-snapshot": ("Replay snapshot", "Replay", "A run can be replayed on the memory as it was then."),
+    "retention": ("Retention", "Retain", "Entries can expire, and a subject can be forgotten."),
+}
+"""Each dimension of OpenWOP: its title, a short one for a column, and what it means."""
 
 
 def offered(look: Look) -> dict[str, Any]:
@@ -28,7 +40,7 @@ def degraded(look: Look) -> list[dict[str, Any]]:
 def show(look: Look) -> Document:
     """Every agent the tenant sees, against what this host has."""
     settings, has = look.settings, offered(look)
-    verdicts = [{"name": one.name, "holds": one.holds, "why": one.reason} for one in dimensions(has)]
+    verdicts = [_verdict(one) for one in dimensions(has)]
     return {
         "dimensions": verdicts,
         "agents": [
@@ -42,6 +54,11 @@ def show(look: Look) -> Document:
             for agent in look.host.use(Agents).all(look.actor)
         ],
     }
+
+
+def _verdict(one: Verdict) -> dict[str, Any]:
+    title, short, meaning = _DIMENSIONS.get(one.name, (one.name, one.name, ""))
+    return {"name": one.name, "title": title, "short": short, "holds": one.holds, "why": one.reason, "meaning": meaning}
 
 
 def install(look: Look) -> See:

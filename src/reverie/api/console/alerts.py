@@ -112,11 +112,11 @@ def _backup(look: Look) -> Iterator[Alert]:
     made, now = last_backup(parts.store), parts.clock.now()
     if made is None:
         yield _alert(
-            "note", "No backup of this host yet", "Run: reverie backup create FILE", "/operate#transfer", "How"
+            "note", "No backup of this host yet", "Run: reverie backup create FILE", "/operate#transfer", "Show how"
         )
     elif now - made > BACKUP_DAYS * MS_PER_DAY:
         why = f"The last one was made {relative(made, now)}."
-        yield _alert("warn", "The last backup is old", why, "/operate#transfer", "How")
+        yield _alert("warn", "The last backup is old", why, "/operate#transfer", "Show how")
 
 
 def _old(look: Look, days: int) -> bool:

@@ -39,9 +39,7 @@ def show(look: Look) -> Document:
         looked_to = kept[LIMIT - 1].seq if len(kept) > LIMIT else looked_to
         found = kept[:LIMIT]
     return {
-        "events": [
-            {**event.document(), "meaning": EVENT_TYPES.get(event.type, "").replace("`", "")} for event in found
-        ],
+        "events": [{**event.document(), "meaning": meaning(event.type)} for event in found],
         "head": head,
         "older": looked_to,
         "types": sorted(EVENT_TYPES),
@@ -51,6 +49,11 @@ def show(look: Look) -> Document:
         "until": look.text("until"),
         "verdict": None,
     }
+
+
+def meaning(kind: str) -> str:
+    """What a type of event says, in words."""
+    return EVENT_TYPES.get(kind, kind).replace("`", "")
 
 
 def _instant(look: Look, name: str) -> int:

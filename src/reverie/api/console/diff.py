@@ -38,7 +38,7 @@ def after(line: str, sources: Sequence[str]) -> Markup:
     speaker = _SPEAKER.match(shown)
     pieces = _WORD.findall(shown[speaker.end() :] if speaker else shown)
     marked = _marked(pieces, [word.isalnum() and word.casefold() not in said for word in pieces], "ins")
-    return Markup("<strong>{}</strong>{}").format(speaker[0], marked) if speaker else marked
+    return Markup("<strong><bdi>{}</bdi></strong>{}").format(speaker[0], marked) if speaker else marked
 
 
 def words(old: str, new: str) -> tuple[Markup, Markup]:

@@ -29,12 +29,12 @@ _UNANSWERED = 50
 FATES = {
     "kept": ("Kept", "word for word in the dream"),
     "shortened": ("Shortened", "in the dream, with words left out"),
-    "merged": ("Merged", "said again elsewhere, and told once"),
-    "rolled": ("Rolled up", "one line of the dream tells it with its like"),
-    "outdated": ("Outdated", "overtaken by a newer statement"),
-    "chatter": ("Chatter", "says nothing to remember; in cold storage"),
-    "retired": ("Retired", "of the least value; in cold storage"),
-    "stayed": ("Stayed", "left as it was, because it must be kept"),
+    "merged": ("Merged", "said more than once; in the dream once"),
+    "rolled": ("Rolled up", "summed up in one line with similar statements"),
+    "outdated": ("Outdated", "replaced by a newer statement"),
+    "chatter": ("Chatter", "small talk; moved to cold storage"),
+    "retired": ("Retired", "least useful; moved to cold storage"),
+    "stayed": ("Stayed", "must be kept, so its entry was left as it was"),
 }
 _LEFT_OUT = ("outdated", "chatter", "retired")
 CHECKS = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import msgspec
+from cronsim import CronSim
 
 from reverie.api.console import plots
 from reverie.api.console.drawing import shares
@@ -38,7 +40,7 @@ def show(look: Look) -> Document:
         "refs": [name for name, _ in sorted(host.reader.refs(actor), key=lambda one: (-one[1], one[0]))],
         "dreams": [line(report) for report in page.items],
         "cursor": page.cursor,
-        "schedules": [due_document(due) for due in host.schedules.all(actor)],
+        "schedules": [_schedule(due_document(due)) for due in host.schedules.all(actor)],
         "budget": policy.dream_budget,
         "zone": policy.zone,
         "distillers": ["extractive", *host.parts.distillers],
@@ -49,6 +51,13 @@ def show(look: Look) -> Document:
             "saved": plots.saved(figures),
         },
     }
+
+
+def _schedule(document: dict[str, Any]) -> dict[str, Any]:
+    """A schedule with its cron expression in words: `At 03:00 every day`."""
+    if not document["cron"]:
+        return {**document, "words": "Once"}
+    return {**document, "words": CronSim(document["cron"], datetime.now(UTC)).explain()}
 
 
 def line(report: DreamReport) -> dict[str, Any]:

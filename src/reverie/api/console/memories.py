@@ -14,8 +14,9 @@ from reverie.core.entry import EntryState
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.memory.export import entry_document, entry_documents
-from reverie.memory.hits import Mode
+from reverie.memory.hits import Hit, Mode
 from reverie.memory.read import ANYTHING
+from reverie.search.explain import ScoredHit
 
 LIMIT = 25
 CHANGES = {
@@ -106,27 +107,30 @@ def _replace(where: Filter, **changes: Any) -> Filter:
 
 
 def _hits(found: Any) -> Document:
-    why = {hit.id: hit for hit in found.explanation.hits} if found.explanation else {}
-    words = sorted({word for hit in why.values() for word in hit.matched_terms})
+    """Each hit with its own explanation: lines of one dream are hits of one entry, told apart by their score."""
+    why = {(hit.id, round(hit.score, 5)): hit for hit in found.explanation.hits} if found.explanation else {}
     return {
-        "hits": [
-            {
-                "entry": entry_document(hit.entry),
-                "text": hit.text,
-                "score": float(hit.score),
-                "confidence": float(hit.confidence),
-                "weak": hit.weak,
-                "older": hit.older,
-                "signals": {name: float(value) for name, value in hit.signals.items()},
-                "why": list(why[hit.entry.id].why) if hit.entry.id in why else [],
-                "found_by": list(why[hit.entry.id].found_by) if hit.entry.id in why else [],
-                "matched": list(why[hit.entry.id].matched_terms) if hit.entry.id in why else [],
-            }
-            for hit in found.hits
-        ],
-        "words": words,
+        "hits": [_hit(hit, why.get((hit.entry.id, round(float(hit.score), 5)))) for hit in found.hits],
+        "words": sorted({word for hit in why.values() for word in hit.matched_terms}),
         "explanation": msgspec.to_builtins(found.explanation) if found.explanation else None,
         "degraded": list(found.degraded),
+    }
+
+
+def _hit(hit: Hit, why: ScoredHit | None) -> Document:
+    cold = ["found in cold storage: nothing readable answers as well"] if hit.cold else []
+    return {
+        "entry": entry_document(hit.entry),
+        "text": hit.text,
+        "score": float(hit.score),
+        "confidence": float(hit.confidence),
+        "weak": hit.weak,
+        "older": hit.older,
+        "cold": hit.cold,
+        "signals": {name: float(value) for name, value in hit.signals.items()},
+        "why": [*cold, *(why.why if why else ())],
+        "found_by": list(why.found_by) if why else [],
+        "matched": list(why.matched_terms) if why else [],
     }
 
 

@@ -9,6 +9,7 @@ import msgspec
 import orjson
 
 from reverie.api.console import diff
+from reverie.api.console.audit import meaning
 from reverie.api.console.drawing import lineage
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.api.console.text import segment
@@ -140,7 +141,8 @@ def _brief(look: Look, ref: str, entry_id: str, source: str) -> dict[str, Any]:
 def _events(look: Look, entry_id: str, born: int) -> list[dict[str, Any]]:
     """The first events of the entry, from its birth on."""
     found = look.host.reader.events(look.actor, after=max(0, born - 1), limit=500)
-    return [dict(event.document()) for event in found if event.entry_id == entry_id][:_EVENTS]
+    named = [event for event in found if event.entry_id == entry_id][:_EVENTS]
+    return [{**event.document(), "meaning": meaning(event.type)} for event in named]
 
 
 def change(look: Look) -> See:

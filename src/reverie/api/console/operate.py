@@ -73,6 +73,32 @@ _NAMED = (
     ("max_memor", "Memory stores"),
     ("store_", "Memory stores"),
 )
+TITLES = {
+    "max_entry_bytes": "Longest entry",
+    "max_tags": "Tags per entry",
+    "max_attribute_bytes": "Attributes per entry",
+    "default_ttl_ms": "Default expiry",
+    "idempotency_ms": "Retry window",
+    "max_entries": "Entries",
+    "max_bytes": "Stored text",
+    "cold_retention_ms": "Cold storage",
+    "archive_retention_ms": "Dream archives",
+    "hot_target": "Size after a dream",
+    "nightly": "Nightly dreams",
+    "dream_trust": "Least trust",
+    "zone": "Time zone",
+    "model_seconds_per_dream": "Wait for a model",
+    "model_fallback": "If a model fails",
+    "max_memory_bytes": "Largest file",
+    "max_memories_per_store": "Files per store",
+    "max_memory_stores": "Stores",
+    "memory_version_retention_ms": "Old versions of files",
+    "store_secrets": "Secrets in files",
+    "workspace_id": "Workspace id",
+}
+"""Policies whose title is not their name."""
+MEASURES = ("bytes", "tags", "entries", "files", "stores", "tokens", "searches", "calls", "cents", "seconds")
+"""Units that stand after the field; the others are part of the value or of the meaning."""
 _IMPORTS = 10
 UNITS = (("_ms", "duration"), ("_bytes", "bytes"), ("_tokens", "tokens"), ("_seconds", "seconds"))
 
@@ -153,7 +179,9 @@ def _policy(name: str, value: Any, default: Any) -> dict[str, Any]:
         "group": group,
         "value": value,
         "written": written(name, value),
+        "title": TITLES.get(name) or name.removesuffix("_ms").replace("_", " ").capitalize(),
         "unit": unit,
+        "measure": unit if unit in MEASURES else "",
         "meaning": meaning,
         "default": default,
         "changed": value != default,

@@ -326,7 +326,7 @@ def _refused(
 def error_page(scope: Scope, *, status: int, code: str, message: str) -> Response:
     """A page for an address that no page has, or for a fault. It asks nothing of the store."""
     document = {"status": status, "code": code, "message": message}
-    return rendered("error.html", Request(scope), document, page="home", status=status)
+    return rendered("error.html", Request(scope), document, page="", status=status)
 
 
 @cache
@@ -342,6 +342,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "num": text.number,
+        "brief": text.brief,
         "size": text.size,
         "dur": text.duration,
         "seg": text.segment,

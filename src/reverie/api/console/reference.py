@@ -65,10 +65,12 @@ def _described(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _paragraphs(description: str) -> list[str]:
-    """The description without its marks, a paragraph for each point."""
-    plain = description.replace("**", "").replace("`", "").replace("\n  ", " ")
-    return [line.removeprefix("* ").strip() for line in plain.split("\n") if line.strip()]
+def _paragraphs(description: str) -> list[tuple[str, str]]:
+    """The description without its marks, a paragraph for each point: its first words, when marked, and the rest."""
+    plain = description.replace("`", "").replace("\n  ", " ")
+    lines = [line.removeprefix("* ").strip() for line in plain.split("\n") if line.strip()]
+    parted = [line.split("**") if line.startswith("**") else ["", "", line] for line in lines]
+    return [(lead, "".join(rest).strip()) for _, lead, *rest in parted]
 
 
 def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,15 @@ def number(value: float | None) -> str:
     return f"{int(value):,}".replace(",", "\u2009")
 
 
+def brief(value: float | None) -> str | Markup:
+    """A number for a large figure: from ten million on rounded, `3.80 billion`, the exact one on hover."""
+    if value is None or value < 10_000_000:
+        return number(value)
+    large = value >= 1_000_000_000
+    rounded = f"{value / 1_000_000_000:,.2f} billion" if large else f"{value / 1_000_000:.1f} million"
+    return Markup('<span title="{}">{}</span>').format(number(value), rounded)
+
+
 def size(count: int | None) -> str:
     """Bytes as `1.4 MB`."""
     if count is None:

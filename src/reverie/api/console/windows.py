@@ -8,7 +8,7 @@ from reverie.api.console import plots
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.api.console.span import span_of
 from reverie.api.console.text import moment
-from reverie.core.clock import to_iso
+from reverie.core.clock import from_iso, to_iso
 from reverie.core.errors import NotFound
 
 LIMIT = 25
@@ -16,6 +16,8 @@ _ITEMS = 100
 _HISTORY = 500
 _PASSES = 50
 _TWIN = 2000
+_INSIDE_A_TURN = "_context_management"
+"""How the kinds of compaction end that a provider makes by itself."""
 _TURNING = (
     "provider_window_reset",
     "provider_window_rewound",
@@ -28,6 +30,7 @@ _TURNING = (
 def show(look: Look) -> Document:
     """A page of windows; with `scope`, one of them."""
     page = look.host.windows.all(look.actor, limit=LIMIT, cursor=look.text("cursor") or None)
+    tokens = _last_tokens(look)
     document: Document = {
         "windows": [
             {
@@ -35,6 +38,7 @@ def show(look: Look) -> Document:
                 "ref": one.ref,
                 "generation": one.generation,
                 "items": one.items,
+                "tokens": tokens.get(one.scope),
                 "compactions": one.compactions,
                 "updated_at": to_iso(one.updated_at),
             }
@@ -48,20 +52,33 @@ def show(look: Look) -> Document:
     return document | (_one(look, look.text("scope")) if look.text("scope") else {})
 
 
+def _last_tokens(look: Look) -> dict[str, int]:
+    """Input tokens of the last request of each window, as far as the newest events name them."""
+    head = look.host.reader.snapshot(look.actor)
+    types = ("provider_window_updated",)
+    found: dict[str, int] = {}
+    for event in look.host.reader.events(look.actor, before=head + 1, limit=_HISTORY, types=types):
+        if isinstance(tokens := event.data.get("input_tokens"), int):
+            found.setdefault(str(event.data.get("window", "")), tokens)
+    return found
+
+
 def _one(look: Look, scope: str) -> Document:
     """A window without its payloads, and the readable twin of its items."""
     window = look.host.windows.show(look.actor, scope)
     readable = window.get("state") != "corrupt_state"
     said = look.host.windows.texts(look.actor, scope) if readable else []
     items = window.get("items", [])
-    passes, span = _passes(look, window), span_of(look)
+    span = span_of(look)
+    first = look.host.history.position(look.actor, span.since - 1)
+    last = look.host.history.position(look.actor, span.until - 1)
+    asked = requests(look, since=first, until=last, scope=window["scope"])
+    passes = _passes(look, window, asked)
     twins = {digest: one["twin"] for one in passes for digest in one.get("encrypted_sha256") or ()}
     shown = [
         {**item, "said": said[at] if at < len(said) else "", "twin": twins.get(item.get("encrypted_sha256"))}
         for at, item in enumerate(items)
     ][-_ITEMS:]
-    first = look.host.history.position(look.actor, span.since - 1)
-    last = look.host.history.position(look.actor, span.until - 1)
     return {
         "window": {key: value for key, value in window.items() if key not in ("items", "compactions", "attempts")},
         "items": shown,
@@ -71,7 +88,7 @@ def _one(look: Look, scope: str) -> Document:
         "history": _history(look, window["scope"]),
         "span": span.document(),
         "plots": {
-            "requests": requests(look, since=first, until=last, scope=window["scope"]),
+            "requests": asked,
         },
     }
 
@@ -108,17 +125,31 @@ def requests(look: Look, *, since: int, until: int, scope: str | None = None) ->
     return rows
 
 
-def _passes(look: Look, window: dict[str, Any]) -> list[dict[str, Any]]:
+def _passes(look: Look, window: dict[str, Any], asked: list[plots.Row]) -> list[dict[str, Any]]:
     """The compactions, newest first, each with its tokens and the checkpoint that says what it covers."""
     return [
         {
             **one,
-            "tokens": _count(one.get("usage"), "input_tokens"),
-            "tokens_after": _count(one.get("usage"), "output_tokens"),
+            **_sizes(one, asked),
             "twin": _twin(look, window, one.get("checkpoint_ref")),
         }
         for one in window.get("compactions", [])[-_PASSES:][::-1]
     ]
+
+
+def _sizes(one: dict[str, Any], asked: list[plots.Row]) -> dict[str, int | None]:
+    """Tokens before and after a compaction.
+
+    A request of its own reports both. One made inside a turn reports the tokens of the turn, so the requests around it
+    say how large the window was.
+    """
+    usage = one.get("usage")
+    if not str(one.get("endpoint_kind")).endswith(_INSIDE_A_TURN):
+        return {"tokens": _count(usage, "input_tokens"), "tokens_after": _count(usage, "output_tokens")}
+    at = from_iso(one["created_at"])
+    before = [int(tokens[0]) for when, tokens, _ in asked if when[0] < at]
+    after = [int(tokens[0]) for when, tokens, _ in asked if when[0] >= at]
+    return {"tokens": before[-1] if before else None, "tokens_after": after[0] if after else None}
 
 
 def _twin(look: Look, window: dict[str, Any], checkpoint: Any) -> dict[str, str] | None:

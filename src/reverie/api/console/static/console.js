@@ -23,7 +23,7 @@
       ? { label: heads[at].textContent, scale: "count", fill: css("--sunken"), stroke: css("--strong-line"), width: 1, paths: uPlot.paths.bars({ size: [0.7, 24] }), points: { show: false } }
       : { label: heads[at].textContent, stroke: colours[place], width: 2, points: { show: rows.length < 40, size: 5, fill: colours[place] }, fill: place === 0 ? css("--accent-soft") : undefined });
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-    const short = (tick) => tick >= 1e6 ? tick / 1e6 + " M" : tick >= 1e4 ? tick / 1e3 + " k" : String(tick);
+    const short = (tick) => tick >= 1e9 ? tick / 1e9 + " bn" : tick >= 1e6 ? tick / 1e6 + " M" : tick >= 1e4 ? tick / 1e3 + " k" : String(tick);
     const whole = (_, ticks) => ticks.map((tick) => Number.isInteger(tick) ? short(tick) : "");
     const within = x[x.length - 1] - x[0] < 2 * 86400;
     const when = (seconds) => new Date(seconds * 1000).toLocaleString("en-GB", within ? { hour: "2-digit", minute: "2-digit", timeZone: "UTC" } : { day: "numeric", month: "short", timeZone: "UTC" });
