@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ALONGSIDE = ("crewai", "strands-agents", "semantic-kernel")
+ALONGSIDE = ("semantic-kernel",)
 """Frameworks without an extra that Reverie must install with."""
 PYTHON = "3.12"
 

@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 MOST = 48
 EXTRAS = {
     "mcp", "postgres", "openai", "anthropic", "agents", "langgraph", "adk", "agent-framework", "pydantic-ai",
-    "claude-agent", "otel", "import", "all",
+    "claude-agent", "llama-index", "crewai", "strands", "otel", "import", "all",
 }  # fmt: skip
 
 

@@ -52,6 +52,11 @@ _DISK = "is about modes and links on a disk"
 
 _JSONL = "reads the file of the reference server; ours are entries"
 
+_LOCAL = "reads or writes the JSON file of their store, its path, its lock or its id generator"
+_COUNT = "wants every text that shares a word, scored by how many; ours has those that answer, scored by confidence"
+
+_ACCESS = "wants a recall to write the time of the last access; reads write nothing here"
+
 SUITES = (
     Suite(
         "LangGraph",
@@ -231,5 +236,49 @@ SUITES = (
         "pydantic-ai",
         "pydantic-ai-slim",
         own=("examples/pydantic_ai_memory.py",),
+    ),
+    Suite(
+        "LlamaIndex",
+        "llama-index",
+        "llama-index-core",
+        own=("tools/compat/llama_index.py", "examples/llama_index_memory.py"),
+    ),
+    Suite(
+        "Strands Agents",
+        "strands",
+        "strands-agents",
+        needs=("pytest-asyncio", "moto[server]", "boto3"),
+        own=("tools/compat/strands.py", "examples/strands_memory.py"),
+        theirs=("strands_agents-*/tests/strands/vended_memory_stores/test_memory_store/test_store.py",),
+        plugin="tools.compat.strands_plugin",
+        left_out={
+            "test_raises_when_explicit_path_is_empty": _LOCAL,
+            "test_defaults_to_a_sanitized_path_under_the_home_memory_dir": _LOCAL,
+            "test_uses_the_monkeypatchable_id_generator": _LOCAL,
+            "test_raises_clear_error_on_corrupt_file": _LOCAL,
+            "test_raises_clear_error_on_wrong_shape_file": _LOCAL,
+            "test_raises_clear_error_on_malformed_record": _LOCAL,
+            "test_raises_clear_error_on_non_object_metadata": _LOCAL,
+            "test_accepts_null_metadata_as_absent": _LOCAL,
+            "test_reused_across_separate_event_loops": _LOCAL,
+            "test_raises_clear_error_when_path_is_unreachable": _LOCAL,
+            "test_loads_a_file_written_in_the_shared_camelcase_format": _LOCAL,
+            "test_ranks_higher_overlap_first_with_relevance_score": _COUNT,
+        },
+    ),
+    Suite(
+        "CrewAI",
+        "crewai",
+        "crewai",
+        needs=("pytest-asyncio",),
+        own=("tools/compat/crewai.py", "examples/crewai_memory.py"),
+        theirs=(
+            "crewai-*/tests/memory/test_unified_memory.py",
+            "crewai-*/tests/memory/test_memory_root_scope.py",
+        ),
+        plugin="tools.compat.crewai_plugin",
+        left_out={
+            "test_recall_does_not_refresh_access_time_when_read_only": _ACCESS,
+        },
     ),
 )
