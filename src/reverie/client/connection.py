@@ -54,7 +54,10 @@ class Connection:
 
         self.url = checked(url)
         if not key:
-            raise Unauthenticated(f"{self.url} needs a key: pass key=..., or set REVERIE_KEY.")
+            raise Unauthenticated(
+                f"{self.url} needs a key: pass key=..., or set REVERIE_KEY. "
+                "Make one on its machine with `reverie keys create`."
+            )
         if not key.isascii() or not key.isprintable():
             raise Unauthenticated("The key has characters that no key has. Copy it again.")
         self.key = key

@@ -6,6 +6,8 @@ HTTP the key decides who is acting.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import NoReturn
 
 from reverie.client.connection import RETRY_SECONDS, Connection
@@ -16,12 +18,19 @@ from reverie.core.actor import Actor, Right
 from reverie.core.errors import Forbidden, Invalid
 
 
-def connect(url: str, *, key: str, tenant: str | None = None, retry_seconds: float = RETRY_SECONDS) -> RemoteHost:
+def connect(
+    url: str,
+    *,
+    key: str,
+    tenant: str | None = None,
+    retry_seconds: float = RETRY_SECONDS,
+    sleep: Callable[[float], None] = time.sleep,
+) -> RemoteHost:
     """A host that runs elsewhere. Asks it who the key is. Raises HostUnreachable, Unauthenticated, Forbidden.
 
-    `tenant`, when given, must be the key's own.
+    `tenant`, when given, must be the key's own. `sleep` is called between two attempts.
     """
-    connection = Connection(url, key, retry_seconds=retry_seconds)
+    connection = Connection(url, key, retry_seconds=retry_seconds, sleep=sleep)
     try:
         me = connection.get("/me")
         if tenant is not None and me["tenant"] != tenant:

@@ -46,6 +46,14 @@ def local_zone() -> str:
     return "UTC"
 
 
+def is_zone(name: str) -> bool:
+    """Whether this is the name of a time zone, such as Europe/Lisbon."""
+    try:
+        return bool(ZoneInfo(name).key)
+    except (KeyError, ValueError, OSError):
+        return False
+
+
 def to_datetime(ms: int) -> datetime:
     """An instant as an aware datetime, UTC."""
     return _EPOCH + timedelta(milliseconds=ms)

@@ -88,7 +88,8 @@ class TenantPolicy:
             optional = "None" in str(kinds[name])
             if not (value is None and optional):
                 if not isinstance(value, wanted) or isinstance(value, bool):
-                    raise Invalid(f"The policy '{name}' takes {wanted.__name__}.", pointer=f"/{name}")
+                    noun = "a text" if wanted is str else "a whole number"
+                    raise Invalid(f"The policy '{name}' is {noun}.", pointer=f"/{name}")
                 if isinstance(value, int) and value < 0:
                     raise Invalid(f"The policy '{name}' cannot be negative.", pointer=f"/{name}")
             allowed = _CHOICES.get(name)

@@ -160,7 +160,8 @@ def require(work: Work, budget: int) -> None:
     """Raise TokenBudgetExceeded when the budget cannot hold the least meaningful dream of these sources."""
     if work.minimum_required > budget:
         raise TokenBudgetExceeded(
-            f"A budget of {budget} tokens cannot hold this memory; it takes at least {work.minimum_required}.",
+            f"A budget of {budget} tokens cannot hold this memory; it takes at least {work.minimum_required}. "
+            "Raise the budget, or use fit to begin with the oldest part that fits.",
             details={"budget": budget, "minimumRequired": work.minimum_required},
         )
 

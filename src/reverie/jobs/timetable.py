@@ -15,7 +15,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
-from reverie.core.clock import MS_PER_DAY, iso_duration, parse_duration
+from reverie.core.clock import MS_PER_DAY, is_zone, iso_duration, parse_duration
 from reverie.core.errors import Invalid
 from reverie.core.policy import LIGHT_BYTES, NIGHT, SMALL_MEMORY, TenantPolicy
 from reverie.core.query import each
@@ -161,10 +161,8 @@ def checked(values: Mapping[str, Any], *, now: int) -> Schedule:
             raise Invalid(f"{name} is not negative.", pointer=f"/{name}")
     if schedule.jitter_ms > MS_PER_DAY:
         raise Invalid("jitter is at most a day.", pointer="/jitter")
-    try:
-        ZoneInfo(schedule.zone)
-    except (KeyError, ValueError, OSError):
-        raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone") from None
+    if not is_zone(schedule.zone):
+        raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone")
     if (schedule.delay_ms is None) == (not schedule.cron):
         raise Invalid("A schedule has a cron expression or a delay: one of them.", pointer="/cron")
     if schedule.delay_ms is not None:
@@ -234,7 +232,7 @@ def _nightly(tx: ReadTx) -> Schedule | None:
     made = Schedule(
         id=NIGHTLY,
         cron=f"0 {NIGHT} * * *",
-        zone=zone,
+        zone=zone if is_zone(zone) else "UTC",  # older releases stored a policy with any zone
         least_tokens=SMALL_MEMORY + 1,
         missed="skip",
         created_at=max(tx.now - _HOUR_MS, 0),

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import orjson
 
 from reverie.core.actor import Actor, Right
+from reverie.core.clock import is_zone
 from reverie.core.entry import Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError, StoreBusy
 from reverie.core.event import NewEvent
@@ -220,6 +221,9 @@ class RuleBook:
         actor.require(Right.ADMIN)
         names = {f"/{name}": value for name, value in changes.items() if isinstance(value, str)}
         self.check_names(actor.tenant, {**names, **{f"/{at}": name for at, name in enumerate(changes)}})
+        zone = changes.get("zone")
+        if isinstance(zone, str) and not is_zone(zone):
+            raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone")
 
         def body(tx: WriteTx) -> TenantPolicy:
             stored = tx.load(POLICY_SPACE, "tenant")

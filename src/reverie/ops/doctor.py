@@ -105,7 +105,7 @@ def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
             yield Check("log", "fail", f"tenant {name} is broken at {verdict.broken_at}: {verdict.reason}", step)
         events, entries = events + verdict.events, entries + verdict.entries
         backwards += verdict.backwards
-    yield Check("log", "ok", f"{len(tenants)} tenants, {events} events, {entries} entries compared with the log")
+    yield Check("log", "ok", f"tenants: {len(tenants)}, events: {events}, entries compared with the log: {entries}")
     if backwards:
         step = "Keep the clock with NTP. Order is that of the log; times of what was written meanwhile are wrong."
         yield Check("log times", "warn", f"the clock jumped ahead and back: {backwards} events seem too early", step)
@@ -127,7 +127,7 @@ def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:
         step = "Stop the server. This should be impossible: report it with the output of `reverie version --json`."
         yield Check("isolation", "fail", f"{leaks} of {probes} probes saw another tenant's entry", step)
         return
-    yield Check("isolation", "ok", f"{probes} probes across {len(tenants)} tenants and a stranger saw nothing")
+    yield Check("isolation", "ok", f"{probes} probes by other tenants and by a stranger saw nothing")
 
 
 def _views(host: Host, other: str, entry: Entry) -> Iterator[set[int]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from reverie.api.cli.command import Exit, Group, Option
 from reverie.api.cli.session import HERE, AllTenants, At, instant
-from reverie.api.cli.terminal import json_line, many, print_json, progress, say
+from reverie.api.cli.terminal import cut, json_line, many, print_json, progress, say, shorten_ids, table_width
 
 if TYPE_CHECKING:
     from reverie.core.event import Event
@@ -18,6 +18,9 @@ app = Group("The log of everything that happened: verify, export, tail.")
 Type = Annotated[list[str], Option("--type", metavar="TYPE", help="Only this type; may be repeated.")]
 Actor = Annotated[str | None, Option("--actor", metavar="ID", help="Only what this actor did.")]
 _POLL_SECONDS = 0.3
+_TYPE = 18
+_FIXED = 6 + 19 + 12 + 4 * 2
+"""Columns of position, time and shortened id on a terminal, with the space between columns."""
 
 
 @app.command("verify")
@@ -127,7 +130,11 @@ def _show(event: Event, json: bool) -> None:
     if json:
         print_json(event.document())
         return
-    say(f"{event.seq:>6}  {to_iso(event.at)}  {event.type:<18}  {event.actor}  {event.entry_id or ''}".rstrip())
+    at, actor, entry = to_iso(event.at), event.actor, event.entry_id or ""
+    if sys.stdout.isatty():
+        at, entry = at[:19].replace("T", " "), shorten_ids([entry])[entry]
+        actor = cut(actor, table_width() - _FIXED - max(len(event.type), _TYPE))
+    say(f"{event.seq:>6}  {at}  {event.type:<{_TYPE}}  {actor}  {entry}".rstrip())
 
 
 def _fields(verdict: object) -> dict[str, object]:

@@ -203,6 +203,10 @@ class Command:
             if word in HELP:
                 return None
             name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+            if name == "--url" and "--data" in flags and name not in flags:
+                raise UsageError(
+                    "This works on the data itself: run it on the host's machine, without --url", self.path
+                )
             if name not in flags:
                 raise UsageError(f"There is no option {name} here{near(name, flags)}", self.path)
             parameter, meaning = flags[name]
@@ -226,7 +230,8 @@ class Command:
         for parameter in self.parameters:
             if parameter.name not in values:
                 if parameter.required:
-                    raise UsageError(f"{parameter.on[-1] if parameter.on else parameter.metavar} is missing", self.path)
+                    missing = parameter.on[-1] if parameter.on else parameter.metavar
+                    raise UsageError(f"{missing} is missing: {self.usage}", self.path)
                 values[parameter.name] = list(parameter.default) if parameter.many else parameter.default
         return values
 
@@ -239,7 +244,7 @@ class Command:
             elif words:
                 values[parameter.name] = parameter.convert(words.pop(0), self.path)
         if words:
-            raise UsageError(f"{words[0]} is one word too many. Quote a text that has spaces", self.path)
+            raise UsageError(f"{words[0]} is one word too many: {self.usage}. Quote a text that has spaces", self.path)
 
     @property
     def usage(self) -> str:

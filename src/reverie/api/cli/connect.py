@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -20,8 +21,9 @@ def connect(
     """Connect an agent on this machine: MCP tools, and hooks. The hooks recall, snapshot and remember by themselves.
 
     Shows what it would write; --write writes it, --undo restores the files as they were. Other entries of a file are
-    never touched. --data and --tenant become part of the commands that are written. With --url the agent uses a running
-    host over HTTP; its key stays in the environment as REVERIE_KEY and is never written.
+    never touched. --data and --tenant become part of the commands that are written; without --data, the folder that
+    REVERIE_DATA names here. With --url, or REVERIE_URL, the agent uses a running host over HTTP; its key stays in the
+    environment as REVERIE_KEY and is never written.
 
     \b
     Examples:
@@ -33,16 +35,26 @@ def connect(
     from pathlib import Path
 
     from reverie.api.cli.agent_files import AGENTS, StartCommand, connected, disconnect, planned
+    from reverie.core.errors import Invalid
 
     if not agent:
-        print_json(sorted(AGENTS)) if at.json else say("\n".join(sorted(AGENTS)))
+        print_json({"items": sorted(AGENTS)}) if at.json else say("\n".join(sorted(AGENTS)))
+        note("These agents can be connected: reverie connect AGENT")
         return
-    places = {"--tenant": at.tenant, "--data": at.data and str(Path(at.data).absolute()), "--url": at.url}
+    if at.database_url:
+        raise Invalid(
+            "A database URL may hold a password and is never written: set REVERIE_DATABASE_URL where the agent is "
+            "started, or connect it to a running host with --url."
+        )
+    # an agent is started with another environment, and must use the memory that this shell uses
+    url = at.host_url
+    data = at.data or (None if url else os.environ.get("REVERIE_DATA"))
+    places = {"--tenant": at.tenant, "--data": data and str(Path(data).absolute()), "--url": url}
     options = [part for option, value in places.items() if value for part in (option, value)]
-    if at.url:
+    if url:
         from reverie.client.connection import checked
 
-        checked(at.url)  # says what is wrong with it
+        checked(url)  # says what is wrong with it
     command = StartCommand(_program(), tuple(options))
     if undo:
         restored = disconnect(agent)
@@ -58,7 +70,7 @@ def connect(
         note("Nothing was written. Run it again with --write.")
         return
     connected(agent, plans)
-    if at.url:
+    if url:
         note("Set REVERIE_KEY to a key of that host where the agent is started.")
     note(f"Connected. Start {agent} again. To take it back: reverie connect {agent} --undo")
 

@@ -75,8 +75,8 @@ def run(arguments: Sequence[str]) -> int:
     except UsageError as fault:
         message = fault.message if fault.message.endswith("?") else f"{fault.message}."
         return _fail(f"{message} Try: {fault.path} --help", "usage_error", code=2, json=json)
-    except KeyboardInterrupt:
-        return _fail("Interrupted.", "interrupted", code=130, json=json)
+    except KeyboardInterrupt as interrupt:
+        return _fail(f"Interrupted. {interrupt}".strip(), "interrupted", code=130, json=json)
     except Exception as fault:
         return _explain(fault, json)
 

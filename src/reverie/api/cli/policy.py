@@ -29,7 +29,9 @@ def set_policy(
     changes: Annotated[list[str], Argument(metavar="NAME=VALUE...", help="`none` empties what may be empty.")],
     at: At = HERE,
 ) -> None:
-    """Change a tenant's policy, and show what changed. Names ending in _ms take milliseconds or a duration: 14d.
+    """Change a tenant's policy, and show what changed.
+
+    Names ending in _ms take milliseconds or a duration (14d), names ending in _bytes a number or a size (64KiB).
 
     \b
     Example:
@@ -44,7 +46,7 @@ def set_policy(
         return
     changed = {name: value for name, value in found.items() if value != before[name]}
     if not changed:
-        say("Nothing changed: the policy was so already.")
+        say("Nothing changed: the policy has these values already.")
     print_fields({name: f"{_shown(name, before[name])} -> {_shown(name, value)}" for name, value in changed.items()})
 
 
@@ -53,24 +55,41 @@ def _change(text: str) -> tuple[str, Any]:
     from reverie.core.errors import Invalid
     from reverie.core.policy import TenantPolicy
 
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise Invalid("Write changes as NAME=VALUE. `reverie policy show` lists the names.")
+    name, equals, value = (part.strip() for part in text.partition("="))
     known = TenantPolicy().document()
+    if not equals:
+        example = f": {name}=VALUE" if name in known else ""
+        raise Invalid(f"Write changes as NAME=VALUE{example}. `reverie policy show` lists the names.")
     if name not in known:
         raise Invalid(f"There is no policy {name[:64]}{near(name, known) or '.'} `reverie policy show` lists them.")
     if value == "none":
         return name, None
-    if isinstance(getattr(TenantPolicy(), name, None), str):
+    if isinstance(known[name], str):
         return name, value
-    if value.isascii() and value.isdigit() and len(value) < 19:
-        return name, int(value)
+    number = _number(value, _unit(name))
+    if number is not None:
+        return name, number
     if not name.endswith("_ms"):
-        return name, value
+        raise Invalid(f"{name} is a whole number{_EXAMPLES.get(_unit(name), f', such as {known[name]}')}.")
     try:
         return name, parse_duration(value)
     except Invalid as fault:
         raise Invalid(f"{name}: {fault.message}" + (" `none` is without end." if known[name] is None else "")) from None
+
+
+def _unit(name: str) -> str:
+    return _UNITS.get(name) or ("ms" if name.endswith("_ms") else "bytes" if name.endswith("_bytes") else "")
+
+
+def _number(text: str, unit: str) -> int | None:
+    """A value with or without its unit, as `policy show` prints it: 8000, `8,000 tokens`, `64 KiB`; None: neither."""
+    digits = len(text) - len(text.lstrip("0123456789,"))
+    number, named = text[:digits].replace(",", ""), text[digits:].strip()
+    if not number or len(number) > 18:
+        return None
+    times = _TIMES | {f"{time}s": size for time, size in _TIMES.items()}
+    scale = 1 if named in ("", unit) else {"ms": times, "bytes": _SIZES | _DECIMAL}.get(unit, {}).get(named)
+    return None if scale is None else int(number) * scale
 
 
 def _print(found: dict[str, Any], json: bool) -> None:
@@ -103,6 +122,8 @@ def _counted(value: int, units: dict[str, int], least: str) -> str:
 
 _TIMES = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000}
 _SIZES = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_EXAMPLES = {"bytes": " of bytes, or a size such as 64KiB or 2MB", "tokens": " of tokens, such as 8000"}
 _UNITS = {
     "dream_budget": "tokens",
     "model_tokens_per_day": "tokens",

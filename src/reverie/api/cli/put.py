@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Abort, Argument, Option
 from reverie.api.cli.session import DEFAULT_REF, HERE, At, CommandSession, Ref, Subject, Tags, deadline
-from reverie.api.cli.terminal import counts, note, print_json, progress, say
+from reverie.api.cli.terminal import counts, many, note, print_json, progress, say
 
 if TYPE_CHECKING:
     from reverie.core.entry import Draft, Receipt
@@ -114,6 +114,10 @@ def _put_many(
             except ReverieError as fault:
                 where = f"Lines {first} to {number}: {fault.message} {fault.pointer or ''}".strip()
                 raise type(fault)(f"{where} Stored before them: {stored}.", code=fault.reason) from None
+            except KeyboardInterrupt:
+                before = f"Lines 1 to {first - 1} are stored; lines" if stored else "Lines"
+                safely = "" if idempotency_key else " With --idempotency-key it can be repeated safely."
+                raise KeyboardInterrupt(f"{before} {first} to {number} may be.{safely}") from None
             stored += len(receipts)
             for receipt in receipts:
                 for kind, count in receipt.findings.items():
@@ -124,7 +128,7 @@ def _put_many(
     if json:
         print_json({"stored": stored, "ref": ref, "findings": redacted})
         return
-    say(f"stored {stored} in {ref}")
+    say(f"stored {many(stored, 'entry', 'entries')} in {ref}")
     if redacted:
         note(f"redacted: {counts(redacted)}")
 
@@ -206,7 +210,12 @@ def _content(text: str | None, file: Path | None, *, edit: bool) -> str:
         return _edited()
     if sys.stdin.isatty():
         raise Invalid("Give the text as an argument, pipe it in (echo 'text' | reverie put), or set EDITOR.")
-    return _decoded(sys.stdin.buffer, "Stdin")
+    piped = _decoded(sys.stdin.buffer, "Stdin")
+    if not piped.strip():
+        raise Invalid(
+            "There is nothing to store: stdin was empty. Give the text as an argument, or use --file or --edit."
+        )
+    return piped
 
 
 def _editor() -> str:

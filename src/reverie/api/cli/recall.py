@@ -118,7 +118,10 @@ def context(
     if at.json:
         print_json(packed)
         return
-    say(packed.text)
+    if packed.text:
+        say(packed.text)
+    else:
+        note(f"Nothing in the memory {ref} fits this purpose well enough. `reverie search` also shows weak hits.")
     left = f", {len(packed.left_out)} left out" if packed.left_out else ""
     note(f"{packed.tokens} of {budget} tokens, {many(len(packed.included), 'memory', 'memories')}{left}")
     _note_degraded(packed.degraded)

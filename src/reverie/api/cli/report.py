@@ -57,16 +57,17 @@ def say_estimate(estimate: Estimate, command: str) -> None:
         if len(estimate.leaving) > _MOST_LEAVING:
             say(f"  and {len(estimate.leaving) - _MOST_LEAVING} more (--json shows them)")
     say("")
-    say(f"Ready. Run: {command}" if estimate.feasible else _obstacle(estimate))
+    say(f"Ready. Run: {command}" if estimate.feasible else _obstacle(estimate, command))
 
 
-def _obstacle(estimate: Estimate) -> str:
+def _obstacle(estimate: Estimate, command: str) -> str:
     if estimate.sources < 2:
         return "There is nothing to dream."
     if estimate.minimum_required > estimate.budget:
         return (
             f"It does not fit. Raise the budget to {estimate.minimum_required} tokens "
-            "(and the policy dream_budget, if that is the limit), or add --fit to begin with the oldest part."
+            "(and the policy dream_budget, if that is the limit), or begin with the oldest part that fits: "
+            f"{command} --fit"
         )
     return "It is as small as it can be without losing what must be kept."
 

@@ -198,13 +198,33 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     return expanded
 
 
+class _Patience:
+    """Sleeps between two attempts to reach a host, and says so once after a second."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._slept = 0.0
+        self._said = False
+
+    def __call__(self, seconds: float) -> None:
+        import time
+
+        from reverie.api.cli.terminal import note
+
+        self._slept += seconds
+        if self._slept > 1 and not self._said:
+            self._said = True
+            note(f"Waiting for {self._url} ...")
+        time.sleep(seconds)
+
+
 @contextmanager
 def remote_session(url: str, tenant: str | None) -> Iterator[CommandSession]:
     """A running host for the time of one command."""
     from reverie.client import connect
     from reverie.settings import Settings, client_setting
 
-    remote = connect(url, key=client_setting("REVERIE_KEY"), tenant=tenant)
+    remote = connect(url, key=client_setting("REVERIE_KEY"), tenant=tenant, sleep=_Patience(url))
     try:
         yield CommandSession(cast("Host", remote), remote.actor, Settings.load())
     finally:

@@ -137,12 +137,18 @@ def display_width(text: str) -> int:
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
+def cut(text: str, width: int) -> str:
+    """A text in at most so many columns; one that is too long ends in an ellipsis."""
+    if display_width(text) <= width:
+        return text
+    while text and display_width(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
 def _padded(text: str, width: int, *, right: bool) -> str:
-    """A text in exactly so many columns; what is too long ends in an ellipsis."""
-    if display_width(text) > width:
-        while text and display_width(text) > width - 1:
-            text = text[:-1]
-        text += "…"
+    """A text in exactly so many columns."""
+    text = cut(text, width)
     space = " " * (width - display_width(text))
     return space + text if right else text + space
 

@@ -9,7 +9,7 @@ import orjson
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.errors import Invalid
 from reverie.protocols.openwop.agents import Agents, inventory_entry
-from reverie.protocols.openwop.capabilities import ASKED, Verdict, dimensions, families, wired
+from reverie.protocols.openwop.capabilities import ASKED, CapabilityVerdict, dimensions, families, wired
 
 _DIMENSIONS = {
     "read": ("Read", "Read", "Agents can read entries."),
@@ -56,7 +56,7 @@ def show(look: Look) -> Document:
     }
 
 
-def _verdict(one: Verdict) -> dict[str, Any]:
+def _verdict(one: CapabilityVerdict) -> dict[str, Any]:
     title, short, meaning = _DIMENSIONS.get(one.name, (one.name, one.name, ""))
     return {"name": one.name, "title": title, "short": short, "holds": one.holds, "why": one.reason, "meaning": meaning}
 

@@ -91,6 +91,10 @@ class SqliteStore:
         self._reserve = Reserve(Path(self.path)) if reserve and self.durable and not read_only else None
         try:
             db = self._open()
+        except apsw.CantOpenError as fault:
+            raise StoreUnavailable(
+                f"The database {self.path} cannot be opened. Check the permissions of the file and its folder."
+            ) from fault
         except apsw.Error as fault:
             error = translate(fault)
             raise error from fault
@@ -116,7 +120,9 @@ class SqliteStore:
         try:
             make_folder(path.parent)
         except OSError as fault:
-            raise StoreUnavailable(f"Cannot make the folder {path.parent}.") from fault
+            raise StoreUnavailable(
+                f"Cannot make the folder {path.parent} ({fault.strerror}). Name another with --data or REVERIE_DATA."
+            ) from fault
         with suppress(OSError):  # SQLite says what is wrong with the file
             make_file(path)  # its log and shared memory get the mode of the file
 
@@ -180,7 +186,7 @@ class SqliteStore:
             # before anything is read: that would leave files next to it that cannot be written either
             db.close()
             raise StoreUnavailable(
-                "The database is not writable. Check the permissions of the file and its folder, or set "
+                f"The database {self.path} is not writable. Check the permissions of the file and its folder, or set "
                 "REVERIE_READ_ONLY=1 to serve it as it is."
             )
         db.set_busy_timeout(BUSY_MS)

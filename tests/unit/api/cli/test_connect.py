@@ -184,3 +184,30 @@ def test_an_address_that_is_none_and_an_agent_without_addresses_are_refused(home
     assert run(["connect", "cursor", "--url", "https://user:word@memory.example.org"]) == 1
     assert run(["connect", "claude-desktop", "--url", "https://memory.example.org", "--write"]) == 1
     assert files(home) == {}
+
+
+def test_an_agent_uses_the_memory_that_this_shell_uses(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Agents are started with another environment: what it names here is written into their command."""
+    monkeypatch.setenv("REVERIE_DATA", str(home / "memory"))
+    assert run(["connect", "claude-code"]) == 0
+    assert str(home / "memory") in capsys.readouterr().out
+    monkeypatch.setenv("REVERIE_URL", "http://127.0.0.1:8484")
+    assert run(["connect", "claude-code"]) == 0
+    shown = capsys.readouterr().out
+    assert "http://127.0.0.1:8484/mcp" in shown
+    assert str(home / "memory") not in shown
+
+
+def test_a_database_url_is_never_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["connect", "claude-code", "--database-url", "postgresql://me:made-up@db/x", "--write"]) == 1
+    assert "REVERIE_DATABASE_URL" in capsys.readouterr().err
+    assert files(home) == {}
+
+
+def test_the_list_of_agents_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["connect", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"items": sorted(AGENTS)}
+    assert run(["connect"]) == 0
+    assert "reverie connect AGENT" in capsys.readouterr().err

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import reverie
 from reverie.core.clock import SystemClock
 from reverie.jobs.queue import DocumentQueue
@@ -168,3 +170,34 @@ def test_a_file_that_is_no_backup_is_not_called_damaged(cli: Cli, tmp_path: Path
 def test_an_unknown_policy_names_those_like_it(cli: Cli) -> None:
     assert "Did you mean hot_target?" in cli("policy", "set", "hot_targt=3").failed("validation_error").err
     assert "`none` is without end" in cli("policy", "set", "cold_retention_ms=banana").failed("validation_error").err
+
+
+def test_policy_takes_what_it_shows(cli: Cli) -> None:
+    """Every value that `policy show` prints, with its unit, can be given to `policy set`."""
+    cli("put", "The first note.")
+    shown = dict(
+        line.split(None, 1) for line in cli("policy", "show").out.splitlines() if len(line.split(None, 1)) == 2
+    )
+    before = cli("policy", "show", "--json").json
+    for name, value in shown.items():
+        assert cli("policy", "set", f"{name}={value}", "--json").json == before, name
+    assert cli("policy", "set", "max_entry_bytes=2MB", "--json").json["max_entry_bytes"] == 2_000_000
+    assert cli("policy", "set", "cold_retention_ms=36 hours", "--json").json["cold_retention_ms"] == 129_600_000
+
+
+def test_a_policy_with_a_wrong_unit_says_which_one_it_takes(cli: Cli) -> None:
+    cli("policy", "set", "dream_budget=30d").failed("dream_budget is a whole number of tokens, such as 8000.")
+    cli("policy", "set", "max_entry_bytes=3 parsecs").failed("a size such as 64KiB")
+    cli("policy", "set", "dream_trust=lots").failed("dream_trust is a whole number, such as 0.")
+    cli("policy", "set", "dream_budget", "12000").failed("dream_budget=VALUE")
+
+
+def test_a_policy_names_a_zone_that_exists(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("put", "x " * 5000)
+    with monkeypatch.context() as older:  # a release that stored any name
+        older.setattr("reverie.memory.policy.is_zone", lambda name: True)
+        cli("policy", "set", "zone=Mars/Olympus")
+    assert " UTC " in cli("schedules", "list").out
+    cli("policy", "set", "zone=Mars/Phobos").failed("zone is an IANA time zone such as Europe/Berlin")
+    assert cli("policy", "set", "zone=Europe/Berlin", "--json").json["zone"] == "Europe/Berlin"
+    assert "nightly" in cli("schedules", "list").out

@@ -1,0 +1,154 @@
+"""What a mistake gets: one line that names the mistake and the next step. Never a traceback, never silence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.api.cli import put as putting
+from reverie.core.errors import HostUnreachable, StoreUnavailable
+from reverie.store.sqlite.store import SqliteStore
+
+Cli = Any
+
+
+def test_a_missing_or_extra_word_shows_the_shape_of_the_command(cli: Cli) -> None:
+    cli("restore", "x.db").failed("--into is missing: reverie restore", "--into", code=2)
+    cli("restore", "x.db", "there").failed("there is one word too many: reverie restore", code=2)
+    cli("get").failed("ID is missing: reverie get [OPTIONS] ID", code=2)
+
+
+@pytest.mark.parametrize("command", ["keys list", "doctor", "tenants", "backup create x.db", "settings"])
+def test_a_command_that_needs_the_data_says_where_it_runs(cli: Cli, command: str) -> None:
+    cli(*command.split(), "--url", "http://127.0.0.1:1").failed("run it on the host's machine", code=2)
+
+
+def test_empty_stdin_says_how_to_give_a_text(cli: Cli) -> None:
+    cli("put").failed("stdin was empty", "--file")
+    cli("put", stdin=" \n").failed("stdin was empty")
+
+
+def test_an_interrupted_put_says_what_is_stored(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(putting, "_BATCH", 2)
+    lines = "".join(f'"note {number}"\n' for number in range(6))
+    real = putting.progress
+
+    def interrupted(title: str) -> Any:
+        """A person who presses Ctrl-C while the second batch is written."""
+        from reverie.memory.entries import Entries
+
+        write, calls = Entries.put, []
+
+        def put(*args: Any, **options: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return write(*args, **options)
+
+        monkeypatch.setattr(Entries, "put", put)
+        return real(title)
+
+    monkeypatch.setattr(putting, "progress", interrupted)
+    answer = cli("put", "--many", stdin=lines).failed(
+        "Interrupted. Lines 1 to 2 are stored; lines 3 to 4 may be.", code=130
+    )
+    assert "--idempotency-key" in answer.err
+
+
+def test_an_empty_context_says_so(cli: Cli) -> None:
+    cli("put", "The gate of pier four is green.")
+    answer = cli("context", "quantum chromodynamics lecture")
+    assert answer.code == 0
+    assert answer.out == ""
+    assert "Nothing in the memory default fits this purpose" in answer.err
+
+
+def test_a_dream_over_its_budget_names_the_way_out(cli: Cli) -> None:
+    lines = "".join(
+        f'"Decision {number}: the crane of pier {number} carries {number * 7} tonnes."\n' for number in range(40)
+    )
+    cli("put", "--many", "--ref", "pier", stdin=lines)
+    cli("dream", "run", "--ref", "pier", "--budget", "50").failed("Raise the budget, or use fit")
+    shown = cli("dream", "plan", "--ref", "pier", "--budget", "50").out
+    assert "reverie dream run --ref pier --budget 50 --fit" in shown
+
+
+def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "reverie.db").mkdir()
+    with pytest.raises(StoreUnavailable, match=str(tmp_path / "reverie.db")):
+        SqliteStore(tmp_path / "reverie.db")
+
+
+def test_a_file_in_place_of_the_folder_is_named(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    cli("put", "x", "--data", str(tmp_path / "notes.txt")).failed("notes.txt", "--data")
+
+
+def test_a_host_that_does_not_answer_is_waited_for_aloud(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_KEY", "rvk_made_up")
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+
+    def connect(url: str, *, sleep: Callable[[float], None], **options: Any) -> None:
+        for pause in (0.1, 0.5, 0.6, 2.0):
+            sleep(pause)
+        raise HostUnreachable(f"{url} does not answer.")
+
+    monkeypatch.setattr("reverie.client.connect", connect)
+    answer = cli("refs", "--url", "http://127.0.0.1:1")
+    assert answer.code == 1
+    first, second = answer.err.splitlines()
+    assert first == "Waiting for http://127.0.0.1:1 ..."
+    assert "does not answer" in second
+
+
+def test_the_key_of_a_host_is_asked_for_with_the_command_that_makes_one(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REVERIE_KEY", raising=False)
+    cli("refs", "--url", "http://127.0.0.1:1").failed("reverie keys create")
+
+
+def test_ctrl_c_while_the_program_starts_leaves_no_traceback() -> None:
+    code = (
+        "import sys; import reverie.__main__ as entry\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'reverie.api.cli.main': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "entry.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "reverie: Interrupted.\n")
+
+
+def test_python_runs_the_package() -> None:
+    done = subprocess.run([sys.executable, "-m", "reverie", "--version"], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("reverie ")
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
+def test_the_latest_events_fit_a_narrow_terminal(cli: Cli, data: Path) -> None:
+    cli("put", "x", "--id", "018f6d2c-7c1a-7000-8000-0123456789ab")
+    cli("put", "y")
+    screen, terminal = os.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "reverie", "audit", "tail"],
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "COLUMNS": "80", "REVERIE_DATA": str(data)},
+            check=True,
+        )
+        shown = os.read(screen, 10_000).decode().splitlines()
+    finally:
+        os.close(terminal)
+        os.close(screen)
+    assert len(shown) == 2
+    assert all(len(line) <= 80 for line in shown)
+    assert shown[0].endswith("018f6d2c-7c1")
