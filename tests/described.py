@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema_rs
+import orjson
 
 MOST_BYTES = 200_000
 """Larger bodies are not looked at: they repeat what smaller ones have."""
 _KNOWN: WeakKeyDictionary[Any, Described] = WeakKeyDictionary()
 
 
-class Described:
-    """The document of one application, with every object closed that does not say otherwise."""
+class _Document:
+    """A document with every object closed that does not say otherwise. Applications that have the same share it."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = _closed(document)
-        self._patterns = [
+    def __init__(self, text: bytes) -> None:
+        self.closed = _closed(orjson.loads(text))
+        self.patterns = [
             (method.upper(), path, re.compile(_pattern(path)))
-            for path, methods in sorted(document["paths"].items(), key=lambda item: item[0].count("{"))
+            for path, methods in sorted(self.closed["paths"].items(), key=lambda item: item[0].count("{"))
             for method in methods
         ]
-        self._validators: dict[tuple[str, str, int], Any] = {}
+        self.validators: dict[tuple[str, str, int], Any] = {}
+
+
+_document = lru_cache(maxsize=16)(_Document)
+
+
+class Described:
+    """The document of one application, and which of its operations were seen."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        known = _document(orjson.dumps(document))
+        self._document, self._patterns, self._validators = known.closed, known.patterns, known.validators
         self.seen: set[tuple[str, str]] = set()
         """Operations that answered with success, as (method, path)."""
 
@@ -51,9 +64,9 @@ class Described:
         key = (method, found, status)
         if key not in self._validators:
             whole = {**content["schema"], "components": self._document["components"]}
-            self._validators[key] = jsonschema.Draft202012Validator(whole)
-        fault = jsonschema.exceptions.best_match(self._validators[key].iter_errors(body))
-        assert fault is None, f"{name}: {fault.json_path}: {fault.message[:300]}"
+            self._validators[key] = jsonschema_rs.Draft202012Validator(whole)
+        fault = next(self._validators[key].iter_errors(body), None)
+        assert fault is None, f"{name}: {fault.instance_path}: {fault.message[:300]}"
 
 
 def described(app: Any, fetch: Any) -> Described:

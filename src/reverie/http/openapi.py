@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -64,11 +65,10 @@ class Schemas:
         self.components: dict[str, Any] = {}
         self._refs: dict[type[Struct], Mapping[str, Any]] = {}
         for prefix in dict.fromkeys(map(_prefix, kinds)):
-            own = [kind for kind in kinds if _prefix(kind) == prefix]
-            place = PLACE.replace("{name}", prefix + "{name}")
-            made, components = msgspec.json.schema_components(own, ref_template=place)
+            own = tuple(kind for kind in kinds if _prefix(kind) == prefix)
+            made, components = _components(own, PLACE.replace("{name}", prefix + "{name}"))
             self._refs |= zip(own, made, strict=True)
-            self.components |= {prefix + name: schema for name, schema in components.items()}
+            self.components |= {prefix + name: dict(schema) for name, schema in components.items()}
         self._extend(kinds)
 
     def of(self, form: Form) -> Mapping[str, Any]:
@@ -81,7 +81,7 @@ class Schemas:
 
     def values(self, values: Values) -> dict[str, tuple[Mapping[str, Any], bool]]:
         """The schema of every parameter, and whether it must be given."""
-        (_,), made = msgspec.json.schema_components([values.kind], ref_template=PLACE)
+        _, made = _components((values.kind,), PLACE)
         own = made[values.kind.__name__]
         return {name: (schema, name in own["required"]) for name, schema in own["properties"].items()}
 
@@ -92,6 +92,12 @@ class Schemas:
             more: Mapping[str, Any] = getattr(kind, "schema_extra", {})
             if name and more:
                 self.components[name] |= more
+
+
+@cache
+def _components(kinds: tuple[type[Struct], ...], place: str) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """Schemas that refer to components, and the components; to be copied before they are changed."""
+    return msgspec.json.schema_components(kinds, ref_template=place)
 
 
 def _prefix(kind: type[Struct]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -22,6 +23,8 @@ from reverie.settings import Settings
 API = "/v1/host/reverie"
 DOCUMENT = "/v1/openapi.json"
 _NUMBERS = count(1)
+_LOOP = asyncio.Runner()
+"""One loop for all requests of the main thread: to make one for each took as long as a simple request."""
 
 
 @dataclass
@@ -44,7 +47,7 @@ class Caller:
             async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, url, headers=headers, **options)
 
-        answer = asyncio.run(go())
+        answer = _LOOP.run(go()) if threading.current_thread() is threading.main_thread() else asyncio.run(go())
         if len(answer.content) <= MOST_BYTES and path != DOCUMENT:
             media = answer.headers.get("content-type", "").partition(";")[0]
             body = answer.json() if media == "application/json" and answer.content else answer.content
