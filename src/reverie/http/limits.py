@@ -26,12 +26,12 @@ class RateLimit:
     """
 
     def __init__(
-        self, per_second: int, burst: int, *, of: str = "requests", clock: Callable[[], float] = time.monotonic
+        self, per_second: int, burst: int, *, of: str = "requests", clock: Callable[[], float] | None = None
     ) -> None:
         self._rate = per_second
         self._burst = max(burst, 1)
         self._of = of
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._lock = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -142,6 +143,12 @@ def make_server(
 def server(lasting_server: Callable[..., Server]) -> Server:
     """One server for tests that bring their own tenant."""
     return lasting_server()
+
+
+@pytest.fixture
+def no_refill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rate limits of servers made from here on do not recover, however slow the machine is."""
+    monkeypatch.setattr("reverie.http.limits.time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 @pytest.fixture

@@ -232,6 +232,7 @@ def test_a_body_of_many_values_is_refused_in_every_doors_shape(make_server: Call
 # limits
 
 
+@pytest.mark.usefixtures("no_refill")
 def test_bytes_are_limited_per_key(make_server: Callable[..., Server]) -> None:
     server = make_server(bytes_per_second=1000)
     greedy, other = server.caller(), server.caller()
@@ -243,6 +244,7 @@ def test_bytes_are_limited_per_key(make_server: Callable[..., Server]) -> None:
     assert other.post("memory/notes/entries", text).status_code == 201
 
 
+@pytest.mark.usefixtures("no_refill")
 def test_bytes_of_a_body_without_a_length_count_too(make_server: Callable[..., Server]) -> None:
     caller = make_server(bytes_per_second=1000).caller()
 
@@ -258,6 +260,7 @@ def test_bytes_of_a_body_without_a_length_count_too(make_server: Callable[..., S
     assert [send(), send()] == [201, 429]
 
 
+@pytest.mark.usefixtures("no_refill")
 def test_entries_are_limited_per_key(make_server: Callable[..., Server]) -> None:
     server = make_server(entries_per_second=10)
     greedy, other = server.caller(), server.caller()

@@ -139,6 +139,7 @@ def test_a_large_body_is_413(make_live: Callable[..., Live]) -> None:
     assert (fault.value.status_code, fault.value.type) == (413, "request_too_large")
 
 
+@pytest.mark.usefixtures("no_refill")
 def test_rate_limits_are_429(make_live: Callable[..., Live]) -> None:
     slow = make_live(rate_per_second=1, rate_burst=1)
     client = slow.client()

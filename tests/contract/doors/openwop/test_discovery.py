@@ -217,6 +217,7 @@ def test_a_scope_opens_what_it_names_and_nothing_else(server: Any) -> None:
     assert server.caller().get("/v1/agents").status_code == 200
 
 
+@pytest.mark.usefixtures("no_refill")
 def test_a_rate_limit_comes_before_scopes(make_server: Any) -> None:
     caller = make_server(rate_per_second=1, rate_burst=1).caller(scopes=["runs:read"])
     answers = [caller.get("/v1/agents") for _ in range(3)]
