@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import reverie
 
@@ -67,8 +66,10 @@ def modules() -> list[Path]:
     return sorted(ROOT.rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool, int]]:
+@cache
+def imports(path: Path) -> list[tuple[str, bool, int]]:
     """(imported module, whether at the top level and at run time, line)."""
+    found: list[tuple[str, bool, int]] = []
     tree = ast.parse(path.read_text(encoding="utf-8"))
     lazy: set[int] = set()
     for node in ast.walk(tree):
@@ -86,7 +87,8 @@ def imports(path: Path) -> Iterator[tuple[str, bool, int]]:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
             if name == "reverie" or name.startswith("reverie."):
-                yield name, id(node) not in lazy, node.lineno  # type: ignore[attr-defined]
+                found.append((name, id(node) not in lazy, node.lineno))  # type: ignore[attr-defined]
+    return found
 
 
 def part(name: str) -> str:
@@ -116,36 +118,43 @@ def upward(path: Path) -> Iterator[tuple[str, str]]:
             yield other, f"{inside(path)}:{line} imports {name}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=inside)
-def test_imports_point_one_way(path: Path) -> None:
-    wrong = [where for _, where in upward(path)]
+def test_imports_point_one_way() -> None:
+    wrong = [where for path in modules() for _, where in upward(path)]
     assert not wrong, f"these arrows point the wrong way: {wrong}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=inside)
-def test_a_concrete_store_is_named_by_app_alone(path: Path) -> None:
-    own = part_of(path)
-    for name, _, line in imports(path):
-        where = f"{inside(path)}:{line} imports {name}"
-        if own in USE_CASES and part(name) == "store":
-            assert name.startswith(STORE_FOR_USE_CASES), f"{where}: use cases know the contract of a store"
-        if name.startswith(("reverie.store.sqlite", "reverie.store.postgres")) and own != "store":
-            assert own == "app", f"{where}: only app names a concrete store"
+def test_a_concrete_store_is_named_by_app_alone() -> None:
+    wrong = []
+    for path in modules():
+        own = part_of(path)
+        for name, _, line in imports(path):
+            where = f"{inside(path)}:{line} imports {name}"
+            if own in USE_CASES and part(name) == "store" and not name.startswith(STORE_FOR_USE_CASES):
+                wrong.append(f"{where}: use cases know the contract of a store")
+            if name.startswith(("reverie.store.sqlite", "reverie.store.postgres")) and own not in ("store", "app"):
+                wrong.append(f"{where}: only app names a concrete store")
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", modules(), ids=inside)
-def test_interfaces_and_protocols_never_import_each_other(path: Path) -> None:
-    own = inside(path).split("/")
-    if own[0] not in ("protocols", "api") or len(own) < 3:
-        return
-    for name, _, line in imports(path):
-        pieces = name.split(".")
-        if pieces[1] == own[0] and len(pieces) > 2 and (ROOT / pieces[1] / pieces[2]).is_dir():
-            assert pieces[2] == own[1], f"{inside(path)}:{line} imports {name}"
+def test_interfaces_and_protocols_never_import_each_other() -> None:
+    wrong = []
+    for path in modules():
+        own = inside(path).split("/")
+        if own[0] not in ("protocols", "api") or len(own) < 3:
+            continue
+        for name, _, line in imports(path):
+            pieces = name.split(".")
+            other = pieces[2] if pieces[1] == own[0] and len(pieces) > 2 else own[1]
+            if other != own[1] and (ROOT / own[0] / other).is_dir():
+                wrong.append(f"{inside(path)}:{line} imports {name}")
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "memory").rglob("*.py")), ids=inside)
-def test_memory_knows_no_word_of_a_protocol(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = [f"{inside(path)}:{n}: {line.strip()}" for n, line in enumerate(lines, 1) if PROTOCOL_WORDS.search(line)]
-    assert not found, found
+def test_memory_knows_no_word_of_a_protocol() -> None:
+    found = [
+        f"{inside(path)}:{n}: {line.strip()}"
+        for path in sorted((ROOT / "memory").rglob("*.py"))
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if PROTOCOL_WORDS.search(line)
+    ]
+    assert not found
