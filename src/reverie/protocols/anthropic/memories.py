@@ -318,12 +318,12 @@ class Memories:
 
     def _found(self, tx: ReadTx, store_id: str, memory_id: str) -> Memory:
         record = stores.load(tx, store_id)
-        name = bare(MEMORY, memory_id, "memory")
-        file = files.find_file(tx, store_id, name)
+        if record.bound and memory_id.startswith(MEMORY):  # ids of its entries may be of the caller's own making
+            entry = tx.get(memory_id.removeprefix(MEMORY))
+            if entry is not None and entry.kind != FILE_KIND:
+                return entry_memory(record, entry)
+        file = files.find_file(tx, store_id, bare(MEMORY, memory_id, "memory"))
         memory = shown(tx, record, file) if file is not None else None
-        if memory is None and record.bound:
-            entry = tx.get(name)
-            memory = entry_memory(record, entry) if entry is not None and entry.kind != FILE_KIND else None
         if memory is None:
             raise NotFound("There is no memory of that id.")
         return memory

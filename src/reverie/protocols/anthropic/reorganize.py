@@ -21,6 +21,8 @@ from reverie.protocols.anthropic.listing import Memory
 
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _NO_STATEMENT = re.compile(r"^\s*(?:#|\||>|```|~~~|---|===|\*\*\*)")
+_FRAME = re.compile(r"\s*#.*|[\s|>`~=*_:-]*")
+"""Lines that say nothing by themselves: headings, rules, fences, blank ones."""
 _LEAST_WORDS = 3
 
 
@@ -52,8 +54,8 @@ class _Lines:
     """Number: (new text, id of the entry it comes from)."""
 
     def text(self) -> str | None:
-        """The text now; None when no statement is left in it."""
-        if self.stated and all(number in self.gone for number in self.stated):
+        """The text now; None when no line is left in it but headings and the like."""
+        if all(number in self.gone or _FRAME.fullmatch(line) for number, line in enumerate(self.lines)):
             return None
         kept = []
         for number, line in enumerate(self.lines):

@@ -244,6 +244,21 @@ def test_a_store_that_cannot_be_made_smaller_is_completed_unchanged(client: Anth
     assert texts(client, done.outputs[0].memory_store_id) == texts(client, store)
 
 
+def test_a_file_whose_other_lines_are_too_short_to_compare_stays(client: Anthropic, work: Callable[[], int]) -> None:
+    store = client.beta.memory_stores.create(name="a").id
+    said = "# Rounds\n\nThe lamp in the east tower is lit at dusk.\n"
+    for name, rest in (("a", "Wick: 7.\n"), ("b", "```\nmake lamp\n```\n"), ("c", "")):
+        client.beta.memory_stores.memories.create(store, path=f"/{name}.md", content=said + rest)
+    client.beta.memory_stores.memories.create(store, path="/d.md", content=said)
+    dream = ask(client, store)
+    work()
+    left = texts(client, client.beta.dreams.retrieve(dream.id).outputs[0].memory_store_id)
+    assert "Wick: 7." in left["/a.md"]
+    assert "make lamp" in left["/b.md"]
+    assert len(left) == 3, "a heading alone is no file"
+    assert sum("east tower" in text for text in left.values()) == 1
+
+
 @pytest.mark.parametrize(
     "body",
     [

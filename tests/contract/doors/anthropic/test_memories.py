@@ -385,6 +385,23 @@ def test_a_bound_store_shows_a_memory_of_the_tenant(live: Live) -> None:
     assert len(left["entries"] if "entries" in left else left["items"]) == 2
 
 
+def test_entries_of_a_bound_store_are_found_by_ids_that_their_writer_chose(live: Live) -> None:
+    tenant, key = live.key()
+    client = live.client(tenant)
+    body = {"content": "The launch is in March.", "id": "launch-1"}
+    assert live.send("POST", "/v1/host/reverie/memory/team/entries", key, json=body).status_code == 201
+    store = client.beta.memory_stores.create(name="team", metadata={"reverie.ref": "team"}).id
+    memories = client.beta.memory_stores.memories
+    one: Any = next(iter(memories.list(store)))
+    assert one.path == "/entries/note/launch-1.md"
+    assert memories.retrieve(one.id, memory_store_id=store).content == "The launch is in March."
+    assert (
+        refused(lambda: memories.update(one.id, memory_store_id=store, content="x"), 400).error_code
+        == "memory_read_only"
+    )
+    refused(lambda: memories.delete(one.id, memory_store_id=store), 400)
+
+
 def test_an_entry_retired_elsewhere_is_no_memory(live: Live) -> None:
     tenant, key = live.key()
     client = live.client(tenant)
