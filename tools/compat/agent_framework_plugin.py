@@ -1,4 +1,4 @@
-"""pytest plugin: Agent Framework's own tests of history providers get Reverie's wherever they make one of theirs."""
+"""pytest plugin: Agent Framework's own tests of providers get Reverie's wherever they make one of theirs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import agent_framework._sessions as theirs
 import pytest
 
 import reverie
-from reverie.integrations.agent_framework import ReverieHistoryProvider
+from reverie.integrations.agent_framework import ReverieContextProvider, ReverieHistoryProvider
 
 
 class InMemory(ReverieHistoryProvider):
@@ -44,6 +44,13 @@ class Concrete(ReverieHistoryProvider):
         return _wait(self.get_messages("s1"))  # type: ignore[no-any-return]
 
 
+class Context(ReverieContextProvider):
+    """In place of the provider that does nothing: with an empty memory and nothing said ours must do the same."""
+
+    def __init__(self, source_id: str) -> None:
+        super().__init__(reverie.open(tempfile.mkdtemp()), "ann", source_id=source_id)
+
+
 def _wait(work: Any) -> Any:
     """The result of a coroutine, from inside or outside an event loop."""
 
@@ -64,3 +71,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         module = getattr(item, "module", None)
         if hasattr(module, "ConcreteHistoryProvider"):
             module.ConcreteHistoryProvider = Concrete  # type: ignore[union-attr]
+            module.ContextProvider = Context  # type: ignore[union-attr]

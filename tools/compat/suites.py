@@ -46,7 +46,6 @@ _TIES = "wants equally good memories in the order they were added; Reverie puts 
 
 _FILES = "looks into the file of their provider, its name, format or serializer"
 _STATE = "wants messages in the session's state; ours are in the store"
-_THEIRS = "fails with the framework's own provider too: the tests are older than the release"
 
 _DISK = "is about modes and links on a disk"
 
@@ -209,9 +208,8 @@ SUITES = (
         own=("tools/compat/agent_framework.py", "examples/agent_framework_memory.py"),
         theirs=("agent-framework/python/packages/core/tests/core/test_sessions.py",),
         plugin="tools.compat.agent_framework_plugin",
-        select="HistoryProvider",
+        select="HistoryProvider or TestContextProvider",
         left_out={
-            "test_after_run_stores_coalesced_code_interpreter_chunks": _THEIRS,
             "test_state_is_serializable": _STATE,
             "test_is_marked_experimental": _FILES,
             "test_uses_msgspec_json_by_default": _FILES,

@@ -17,9 +17,13 @@ import asyncio
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from reverie.core.errors import Conflict, Forbidden, NotFound, ReadOnly
 from reverie.core.extras import require_release
@@ -58,6 +62,17 @@ _MOST_TEXT = 60_000
 _MOST_QUERY = 4096
 _MOST_HITS = 200
 _MS_PER_MINUTE = 60_000
+_THREADS = 8
+"""Batches of one event loop that are carried out at the same time; further calls wait, and are then one batch."""
+
+
+@dataclass
+class _Queue:
+    """The calls of an event loop: how many batches run, and which calls wait."""
+
+    running: int = 0
+    waiting: list[tuple[list[Op], asyncio.Future[list[Result]]]] = field(default_factory=list)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class ReverieStore(BaseStore):
@@ -91,6 +106,8 @@ class ReverieStore(BaseStore):
         self._fields = list(fields) if fields is not None else None
         self._pin = pin
         self._subject = subject
+        self._lock = Lock()
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations; the answers are in their order."""
@@ -99,22 +116,81 @@ class ReverieStore(BaseStore):
             _check(op)
         answers: list[Result] = []
         puts: dict[tuple[Namespace, str], PutOp] = {}
+        read: dict[Any, Result] = {}
         for op in ops:
-            if isinstance(op, GetOp):
-                answers.append(self._get(op))
-            elif isinstance(op, SearchOp):
-                answers.append(self._search(op))
-            elif isinstance(op, ListNamespacesOp):
-                answers.append(self._namespaces(op))
-            else:
+            if isinstance(op, PutOp):
                 puts[(tuple(op.namespace), op.key)] = op
                 answers.append(None)
+                continue
+            key = _key(op)
+            if key in read:
+                answers.append(deepcopy(read[key]))
+            else:
+                answers.append(self._read(op))
+                read[key] = answers[-1]
         self._put(puts)
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """`batch` in a thread: the event loop never waits for a disk or a host."""
-        return await asyncio.to_thread(self.batch, list(ops))
+        """`batch` in a thread: the event loop never waits for a disk or a host.
+
+        Calls of one event loop that wait for a thread are carried out together, as one batch.
+        """
+        ops = list(ops)
+        for op in ops:
+            _check(op)
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            queue = self._queues.setdefault(loop, _Queue())
+        if queue.running >= _THREADS:
+            future: asyncio.Future[list[Result]] = loop.create_future()
+            queue.waiting.append((ops, future))
+            return await future
+        queue.running += 1
+        try:
+            return await asyncio.to_thread(self.batch, ops)
+        finally:
+            if queue.waiting:
+                task = loop.create_task(self._serve(queue))
+                queue.tasks.add(task)
+                task.add_done_callback(queue.tasks.discard)
+            else:
+                queue.running -= 1
+
+    async def _serve(self, queue: _Queue) -> None:
+        """Carry out what waits, all of it at once, until nothing does."""
+        try:
+            while queue.waiting:
+                calls, queue.waiting = queue.waiting, []
+                answers = await asyncio.to_thread(self._together, [ops for ops, _ in calls])
+                for (_, future), answer in zip(calls, answers, strict=True):
+                    if future.done():
+                        continue
+                    if isinstance(answer, Exception):
+                        future.set_exception(answer)
+                    else:
+                        future.set_result(answer)
+        finally:
+            queue.running -= 1
+
+    def _together(self, calls: list[list[Op]]) -> list[list[Result] | Exception]:
+        """The answers of several calls, as one batch; when it fails, each call by itself."""
+        try:
+            answers = iter(self.batch([op for ops in calls for op in ops]))
+            return [list(islice(answers, len(ops))) for ops in calls]
+        except Exception:
+            return [self._alone(ops) for ops in calls]
+
+    def _alone(self, ops: list[Op]) -> list[Result] | Exception:
+        try:
+            return self.batch(ops)
+        except Exception as fault:
+            return fault
+
+    def _read(self, op: GetOp | SearchOp | ListNamespacesOp) -> Result:
+        if isinstance(op, GetOp):
+            return self._get(op)
+        return self._search(op) if isinstance(op, SearchOp) else self._namespaces(op)
 
     def _get(self, op: GetOp) -> Item | None:
         namespace = tuple(op.namespace)
@@ -263,6 +339,11 @@ def _check(op: Op) -> None:
                 raise InvalidNamespaceError(
                     f"A label of a namespace is a string without a period, and not empty. Got {label!r} in {path!r}."
                 )
+
+
+def _key(op: Op) -> Any:
+    """The same for reads that ask the same; each with a filter is its own."""
+    return id(op) if isinstance(op, SearchOp) and op.filter else (type(op), op)
 
 
 def _held(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:

@@ -364,6 +364,37 @@ def test_the_async_calls_do_the_same(store: ReverieStore) -> None:
     asyncio.run(go())
 
 
+def test_many_calls_at_once_are_few_batches(memory: Memory) -> None:
+    sizes: list[int] = []
+
+    class Counted(ReverieStore):
+        def batch(self, ops: Any) -> list[Any]:
+            sizes.append(len(ops))
+            return super().batch(ops)
+
+    store = Counted(memory)
+
+    async def go() -> None:
+        puts = [store.aput(USERS, f"key {n % 20}", {"n": n}) for n in range(200)]
+        other = store.aput(USERS, "large", {"text": "x" * 200_000})
+        gone = asyncio.ensure_future(store.aget(USERS, "cancelled"))
+        work = asyncio.gather(*puts, other, return_exceptions=True)
+        await asyncio.sleep(0)
+        gone.cancel()
+        *answers, refused = await work
+        assert answers == [None] * 200
+        assert isinstance(refused, TooLarge)
+        items = await asyncio.gather(*(store.aget(USERS, f"key {n % 20}") for n in range(200)))
+        assert [item.value["n"] % 20 for item in items if item] == [n % 20 for n in range(200)]
+        assert items[15] is not items[35]
+        found = await asyncio.gather(*(store.asearch(USERS, filter={"n": {"$gte": 0}}, limit=50) for _ in range(20)))
+        assert {len(one) for one in found} == {20}
+
+    asyncio.run(go())
+    assert sum(1 for size in sizes if size > 1) <= 5
+    assert max(sizes) > 150
+
+
 def test_a_graph_uses_it(store: ReverieStore) -> None:
     from langgraph.graph import END, START, StateGraph
     from langgraph.store.base import BaseStore
