@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -19,7 +20,7 @@ from reverie.core.actor import Actor
 from reverie.core.clock import to_iso
 from reverie.core.draft import When
 from reverie.core.entry import Draft, Entry, Link, Receipt
-from reverie.core.errors import Invalid
+from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from reverie.core.event import Event
 from reverie.core.ids import TimeIds
 from reverie.core.query import Filter, Page
@@ -259,6 +260,18 @@ class RemoteLifecycle(RemoteUseCase):
         """Withdraw it."""
         del actor
         return self._change(ref, entry_id, expected, state="retracted")
+
+    def change_many(self, actor: Actor, ref: str, change: str, seen: Sequence[tuple[str, int]]) -> Mapping[str, int]:
+        """Retract, pin or archive entries at the versions seen, a request each; the answer is as in `Lifecycle`."""
+        act = {"retract": self.retract, "pin": self.pin, "archive": self.archive}[change]
+        outcome: Counter[str] = Counter()
+        for entry_id, version in seen:
+            try:
+                act(actor, ref, entry_id, expected=version)
+                outcome["done"] += 1
+            except (NotFound, Conflict, Forbidden, Held) as refused:
+                outcome[refused.reason] += 1
+        return outcome
 
     def restore(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Make it readable again."""

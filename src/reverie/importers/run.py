@@ -18,7 +18,7 @@ from msgspec import Struct
 from reverie.core.actor import Actor
 from reverie.core.canonical import canonical
 from reverie.core.entry import Draft, Entry, EntryState, Link, Source
-from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited
+from reverie.core.errors import Conflict, Invalid, NotFound, RateLimited
 from reverie.core.ids import TimeIds
 from reverie.core.query import Filter
 from reverie.host import Host
@@ -271,14 +271,15 @@ def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None 
     for ref, _ in host.reader.refs(actor):
         own = 0
         while page := host.reader.page(actor, ref, where, limit=_BATCH).items:
-            for entry in page:
-                try:
-                    host.lifecycle.retract(actor, ref, entry.id)
-                except Forbidden:  # its author is another; deleting needs no more than the right to write
+            seen = [(entry.id, entry.version) for entry in page]
+            done = host.lifecycle.change_many(actor, ref, "retract", seen).get("done", 0)
+            if not done:  # their author is another; deleting needs no more than the right to write
+                for entry in page:
                     host.lifecycle.delete(actor, ref, entry.id)
-                own += 1
-                if progress:
-                    progress(taken + own, 0)
+                done = len(page)
+            own += done
+            if progress:
+                progress(taken + own, 0)
         taken += own
         refs += [ref] if own else []
     if not taken:
