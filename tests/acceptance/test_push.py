@@ -102,8 +102,11 @@ def test_notifications_over_a_websocket(team: Team, tmp_path: Path) -> None:
         team("b", "SUBSCRIBE", action="unsubscribe", subscription={"id": made["subscription"]["id"]})
         team.record("a", "Nobody is told of this.")
         assert list(socket) == []  # the server closes, and says nothing more
-    with pytest.raises(InvalidStatus):  # a ticket opens once
-        connect(made["websocket_url"], proxy=None)
+    invented = made["websocket_url"].partition("=")[0] + "=" + "A" * 43
+    for address in (made["websocket_url"], invented):  # a ticket opens once, and no answer says what was wrong with it
+        with pytest.raises(InvalidStatus) as refused:
+            connect(address, proxy=None)
+        assert refused.value.response.status_code == 401
 
 
 def test_notifications_over_server_sent_events(team: Team) -> None:

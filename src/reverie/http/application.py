@@ -70,9 +70,10 @@ class Application(Starlette):
         self._operations += operations
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document: every operation of every door."""
-        described = [one for door in self._doors for one in operations(door)]
-        described += [(operation, None) for operation in self._operations]
+        """The OpenAPI document: every operation of every door, those of the protocol at the root first."""
+        root_first = sorted(self._doors, key=lambda door: len(door.prefix))
+        described = [one for door in root_first for one in operations(door)]
+        described += [(operation, None, ()) for operation in self._operations]
         return document(described, version=self.version, description=DESCRIPTION)
 
     def described(self) -> bytes:

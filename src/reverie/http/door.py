@@ -34,7 +34,7 @@ class Door:
     body_of: Callable[[str, str, str, Mapping[str, Any]], Mapping[str, Any]] | None = None
     """The protocol's error body from path, code, message and details; the host's own without it."""
     public: frozenset[str] = frozenset()
-    """Paths under the prefix that need no key; with a slash at the end, all paths below it."""
+    """Paths that need no key, under the prefix or elsewhere; with a slash at the end, all paths below it."""
 
     operations: Sequence[Operation] = ()
     """What the OpenAPI document says of routes that were not made by `Router`; those describe themselves."""
@@ -59,7 +59,7 @@ class Door:
 
     def covers(self, path: str) -> bool:
         """Whether a raw path belongs to this door."""
-        return path.startswith(self._below) or path == self.prefix
+        return path.startswith(self._below) or path == self.prefix or path in self.public
 
     def needs_key(self, path: str) -> bool:
         """Whether a raw path of this door is for callers with a key only."""
@@ -69,12 +69,15 @@ class Door:
         """Raise Forbidden when the key has scopes, and not one that this path needs."""
         if not actor.scopes:
             return
-        needed = [scope for prefix, scope in self.scopes.items() if path == prefix or path.startswith(prefix + "/")]
-        if self.scope_of is not None and (scope := self.scope_of(method, path)) is not None:
-            needed.append(scope)
-        for scope in needed:
+        for scope in self.needed(method, path):
             if scope not in actor.scopes:
                 raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope, "scopeRequired": scope})
+
+    def needed(self, method: str, path: str) -> list[str]:
+        """The scopes that a method needs on a raw path, or on a path of the OpenAPI document."""
+        found = [scope for prefix, scope in self.scopes.items() if path == prefix or path.startswith(prefix + "/")]
+        scope = self.scope_of(method, path) if self.scope_of is not None else None
+        return found if scope is None else [*found, scope]
 
 
 class Doors:

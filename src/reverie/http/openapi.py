@@ -21,17 +21,22 @@ from reverie.http.routes import DocumentedAnswer, Form, Operation, Route, Values
 
 JSON = "application/json"
 PLACE = "#/components/schemas/{name}"
-KEY = {"type": "http", "scheme": "bearer", "description": "A key: `reverie keys create` makes one."}
+KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key: `reverie keys create` makes one. One made with scopes needs those that an operation lists.",
+}
 _NAMES = re.compile(r"\{(\w+)\}")
-Described = tuple[Operation, Route | None]
+Described = tuple[Operation, Route | None, Sequence[str]]
+"""An operation, the route that answers it, and the scopes it needs."""
 
 
 def document(described: Sequence[Described], *, version: str, description: str) -> dict[str, Any]:
     """The whole document."""
-    schemas = Schemas(form for operation, route in described for form in _forms(operation, route))
+    schemas = Schemas(form for operation, route, _ in described for form in _forms(operation, route))
     paths: dict[str, dict[str, Any]] = {}
-    for operation, route in described:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _shown(operation, route, schemas)
+    for operation, route, scopes in described:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _shown(operation, route, scopes, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -47,11 +52,9 @@ def document(described: Sequence[Described], *, version: str, description: str) 
 
 def operations(door: Door) -> list[Described]:
     """The operations of a door, in the order of its routes."""
-    found: list[Described] = []
-    for route in _routes(door.routes):
-        if route.operation is not None:
-            found.append((route.operation, route))
-    return found + [(operation, None) for operation in door.operations]
+    found = [(route.operation, route) for route in _routes(door.routes) if route.operation is not None]
+    every = [*found, *((operation, None) for operation in door.operations)]
+    return [(operation, route, door.needed(operation.method, operation.path)) for operation, route in every]
 
 
 class Schemas:
@@ -124,14 +127,14 @@ def _forms(operation: Operation, route: Route | None) -> Iterable[Form | None]:
         yield answer.body
 
 
-def _shown(operation: Operation, route: Route | None, schemas: Schemas) -> dict[str, Any]:
+def _shown(operation: Operation, route: Route | None, scopes: Sequence[str], schemas: Schemas) -> dict[str, Any]:
     shown: dict[str, Any] = {"operationId": operation.id, "summary": operation.summary}
     if operation.tags:
         shown["tags"] = list(operation.tags)
     if operation.description:
         shown["description"] = operation.description
     if not operation.open:
-        shown["security"] = [{"key": []}]
+        shown["security"] = [{"key": list(scopes)}]
     parameters = list(_parameters(operation, route, schemas))
     if parameters:
         shown["parameters"] = parameters

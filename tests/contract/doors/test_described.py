@@ -63,6 +63,22 @@ def test_every_operation_says_what_it_answers_and_who_may_ask(server: Server) ->
             assert named == {part.split("}")[0] for part in path.split("{")[1:]}, name
 
 
+def test_the_protocol_at_the_root_is_first_and_every_operation_names_its_scopes(server: Server) -> None:
+    paths = described(server)["paths"]
+    order = list(paths)
+    assert order[0] == "/.well-known/openwop"
+    native = order.index("/v1/host/reverie/memory/{ref}/entries")
+    assert max(order.index(path) for path in ("/v1/runs", "/v1/agents", "/v1/workflows/{workflow_id}")) < native
+    assert paths["/v1/runs"]["post"]["security"] == [{"key": ["runs:create"]}]
+    assert paths["/v1/runs/{run_id}:fork"]["post"]["security"] == [{"key": ["runs:create"]}]
+    assert paths["/v1/runs/{run_id}/events"]["get"]["security"] == [{"key": ["runs:read"]}]
+    assert paths["/v1/host/workspace/files/{path}"]["put"]["security"] == [{"key": ["workspace:write"]}]
+    assert paths["/v1/host/reverie/memory/{ref}/search"]["post"]["security"] == [
+        {"key": ["x-host-reverie-memory-query"]}
+    ]
+    assert "security" not in paths["/.well-known/openwop"]["get"]
+
+
 def _bodies(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[Any]]]:
     found = []
     for path, methods in document["paths"].items():
@@ -93,8 +109,8 @@ def test_every_example_fits_its_schema(server: Server) -> None:
 
 def test_a_door_lists_what_its_routes_do_not_say_themselves(server: Server) -> None:
     doors = {door.name: door for door in server.app._doors}  # type: ignore[attr-defined]
-    assert {operation.path for operation, route in operations(doors["akashik"]) if route is None} >= {
+    assert {operation.path for operation, route, _ in operations(doors["akashik"]) if route is None} >= {
         "/akashik/v1/record",
         "/akashik/v1/field/log",
     }
-    assert all(isinstance(route, Route) for _, route in operations(doors["openwop"]))
+    assert all(isinstance(route, Route) for _, route, _ in operations(doors["openwop"]))

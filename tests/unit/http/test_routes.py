@@ -178,7 +178,7 @@ def test_a_long_list_is_whole_and_in_order_after_conversion_in_pieces() -> None:
 
 def test_the_document_is_made_from_the_same_declarations() -> None:
     made = document(
-        [(route.operation, route) for route in router.routes if route.operation], version="1", description=""
+        [(route.operation, route, ()) for route in router.routes if route.operation], version="1", description=""
     )
     assert list(made["paths"]) == ["/things/{name}"]
     operation = made["paths"]["/things/{name}"]["post"]

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from reverie.core.actor import Actor
-from reverie.core.errors import RateLimited, ReverieError
+from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.http.admission import bearer
 from reverie.http.limits import key_of
@@ -38,7 +38,7 @@ from reverie.protocols.akashik.tickets import issue, redeem
 SSE_PATH = f"{PREFIX}/v1/subscriptions/stream"
 SOCKET_PATH = f"{PREFIX}/v1/subscriptions/socket"
 _TYPES = (*LOGGED, "field.subscribed", "field.unsubscribed")
-_GOING_AWAY, _REFUSED = 1001, 1008
+_GOING_AWAY = 1001
 
 
 def routes() -> list[BaseRoute]:
@@ -134,10 +134,7 @@ async def _socket(socket: WebSocket) -> None:
             feed, after = await _opened(socket)
             stack.enter_context(open_stream(socket, feed.key_id or feed.tenant))
         except ReverieError as error:
-            if isinstance(error, RateLimited):
-                await socket.send_denial_response(_refusal(error))
-            else:
-                await socket.close(_REFUSED, translated(error, "SUBSCRIBE").reason)
+            await socket.send_denial_response(_refusal(error))
             return
         await _talk(socket, feed, after)
 

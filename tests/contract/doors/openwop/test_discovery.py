@@ -179,7 +179,8 @@ def test_dimensions_are_eight_and_in_order(server: Any) -> None:
         ("DELETE", "/v1/webhooks/x", 404),
         ("POST", "/v1/runs/x/interrupts/n", 404),
         ("GET", "/v1/interrupts/x", 404),
-        ("DELETE", "/.well-known/openwop", 405),
+        ("DELETE", "/.well-known/openwop", 404),
+        ("POST", "/.well-known/openwop", 404),
         ("GET", "/.well-known/openwop/", 404),
     ],
 )

@@ -12,7 +12,14 @@ from reverie.core.entry import Entry, Scope, valid_ref
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.memory.read import MAX_PAGE
-from reverie.protocols.openwop.conformance.injection import NODE, SECRET, InjectionProbe, budget_of
+from reverie.protocols.openwop.conformance.injection import (
+    DEFAULT_BUDGET,
+    NODE,
+    QUERY,
+    SECRET,
+    InjectionProbe,
+    budget_of,
+)
 from reverie.protocols.openwop.conformance.plain import plain_fixtures
 from reverie.protocols.openwop.workflow import ActiveRun, Input, Node, Workflow
 from reverie.services import Services
@@ -22,17 +29,18 @@ _HOUR_MS = 3_600_000
 
 def fixtures(parts: Services, probe: InjectionProbe) -> dict[str, Workflow]:
     """Every fixture by id."""
-    actions: dict[str, tuple[str, Callable[[ActiveRun], Mapping[str, Any]]]] = {
-        "roundtrip": ("write-then-read", _roundtrip),
-        "ttl": ("ttl-probe", lambda work: _ttl(work, parts.clock.now())),
-        "redaction": ("redaction-probe", _redaction),
-        "cross-tenant": ("cross-tenant-probe", lambda work: _cross_tenant(work, parts)),
+    actions: dict[str, tuple[str, Callable[[ActiveRun], Mapping[str, Any]], Mapping[str, Any]]] = {
+        "roundtrip": ("write-then-read", _roundtrip, {}),
+        "ttl": ("ttl-probe", lambda work: _ttl(work, parts.clock.now()), {}),
+        "redaction": ("redaction-probe", _redaction, {"byokSecretId": SECRET}),
+        "cross-tenant": ("cross-tenant-probe", lambda work: _cross_tenant(work, parts), {}),
     }
     made = {f"conformance-agent-memory-{name}": _memory(name, *action) for name, action in actions.items()}
     if parts.tokens is not None:
         name = "conformance-agent-memory-injection-budget"
+        asked = {"tokenBudget": DEFAULT_BUDGET, "rank": "recency", "query": QUERY}
         made[name] = dataclasses.replace(
-            _memory("injection-budget", NODE, probe.run),
+            _memory("injection-budget", NODE, probe.run, asked),
             check=_check_budget,
             takes=(Input("memoryRef", "string"), Input("tokenBudget", "number"), Input("query", "string")),
         )
@@ -45,8 +53,8 @@ def _check_budget(_: Actor, inputs: Mapping[str, Any], configurable: Mapping[str
     budget_of(inputs)
 
 
-def _memory(name: str, action: str, body: Callable[[ActiveRun], Mapping[str, Any]]) -> Workflow:
-    node = Node(action, "core.identity", action, {"memoryAction": action})
+def _memory(name: str, action: str, body: Callable[[ActiveRun], Mapping[str, Any]], config: Mapping[str, Any]) -> Workflow:
+    node = Node(action, "core.identity", action, {"memoryAction": action, **config})
     ref = _ref_of(f"conformance-agent-memory-{name}")
     return Workflow(body, fixture=True, ref=ref, nodes=(node,), takes=(Input("memoryRef", "string"),))
 

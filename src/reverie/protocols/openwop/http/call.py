@@ -5,9 +5,9 @@ from __future__ import annotations
 from reverie.http.routes import Router
 
 PREFIX = "/v1"
-PUBLIC = frozenset({"/v1/openapi.json", "/v1/interrupts/"})
-"""The token of an interrupt is its caller's key. No run of this host waits for one, so there is nothing to find."""
 WELL_KNOWN = "/.well-known/openwop"
+PUBLIC = frozenset({WELL_KNOWN, "/v1/openapi.json", "/v1/interrupts/"})
+"""The token of an interrupt is its caller's key. No run of this host waits for one, so there is nothing to find."""
 EVENT_LOG_VERSION = 2
 """The shape of run events, as discovery and every run document give it."""
 

@@ -31,7 +31,7 @@ _SCOPES = [(method, re.compile(path), scope) for method, path, scope in SCOPES]
 def routes(settings: Settings) -> list[BaseRoute]:
     """In the order they are tried. A seam that is switched off has no route."""
     seams = seams_of(settings)
-    routers = [part.router for part in (discovery, agents, workflows, runs)]
+    routers = [part.router for part in (discovery, workflows, runs, agents)]
     routers.append(workspace.router if settings.openwop_workspace and not settings.read_only else workspace.off)
     routers += memory_seams.routers(seams) + run_seams.routers(seams)
     return [route for router in routers for route in router.routes]
