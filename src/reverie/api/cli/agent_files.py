@@ -169,6 +169,16 @@ def _home(*parts: str) -> Callable[[], Path]:
     return lambda: Path.home().joinpath(*parts)
 
 
+def _moved(variable: str, usual: str, *parts: str) -> Callable[[], Path]:
+    """A file below the folder that an agent reads from a variable of the environment, or below its usual one."""
+    return lambda: Path(os.environ.get(variable) or Path.home() / usual).joinpath(*parts)
+
+
+def _claude_servers() -> Path:
+    """Beside the folder of settings, unless that folder is elsewhere: then in it."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
+
+
 def _applications(*parts: str) -> Callable[[], Path]:
     def path() -> Path:
         if sys.platform == "darwin":
@@ -186,15 +196,15 @@ _SHELL, _ENV, _PLAIN = "Bearer ${REVERIE_KEY}", "Bearer ${env:REVERIE_KEY}", "Be
 
 AGENTS: Mapping[str, Sequence[AgentFile]] = {
     "claude-code": (
-        AgentFile(_home(".claude.json"), _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
-        AgentFile(_home(".claude", "settings.json"), _claude_hooks(), hooks=True),
+        AgentFile(_claude_servers, _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
+        AgentFile(_moved("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), _claude_hooks(), hooks=True),
     ),
     "claude-desktop": (
         AgentFile(_applications("Claude", "claude_desktop_config.json"), _servers("mcpServers", remote=None)),
     ),
     "codex": (
-        AgentFile(_home(".codex", "config.toml"), None),
-        AgentFile(_home(".codex", "hooks.json"), _claude_hooks(end=3), hooks=True),
+        AgentFile(_moved("CODEX_HOME", ".codex", "config.toml"), None),
+        AgentFile(_moved("CODEX_HOME", ".codex", "hooks.json"), _claude_hooks(end=3), hooks=True),
     ),
     "cursor": (
         AgentFile(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),

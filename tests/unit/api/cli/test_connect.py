@@ -33,6 +33,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
     monkeypatch.setattr("sys.platform", "linux")
+    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
     return folder
 
 
@@ -79,6 +81,90 @@ def test_entries_of_others_stay_and_files_are_restored_to_the_byte(home: Path) -
     assert len(json.loads((home / ".claude" / "settings.json").read_text())["hooks"]["SessionStart"]) == 2
     assert run(["connect", "claude-code", "--undo"]) == 0
     assert files(home) == before
+
+
+EXISTING = {
+    "cursor": (
+        ".cursor/mcp.json",
+        """{
+  "mcpServers": {
+    "linear": { "url": "https://mcp.linear.app/mcp", "headers": { "Authorization": "Bearer ${env:LINEAR}" } },
+    "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "${userHome}"] }
+  }
+}
+""",
+        "mcpServers",
+        {"url": "https://memory.example.org/mcp", "headers": {"Authorization": "Bearer ${env:REVERIE_KEY}"}},
+    ),
+    "vscode": (
+        ".config/Code/User/mcp.json",
+        """{
+\t"inputs": [{ "type": "promptString", "id": "token", "description": "Token", "password": true }],
+\t"servers": {
+\t\t"github": { "type": "http", "url": "https://api.githubcopilot.com/mcp/" },
+\t\t"db": { "type": "stdio", "command": "db-mcp", "env": { "TOKEN": "${input:token}" } }
+\t}
+}""",
+        "servers",
+        {
+            "type": "http",
+            "url": "https://memory.example.org/mcp",
+            "headers": {"Authorization": "Bearer ${env:REVERIE_KEY}"},
+        },
+    ),
+    "windsurf": (
+        ".codeium/windsurf/mcp_config.json",
+        '{"mcpServers": {"figma": {"serverUrl": "https://mcp.figma.com/mcp", "disabledTools": ["x"]}}}',
+        "mcpServers",
+        {"serverUrl": "https://memory.example.org/mcp", "headers": {"Authorization": "Bearer ${env:REVERIE_KEY}"}},
+    ),
+}
+"""Files as editors have them: the path, the text, where servers are, and how a server elsewhere is written."""
+
+
+@pytest.mark.parametrize("agent", EXISTING)
+def test_editors_get_one_server_in_their_own_format(agent: str, home: Path) -> None:
+    name, text, key, elsewhere = EXISTING[agent]
+    path = home / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    before = files(home)
+    assert run(["connect", agent]) == 0
+    assert files(home) == before
+    for options, typed in (
+        ([], {"type": "stdio"} if agent == "vscode" else {}),
+        (["--url", "https://memory.example.org"], None),
+    ):
+        assert run(["connect", agent, "--write", "--no-hooks", *options]) == 0
+        document = json.loads(path.read_text())
+        server = document[key].pop("reverie")
+        assert document == json.loads(text)
+        if typed is None:
+            assert server == elsewhere
+        else:
+            assert Path(server.pop("command")).name.startswith("reverie")
+            assert server == {**typed, "args": ["mcp"]}
+    assert run(["connect", agent, "--undo"]) == 0
+    assert {name: data for name, data in files(home).items() if "reverie" not in name} == before
+
+
+@pytest.mark.parametrize(
+    ("agent", "variable", "names"),
+    [
+        ("codex", "CODEX_HOME", {"config.toml", "hooks.json"}),
+        ("claude-code", "CLAUDE_CONFIG_DIR", {".claude.json", "settings.json"}),
+    ],
+)
+def test_an_agent_whose_folder_is_elsewhere(
+    agent: str, variable: str, names: set[str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "elsewhere"
+    monkeypatch.setenv(variable, str(folder))
+    assert run(["connect", agent, "--write"]) == 0
+    assert set(files(folder)) == names
+    assert run(["connect", agent, "--undo"]) == 0
+    assert files(folder) == {}
+    assert files(home) == {}
 
 
 def test_what_is_not_reveries_stays_as_it_was_written(home: Path) -> None:

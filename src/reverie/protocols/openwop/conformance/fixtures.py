@@ -53,7 +53,9 @@ def _check_budget(_: Actor, inputs: Mapping[str, Any], configurable: Mapping[str
     budget_of(inputs)
 
 
-def _memory(name: str, action: str, body: Callable[[ActiveRun], Mapping[str, Any]], config: Mapping[str, Any]) -> Workflow:
+def _memory(
+    name: str, action: str, body: Callable[[ActiveRun], Mapping[str, Any]], config: Mapping[str, Any]
+) -> Workflow:
     node = Node(action, "core.identity", action, {"memoryAction": action, **config})
     ref = _ref_of(f"conformance-agent-memory-{name}")
     return Workflow(body, fixture=True, ref=ref, nodes=(node,), takes=(Input("memoryRef", "string"),))
