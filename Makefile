@@ -18,9 +18,11 @@ CHROMIUM := $(firstword $(wildcard /usr/bin/chromium /usr/bin/chromium-browser /
 TESTS := tests/unit $(if $(CHROMIUM),tests/browser) $(filter-out tests/unit tests/browser tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 
 REVERIE_DATA ?= ./data
+# The checks of `make check`, which run side by side.
+CHECKS := types repeated generated lint imports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs screenshots bench soak compat lock resolve package release site clean
+.PHONY: help run test check format docs screenshots bench soak compat lock resolve package release site clean $(CHECKS:%=check-%)
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -33,14 +35,25 @@ test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS=... to choose)
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PYTEST_ARGS) $(TESTS)
 
 check: $(VENV)/.dev ## Lint, format, types, repeated code, import direction, generated files
+	@$(MAKE) --no-print-directory -j $(JOBS) $(CHECKS:%=check-%)
+
+check-lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+check-types:
 	$(BIN)/mypy
+
+check-repeated:
 	$(BIN)/pylint --disable=all --enable=duplicate-code --min-similarity-lines=10 --score=n src/reverie
+
+check-generated:
 	$(BIN)/python tools/generate_aio.py --check
 	$(BIN)/python tools/generate_typescript.py --check
 	$(BIN)/python tools/compile_rules.py --check
 	$(BIN)/python tools/generate_docs.py --check
+
+check-imports:
 	$(PYTEST) tests/unit/test_imports.py tests/unit/test_shape.py
 
 format: $(VENV)/.dev ## Format the code and sort its imports

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import psycopg
 import pytest
 from hypothesis import settings
@@ -23,6 +25,8 @@ from reverie.store.postgres import PostgresStore
 from reverie.store.sqlite import SqliteStore
 
 REDACTOR = Redactor()
+# Every client reads the certificates of the machine, which takes 30 ms, and then speaks plain HTTP to a test.
+httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
 
 # `make test` tries the same examples every time, `make soak` new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
