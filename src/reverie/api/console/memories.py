@@ -16,7 +16,7 @@ from reverie.core.query import Filter
 from reverie.memory.export import entry_document, entry_documents
 from reverie.memory.hits import Hit, Mode
 from reverie.memory.read import ANYTHING
-from reverie.search.explain import ScoredHit
+from reverie.search.explain import Explanation, ScoredHit
 
 LIMIT = 25
 CHANGES = {
@@ -45,6 +45,7 @@ def show(look: Look) -> Document:
         "items": [],
         "cursor": None,
         "explanation": None,
+        "near": [],
         "degraded": [],
         "everything": None,
         "filtered": _change_address(look),
@@ -54,7 +55,7 @@ def show(look: Look) -> Document:
         found = look.host.search.search(
             look.actor, ref, query, where=where, limit=LIMIT, mode=mode, explain=True, include=None
         )
-        document |= _hits(found)
+        document |= _hits(found) | {"near": _near(look, ref, found.explanation)}
     else:
         question = (ref, *(look.text(name) for name in FACETS))
         page = look.host.reader.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
@@ -132,6 +133,17 @@ def _hit(hit: Hit, why: ScoredHit | None) -> Document:
         "found_by": list(why.found_by) if why else [],
         "matched": list(why.matched_terms) if why else [],
     }
+
+
+def _near(look: Look, ref: str, explanation: Explanation | None) -> list[dict[str, Any]]:
+    """The near misses, each entry once, with how it begins."""
+    found: dict[str, dict[str, Any]] = {}
+    for miss in explanation.near_misses if explanation else ():
+        if miss.id not in found:
+            entry = look.host.reader.get(look.actor, ref, miss.id, cold=True)
+            text = "A line of a dream" if entry.kind == "dream" else entry.content[:200]
+            found[miss.id] = {"id": miss.id, "rank": miss.rank, "score": miss.score, "why": miss.why, "text": text}
+    return list(found.values())
 
 
 def _facets(look: Look, ref: str) -> list[dict[str, Any]]:

@@ -124,7 +124,10 @@ def cut(text: str, most: int) -> str:
 
 def marked(text: str, words: Sequence[str]) -> Markup:
     """A text with the words of a question marked."""
-    wanted = sorted({word for word in words if len(word) > 1}, key=len, reverse=True)
+    named = {word for word in words if len(word) > 1}
+    wanted = sorted(
+        named | {word[:-1] for word in named if len(word) > 4 and word.endswith("s")}, key=len, reverse=True
+    )
     shown = visible(text)
     if not wanted:
         return escape(shown)
