@@ -235,7 +235,7 @@ def costs(bills: list[dict[str, Any]], blocks: list[list[str]]) -> Section:
         "No model and no key: a write, a search and a dream cost processor time only (above). Two things cost tokens: the "
         "memory in a prompt, and a long conversation. The first table is what `context` adds to a prompt; the second is the "
         "bill of one long session against an emulated provider, in input tokens (a cached one counts a tenth, a "
-        "written one eight), beside the Agents SDK's own compaction.",
+        "written one eight), next to the Agents SDK's own compaction.",
         "python -m bench.page; python -m bench.window --part bills",
         [
             *rows(["notes in the prompt", "tokens of the block", "tokens a note", "tokens of the notes alone"], blocks),
@@ -284,7 +284,7 @@ def written(sections: Sequence[Section], report: dict[str, Any], out: Path, *, q
     lines = [
         "# Measured: one run of `make bench`",
         "",
-        "Five questions, each answered by a table with other memories beside Reverie, from one run on one machine. "
+        "Five questions, each answered by a table with other memories next to Reverie, from one run on one machine. "
         "[Benchmarks](benchmarks.md) has the answers in short.",
         "",
         f"Written by `make bench`{' (`--quick`)' if quick else ''}; do not edit. Machine: {machine}. Figures by the clock "

@@ -65,10 +65,15 @@ def settings() -> str:
 
 def policy() -> str:
     """Every policy of a tenant."""
+    from reverie.api.console.operate import explained, written
     from reverie.core.policy import TenantPolicy
 
-    rows = ["| name | default |", "|---|---|"]
-    rows += [f"| `{name}` | `{value}` |" for name, value in TenantPolicy().document().items()]
+    rows = ["| name | default | unit | meaning |", "|---|---|---|---|"]
+    for name, value in TenantPolicy().document().items():
+        unit, meaning = explained(name)
+        rows.append(
+            f"| `{name}` | {f'`{shown}`' if (shown := written(name, value)) else 'none'} | {unit} | {meaning} |"
+        )
     return "\n".join(rows) + "\n"
 
 

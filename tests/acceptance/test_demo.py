@@ -51,7 +51,7 @@ def test_the_tour_reads_well_and_leaves_nothing_behind() -> None:
     shown = run("demo", seed="9")
     assert shown.returncode == 0, shown.stderr
     assert shown.stderr == ""
-    for words in ("before", "after", "secrets", "(earlier, ", "every memory came back exactly", "the same bytes"):
+    for words in ("before", "after", "secrets", "(earlier, ", "every entry came back exactly", "the same bytes"):
         assert words in shown.stdout
     assert before["checksum"] in shown.stdout  # the same in every process
     assert not Path(before["data"]).exists()

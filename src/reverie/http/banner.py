@@ -1,4 +1,4 @@
-"""What the first run shows: a key, once, and what to paste into another shell."""
+"""The text of the first start: a key, once, and the lines to paste into another shell."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def paste(settings: Settings, url: str) -> list[str]:
 
 def banner(url: str, key: str, lines: Sequence[str]) -> str:
     """The text. The key is shown here and nowhere else."""
-    memory = f"{url}/v1/host/reverie/memory/demo"
+    memory = f"{url}/v1/host/reverie/memory/default"
     shell = "\n".join(f"    {line}" for line in lines)
     return f"""\
 Reverie has no keys yet. Here is one for the tenant "{TENANT}", with all rights. It is shown only this once:
@@ -52,7 +52,7 @@ The command line, in another shell, on the same data:
     reverie put "The customer prefers e-mail to phone calls."
     reverie search "how should I contact the customer?"
 
-The same over HTTP, and everything else there is:
+The same over HTTP, and the reference of every operation:
 
     curl -s {memory}/entries -H "Authorization: Bearer $REVERIE_KEY" -H "Content-Type: application/json" \\
          -d '{{"content": "The customer prefers e-mail to phone calls.", "tags": ["preference"]}}'

@@ -121,7 +121,7 @@ def migrate_store(
     keep_open: Annotated[bool, Option("--keep-open", help="Leave the source writable: a copy, not a move.")] = False,
     json: Json = False,
 ) -> None:
-    """Move all memory to another store, while it is in use. The copy is verified by the hashes of every tenant's log.
+    """Move everything to another store, while it is in use. The copy is verified by the hashes of every tenant's log.
 
     Writing stops only for the last, short pass; after it the source takes no more writes. Cut off at any time, the same
     command goes on where it was.

@@ -1,4 +1,4 @@
-"""export: a tenant's memory as a bundle, as Markdown files or as JSON lines."""
+"""export: a tenant's entries as a bundle, as Markdown files or as JSON lines."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def export(
         Path | None,
         Option("--output", "-o", metavar="PATH", help="Else stdout; a folder for markdown. Never overwrites."),
     ] = None,
-    to: Annotated[To, Option("--to", help="A bundle, one Markdown file per memory, or plain JSON lines.")] = To.bundle,
+    to: Annotated[To, Option("--to", help="A bundle, one Markdown file per entry, or plain JSON lines.")] = To.bundle,
     events: Annotated[bool, Option("--events/--no-events", help="A bundle with the log, or without.")] = True,
     at: At = HERE,
 ) -> None:
-    """Write a tenant's memory as a bundle, as Markdown files or as JSON lines.
+    """Write a tenant's entries as a bundle, as Markdown files or as JSON lines.
 
     Anyone can read them, and `reverie import` reads each of them back. A bundle can be checked by its hashes. With -o,
     --json reports what was written.
@@ -97,7 +97,7 @@ def _documents(opened: CommandSession, ref: str | None) -> Iterator[dict[str, An
 
 
 def _export_pages(output: Path, ref: str | None, at: At) -> None:
-    """One file per memory. The folder appears under its name only when it is whole."""
+    """One file per entry. The folder appears under its name only when it is whole."""
     from reverie.core.errors import Invalid
     from reverie.importers.entry_file import entry_file, file_name
 

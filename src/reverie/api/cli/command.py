@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import textwrap
 import types
 import typing
 from collections import deque
@@ -289,6 +288,8 @@ def first_sentence(text: str) -> str:
 
 def paragraphs(text: str, width: int) -> Iterator[str]:
     """A help text, indented and wrapped; what begins with `\\b` is printed as it is."""
+    import textwrap
+
     for at, paragraph in enumerate(text.split("\n\n")):
         if at:
             yield ""
@@ -300,6 +301,8 @@ def paragraphs(text: str, width: int) -> Iterator[str]:
 
 def pairs(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
     """Names and meanings in two columns. A meaning is wrapped, never cut."""
+    import textwrap
+
     left = min(max((len(name) for name, _ in rows), default=0), _LEFT) + 4
     for name, meaning in rows:
         wrapped = textwrap.wrap(meaning, max(width - left, 20), break_on_hyphens=False) or [""]

@@ -71,13 +71,13 @@ def _show(tour: Tour, keep: Path | None) -> None:
     for line in tour.text.split("\n")[:_SHOWN]:
         say(f"  {line}")
     say("")
-    say("what changed is shown beside what was said before")
+    say("what changed is shown next to the earlier statement")
     say(f"  {tour.contradiction.line}")
-    say("and the words it was made from are one command away (reverie why)")
+    say("and the words it was made from (reverie why)")
     for source in tour.contradiction.sources:
         say(f"  {source}")
     say("")
-    say(f"undo     {'every memory came back exactly' if tour.undone else 'NOT THE SAME'}")
+    say(f"undo     {'every entry came back exactly' if tour.undone else 'NOT THE SAME'}")
     say(f"again    {'the same bytes' if tour.repeated else 'OTHER BYTES'}, sha256 {tour.checksum}")
     say(f"audit    {'proved' if tour.audit else 'BROKEN'}, {many(tour.events, 'event')} without a word of text")
     say(f"took     {tour.seconds:.3f} s, of which {tour.dream_seconds:.3f} s for the dream")
@@ -87,4 +87,4 @@ def _show(tour: Tour, keep: Path | None) -> None:
 
 
 def _amount(amount: Amount) -> str:
-    return f"{many(amount.memories, 'memory', 'memories')}, {amount.tokens} tokens, {amount.bytes} bytes"
+    return f"{many(amount.memories, 'entry', 'entries')}, {amount.tokens} tokens, {amount.bytes} bytes"

@@ -1,4 +1,4 @@
-"""reverie dream ...: distil many memories into one, look at what was done, and take it back."""
+"""reverie dream ...: distil many entries into one, look at what was done, and take it back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reverie.api.cli.terminal import note, one_line, print_json, print_table, sa
 if TYPE_CHECKING:
     from reverie.core.dream import DreamPlan
 
-app = Group("Distil many memories into few, under a token budget; trace and undo it.")
+app = Group("Distil many entries into few, under a token budget; trace and undo it.")
 
 _SHOWN = 20
 Id = Annotated[str, Argument(metavar="DREAM", help="The id of a dream, a unique beginning of it, or `last`.")]
@@ -23,7 +23,7 @@ Budget = Annotated[
 ]
 Fit = Annotated[bool, Option("--fit", help="Begin with the oldest part that fits; run again for the rest.")]
 OlderThan = Annotated[
-    str | None, Option("--older-than", metavar="AGE", help="Leave younger memories alone: 7d, 12h, a date.")
+    str | None, Option("--older-than", metavar="AGE", help="Leave younger entries alone: 7d, 12h, a date.")
 ]
 Kinds = Annotated[list[str], Option("--kind", metavar="KIND", help="Only this kind; may be repeated.")]
 InSession = Annotated[str | None, Option("--session", metavar="ID", help="Only what was said in this session.")]
@@ -93,7 +93,7 @@ def run(
 ) -> None:
     """Dream: all of it happens, or nothing. Shows its report.
 
-    Pinned and held memories stay as they are. When there is nothing to do, it says so and exits 0.
+    Pinned and held entries stay as they are. When there is nothing to do, it says so and exits 0.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def run(
     if at.json:
         print_json(None if report is None else report_document(report))
     elif report is None:
-        say(f"There is nothing to dream: fewer than two memories are taken. Why: reverie dream plan --ref {ref}")
+        say(f"There is nothing to dream: fewer than two entries are taken. Why: reverie dream plan --ref {ref}")
     else:
         say_report(report)
 
@@ -148,7 +148,7 @@ def list_dreams(
         )
         for report in found
     ]
-    columns = ["id", "when", "ref", "memories", "tokens", "to", "state"]
+    columns = ["id", "when", "ref", "entries", "tokens", "to", "state"]
     print_table(columns, rows, stretch="ref", keep=("state",), empty="No dreams yet: reverie dream plan")
 
 
@@ -190,7 +190,7 @@ def diff(
     ref: AnyRef = None,
     at: At = HERE,
 ) -> None:
-    """Show what became of every memory a dream took, and what was cut of those it shortened.
+    """Show what became of every entry a dream took, and what was cut of those it shortened.
 
     \b
     Example:
@@ -243,7 +243,7 @@ def undo(
     if at.json:
         print_json(report_document(report))
         return
-    say(f"undone: {len(report.sources)} memories of {report.ref} are back")
+    say(f"undone: {len(report.sources)} entries of {report.ref} are back")
 
 
 @app.command("why")

@@ -1,4 +1,4 @@
-"""get, list, refs, stats: memories as they are."""
+"""get, list, refs, stats: entries as they are."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ AsOf = Annotated[
 
 
 def get(
-    entry_id: Annotated[str, Argument(metavar="ID", help="The id of a memory, or a unique beginning of it.")],
+    entry_id: Annotated[str, Argument(metavar="ID", help="The id of an entry, or a unique beginning of it.")],
     ref: Ref = DEFAULT_REF,
     as_of: AsOf = None,
     cold: Annotated[bool, Option("--cold", help="Also when archived or retired.")] = False,
     at: At = HERE,
 ) -> None:
-    """Show one memory.
+    """Show one entry.
 
     \b
     Example:
@@ -224,5 +224,5 @@ def print_entries(entries: Sequence[Entry]) -> None:
         for entry in entries
     ]
     print_table(
-        ["id", "created", "tags", "content"], rows, stretch="content", keep=("created",), empty="No memories here."
+        ["id", "created", "tags", "content"], rows, stretch="content", keep=("created",), empty="No entries here."
     )

@@ -1,4 +1,4 @@
-"""reverie entry ...: what may happen to a memory after it was written."""
+"""reverie entry ...: what may happen to an entry after it was written."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
 
-app = Group("Change one memory: pin, hold, archive, erase and more.")
+app = Group("Change one entry: pin, hold, archive, erase and more.")
 
-Id = Annotated[str, Argument(metavar="ID", help="The id of a memory, or a unique beginning of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The id of an entry, or a unique beginning of it.")]
 Expected = Annotated[int | None, Option("--expected", metavar="VERSION", help="Only if it is still at this version.")]
 
 _CHANGES = {
-    "pin": ("Never dream this memory away.", "pinned"),
+    "pin": ("Never dream this entry away.", "pinned"),
     "unpin": ("Treat it like the others again.", "unpinned"),
     "hold": ("Forbid erasing it, even by forget, until it is released.", "held"),
     "release": ("End a hold.", "released"),
     "archive": ("Take it out of recall and keep it.", "archived"),
     "retract": ("Withdraw it; it can be restored while its text exists.", "retracted"),
-    "restore": ("Make an archived, retracted or deleted memory readable again.", "restored"),
+    "restore": ("Make an archived, retracted or deleted entry readable again.", "restored"),
     "delete": ("Take it out of every read; its text is destroyed after the undo window.", "deleted"),
 }
 
@@ -72,7 +72,7 @@ def erase(
     from reverie.api.cli.privacy import confirm
 
     if not yes:
-        confirm("Destroy the text of this memory for good?", at.json)
+        confirm("Destroy the text of this entry for good?", at.json)
     with at.session(ref=ref) as opened:
         entry_id = opened.entry_id(ref, entry_id)
         destroyed = opened.host.lifecycle.erase(opened.actor, ref, entry_id, expected=expected)
@@ -89,7 +89,7 @@ def links(
     incoming: Annotated[bool, Option("--incoming", help="Those that point to it.")] = False,
     at: At = HERE,
 ) -> None:
-    """Show the links from a memory, or to it.
+    """Show the links from an entry, or to it.
 
     \b
     Example:

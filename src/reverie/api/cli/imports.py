@@ -1,4 +1,4 @@
-"""import: memories from elsewhere, and from an export of Reverie."""
+"""import: entries from elsewhere, and from an export of Reverie."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def import_memory(
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before storing.")] = False,
     at: At = HERE,
 ) -> None:
-    """Import memories from other products, chats and notes, or from a bundle. Shows what it found before it stores.
+    """Import entries from other products, chats and notes, or from a bundle. Shows what it found before it stores.
 
     Formats: bundle, mcp-memory, claude-code, mem0, chatgpt, claude, letta, langgraph, basic-memory (obsidian),
     markdown, jsonl, csv, text. Without FORMAT it is recognised. Importing twice stores once; a record that changed

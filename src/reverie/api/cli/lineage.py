@@ -9,7 +9,7 @@ from reverie.api.cli.report import tree_lines
 from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref
 from reverie.api.cli.terminal import many, note, print_json, say
 
-Id = Annotated[str, Argument(metavar="ENTRY", help="The id of a memory, or a unique beginning of it.")]
+Id = Annotated[str, Argument(metavar="ENTRY", help="The id of an entry, or a unique beginning of it.")]
 _SHOWN = 20
 
 
@@ -19,7 +19,7 @@ def why(
     everything: Annotated[bool, Option("--all", help=f"Every source, not only the first {_SHOWN}.")] = False,
     at: At = HERE,
 ) -> None:
-    """Show what a memory was made from, down to the original words.
+    """Show what an entry was made from, down to the original words.
 
     \b
     Example:
@@ -44,7 +44,7 @@ def derived(
     ref: Ref = DEFAULT_REF,
     at: At = HERE,
 ) -> None:
-    """List everything that was made from a memory, directly or through others.
+    """List everything that was made from an entry, directly or through others.
 
     \b
     Example:
@@ -79,7 +79,7 @@ def consolidate(
         print_json(done)
         return
     say(
-        f"{many(done.input_count, 'memory', 'memories')} before, {done.output_count} after: "
+        f"{many(done.input_count, 'entry', 'entries')} before, {done.output_count} after: "
         f"{many(done.duplicates, 'duplicate')}, {done.outdated} outdated"
     )
     if done.seq is not None:

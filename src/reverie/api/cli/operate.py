@@ -159,7 +159,7 @@ def sweep(
     if at.json:
         print_json({"swept": sum(swept.values()), "tenants": swept})
         return
-    say(f"swept {many(sum(swept.values()), 'memory', 'memories')}")
+    say(f"swept {many(sum(swept.values()), 'entry', 'entries')}")
 
 
 def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:

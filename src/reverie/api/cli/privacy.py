@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def forget(
     subject: Annotated[str, Argument(metavar="SUBJECT", help="Whom or what to forget, in any case.")],
     ref: AnyRef = None,
-    mentions: Annotated[bool, Option("--mentions", help="Also memories that mention the words.")] = False,
+    mentions: Annotated[bool, Option("--mentions", help="Also entries that mention the words.")] = False,
     preview: Annotated[bool, Option("--preview", help="Only count.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
     switch_wal: Annotated[
@@ -54,12 +54,12 @@ def forget(
 
 
 def _say_done(found: Forgotten) -> None:
-    where = many(found.refs, "ref")
-    say(f"forgot {many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {where}")
+    where = many(found.refs, "memory", "memories")
+    say(f"forgot {many(found.forgotten, 'entry', 'entries')} ({many(found.bytes, 'byte')}) in {where}")
     if set(found.ways) - {"subject"}:
         say("reached by " + ", ".join(f"{way}: {number}" for way, number in found.ways.items()))
     if found.derived:
-        back = f"; {many(found.restored, 'memory', 'memories')} readable again" if found.restored else ""
+        back = f"; {many(found.restored, 'entry', 'entries')} readable again" if found.restored else ""
         say(f"{many(found.derived, 'dream')} made from them destroyed, {found.redone} made again without them{back}")
     say(f"the certificate is event {found.certificate}: reverie audit export --after {(found.certificate or 1) - 1}")
     if "wal" in found.outside:
@@ -142,18 +142,18 @@ def confirm(question: str, json: bool) -> None:
 def _counted(found: Forgotten) -> str:
     if not found.forgotten and not found.derived and not found.archives:
         if not found.mentioned:
-            return "No memory is labelled with this subject, and none mentions it."
-        said = many(found.mentioned, "memory mentions", "memories mention")
-        return f"No memory is labelled with this subject, but {said} the words. To forget those too, add --mentions."
-    what = f"{many(found.forgotten, 'memory', 'memories')} ({many(found.bytes, 'byte')}) in {many(found.refs, 'ref')}"
-    text = f"about this subject: {what}"
+            return "No entry is labelled with this subject, and none mentions it."
+        said = many(found.mentioned, "entry mentions", "entries mention")
+        return f"No entry is labelled with this subject, but {said} the words. To forget those too, add --mentions."
+    where = many(found.refs, "memory", "memories")
+    text = f"about this subject: {many(found.forgotten, 'entry', 'entries')} ({many(found.bytes, 'byte')}) in {where}"
     if "mention" in found.ways:
         text += f", {found.ways['mention']} of them because they mention it"
     if found.derived:
         dreams = many(found.derived, "dream")
         text += f"; {dreams} made from them, of which {found.redone} will be made again without them"
     if found.restored:
-        text += f"; {many(found.restored, 'memory', 'memories')} will be readable again"
+        text += f"; {many(found.restored, 'entry', 'entries')} will be readable again"
     if found.archives:
         text += f"; {many(found.archives, 'archive')}"
     return text + (f"; {found.held} of all these are on hold" if found.held else "")

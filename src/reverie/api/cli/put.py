@@ -1,4 +1,4 @@
-"""put: one memory, or many."""
+"""put: one entry, or many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reverie.api.cli.terminal import counts, many, note, print_json, progress, s
 if TYPE_CHECKING:
     from reverie.core.entry import Draft, Receipt
 
-Kind = Annotated[str, Option("--kind", metavar="KIND", help="What sort of memory.")]
+Kind = Annotated[str, Option("--kind", metavar="KIND", help="What sort of entry.")]
 MAX_TEXT = 8 * 2**20
 MAX_LINE = 2 * 2**20
 _BATCH = 500
@@ -43,7 +43,7 @@ def put(
     many: Annotated[bool, Option("--many", help="Stdin holds JSON lines: texts or objects.")] = False,
     at: At = HERE,
 ) -> None:
-    """Store a memory. It is durable when the command returns.
+    """Store an entry. It is durable when the command returns.
 
     \b
     Examples:

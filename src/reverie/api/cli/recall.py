@@ -53,7 +53,7 @@ def search(
     until: Until = None,
     at: At = HERE,
 ) -> None:
-    """Find the memories that best answer a query.
+    """Find the entries that best answer a query.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def search(
 
 
 def context(
-    purpose: Annotated[str, Argument(metavar="PURPOSE", help="What the memory is needed for.")],
+    purpose: Annotated[str, Argument(metavar="PURPOSE", help="What the entries are needed for.")],
     ref: Ref = DEFAULT_REF,
     budget: Annotated[int, Option("--budget", "-b", metavar="TOKENS", help="Never more than this.")] = 2000,
     tag: Tags = [],  # noqa: B006  (copied before each call)
@@ -102,9 +102,9 @@ def context(
     until: Until = None,
     at: At = HERE,
 ) -> None:
-    """Pack the best memory for a purpose into a token budget.
+    """Pack the best entries for a purpose into a token budget.
 
-    The text is ready to paste into a prompt: memories are quoted as data, not as instructions.
+    The text is ready to paste into a prompt: entries are quoted as data, not as instructions.
 
     \b
     Example:
@@ -123,7 +123,7 @@ def context(
     else:
         note(f"Nothing in the memory {ref} fits this purpose well enough. `reverie search` also shows weak hits.")
     left = f", {len(packed.left_out)} left out" if packed.left_out else ""
-    note(f"{packed.tokens} of {budget} tokens, {many(len(packed.included), 'memory', 'memories')}{left}")
+    note(f"{packed.tokens} of {budget} tokens, {many(len(packed.included), 'entry', 'entries')}{left}")
     _note_degraded(packed.degraded)
 
 

@@ -35,7 +35,7 @@ def say_estimate(estimate: Estimate, command: str) -> None:
     """What a plan would do."""
     fields: dict[str, object] = {
         "memory": estimate.ref,
-        "takes": f"{estimate.sources} memories, {estimate.collapsed} of them said before",
+        "takes": f"{estimate.sources} entries, {estimate.collapsed} of them duplicates",
         "input": f"{estimate.input_tokens} tokens",
         "output": f"at most {estimate.output_tokens} tokens",
         "budget": f"{estimate.budget} tokens; at least {estimate.minimum_required} are needed",
@@ -47,7 +47,7 @@ def say_estimate(estimate: Estimate, command: str) -> None:
     if estimate.left_out:
         fields["stay out"] = ", ".join(f"{count} {reason}" for reason, count in sorted(estimate.left_out.items()))
     if estimate.left_for_later:
-        fields["later"] = f"{estimate.left_for_later} memories are left to the next run"
+        fields["later"] = f"{estimate.left_for_later} entries are left to the next run"
     print_fields(fields)
     if estimate.leaving:
         say("")
@@ -88,17 +88,17 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         print_fields(fields)
         return
     if report.output_id is None:
-        fields["sources"] = f"{len(report.sources)} memories {'purged' if report.after == 'purge' else 'archived'}"
+        fields["sources"] = f"{len(report.sources)} entries {'purged' if report.after == 'purge' else 'archived'}"
         print_fields(fields)
         return
     fields |= {
-        "before": f"{len(report.sources)} memories, {report.tokens_before} tokens, {report.bytes_before} bytes",
-        "after": f"1 memory, {report.output_tokens} tokens, {report.byte_size} bytes ({_share(report)} of the tokens)",
+        "before": f"{len(report.sources)} entries, {report.tokens_before} tokens, {report.bytes_before} bytes",
+        "after": f"1 entry, {report.output_tokens} tokens, {report.byte_size} bytes ({_share(report)} of the tokens)",
         "sources": ", ".join(f"{count} {fate}" for fate, count in fates.items()),
         "lines": f"{len(report.statements)}, each traced to its sources",
         "budget": f"{report.input_tokens} in + {report.output_tokens} out = {report.tokens_used} of {report.budget}",
         "must keep": must_keep(report)
-        + (f"; {len(report.stayed)} memories stayed as they were" if report.stayed else ""),
+        + (f"; {len(report.stayed)} entries stayed as they were" if report.stayed else ""),
         "gates": "passed" if report.gates.get("passed") else "not recorded",
         "distiller": report.distiller + (f" (the model was not used: {report.fell_back})" if report.fell_back else ""),
         "entry": report.output_id,
@@ -116,9 +116,9 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
     if report.superseded:
         fields["replaces"] = f"{len(report.superseded)} earlier dreams"
     if report.changed_meanwhile:
-        fields["left alone"] = f"{report.changed_meanwhile} memories changed meanwhile"
+        fields["left alone"] = f"{report.changed_meanwhile} entries changed meanwhile"
     if report.left_for_later:
-        fields["later"] = f"{report.left_for_later} memories are left to the next run"
+        fields["later"] = f"{report.left_for_later} entries are left to the next run"
     print_fields(fields)
     if report.replay is not None and (moved := list(changed_answers(report.replay))):
         say("")
@@ -127,7 +127,7 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
             say(line)
     if undo and report.state == "done" and report.after != "purge":
         say("")
-        say(f"what became of each memory   reverie dream diff {report.id}")
+        say(f"what became of each entry    reverie dream diff {report.id}")
         say(f"where its words come from    reverie dream why {report.id}")
         say(f"take it back                 reverie dream undo {report.id}")
 

@@ -60,8 +60,8 @@ def add(
     fit: Annotated[
         bool, Option("--fit/--no-fit", help="Begin with the oldest part that fits, or all or nothing.")
     ] = True,
-    older_than: Annotated[str | None, Option(metavar="AGE", help="Leave younger memories alone.")] = None,
-    least_entries: Annotated[int, Option(metavar="N", help="Below this many memories, do nothing.")] = 2,
+    older_than: Annotated[str | None, Option(metavar="AGE", help="Leave younger entries alone.")] = None,
+    least_entries: Annotated[int, Option(metavar="N", help="Below this many entries, do nothing.")] = 2,
     least_tokens: Annotated[int, Option(metavar="N", help="Below this many tokens, do nothing.")] = 0,
     jitter: Annotated[str | None, Option(metavar="AGE", help="Spread the start over this long.")] = None,
     missed: Annotated[str, Option(metavar="once|skip", help="After a time without a worker.")] = "once",

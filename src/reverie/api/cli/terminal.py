@@ -1,6 +1,6 @@
 """What the command line shows: JSON for programs on stdout, tables for people, everything else on stderr.
 
-Text that a memory holds may have been written by anyone. Shown to people it never reaches the terminal as control
+Text that an entry holds may have been written by anyone. Shown to people it never reaches the terminal as control
 characters: no colour, no cursor movement, no reordering. `--json` carries it exactly, with the same characters
 written as JSON escapes.
 """

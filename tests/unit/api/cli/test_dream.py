@@ -51,14 +51,14 @@ def test_run_shows_a_report_and_the_way_back(team: Cli) -> None:
     before = team("list", "--all", "--json").json["items"]
     shown = team("dream", "run")
     assert shown.code == 0, shown
-    for word in ("before", "after", "must keep", "gates", "passed", "sha256", "reverie dream undo", "40 memories"):
+    for word in ("before", "after", "must keep", "gates", "passed", "sha256", "reverie dream undo", "40 entries"):
         assert word in shown.out, shown.out
     (report,) = team("dream", "list", "--json").json["items"]
     assert report["tokens_used"] == report["input_tokens"] + report["output_tokens"] <= report["budget"]
     assert team("dream", "show", report["id"], "--json").json == report
     assert "port 7001" in team("dream", "show", report["id"]).out
     assert [item["id"] for item in team("list", "--all", "--json").json["items"]] == [report["output_id"]]
-    assert "undone: 40 memories" in team("dream", "undo", report["id"]).out
+    assert "undone: 40 entries" in team("dream", "undo", report["id"]).out
     after = team("list", "--all", "--json").json["items"]
     assert [(item["id"], item["content"], item["tags"], item["state"]) for item in after] == [
         (item["id"], item["content"], item["tags"], item["state"]) for item in before

@@ -66,10 +66,10 @@ def test_forget_counts_then_asks(cli: Cli, data: Any) -> None:
     cli("put", "Ana likes tea.", "--subject", "ana")
     cli("put", "Ana moved to Porto.", "--tag", "subject:ana", "--ref", "other")
     cli("put", "Ben likes coffee.", "--subject", "ben")
-    assert "2 memories" in cli("forget", "ana", "--preview").out
+    assert "2 entries" in cli("forget", "ana", "--preview").out
     asked = cli("forget", "ana")
     assert asked.code == 1
-    assert "2 memories" in asked.err
+    assert "2 entries" in asked.err
     assert "--yes" in asked.err
     done = cli("forget", "ana", "--yes", "--json").json
     assert (done["forgotten"], done["refs"]) == (2, 2)
@@ -80,7 +80,7 @@ def test_forget_says_who_mentions_the_words_and_takes_them_on_request(cli: Cli, 
     for text in ("Ana Lopez called.", "We wrote to ANA LOPEZ.", "Tirana is a city."):
         cli("put", text)
     for command in (("forget", "ana lopez", "--preview"), ("forget", "Ana Lopez", "--yes")):
-        assert "2 memories mention the words" in cli(*command).out
+        assert "2 entries mention the words" in cli(*command).out
     done = cli("forget", " Ana Lopez", "--mentions", "--yes", "--json").json
     assert (done["forgotten"], done["ways"]) == (2, {"mention": 2})
     assert "nothing to do" in cli("forget", "ana lopez", "--yes", "--switch-wal").err
