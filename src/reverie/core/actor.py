@@ -1,4 +1,4 @@
-"""Who is calling, and what they may do."""
+"""Actor and Right: the caller of an operation, and its rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dream is asked to do, and what it did.
+"""The types of a dream: plan, selector, estimate, report and errors.
 
 One engine turns many entries into fewer. Every protocol's compaction is a DreamPlan given to it; the report that is
 stored with the dream is what every door shows.
@@ -19,7 +19,7 @@ from reverie.core.errors import Conflict, Unprocessable
 
 
 class After(StrEnum):
-    """What becomes of the sources once the dream has replaced them."""
+    """The fate of the sources after a dream: cold storage, archive or purge."""
 
     COLD = "cold"
     """Out of lists, reads and prompts at once; findable and restorable for as long as the tenant keeps it."""
@@ -30,7 +30,7 @@ class After(StrEnum):
 
 
 class Selector(Struct, frozen=True):
-    """Which entries of a ref are taken. Pinned, held and too-recent ones never are."""
+    """Selects the entries of a memory that a dream takes; never pinned, held or too recent ones."""
 
     kinds: tuple[str, ...] | None = None
     tags: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Leaving(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """What a plan would do, worked out without touching anything."""
+    """The expected result of a plan. Nothing is changed to compute it."""
 
     ref: str
     position: int
@@ -194,7 +194,7 @@ OUTCOMES = ("kept", "cold", "deep", "updated", "lost", "answered", "unanswered")
 
 
 class DreamReport(Struct, frozen=True):
-    """What a dream did. Holds ids, counts and hashes; the text is in the entry and the archive."""
+    """The record of a finished dream: ids, counts and hashes; the text is in the entry and the archive."""
 
     id: str
     ref: str

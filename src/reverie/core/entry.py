@@ -1,4 +1,4 @@
-"""What a memory is.
+"""The entry, one record of a memory, and the types around it.
 
 A Draft has been parsed; an Entry has been redacted, stamped and stored. They are different types, so unredacted
 text cannot reach a store by accident. They are msgspec structs rather than dataclasses: a list of a hundred entries

@@ -113,7 +113,7 @@ class TenantPolicy:
         return min(1000, wanted * 1000 // max(hot_tokens, 1))
 
     def hot_rest(self, hot_tokens: int | None) -> int:
-        """Per mille of what is neither must-keep nor chatter that stays, however much must be kept beside it.
+        """Per mille of the statements neither must-keep nor chatter that stay, regardless of how much must be kept.
 
         The least telling leaves first, so that a target in per cent costs few answers even where most must be kept. A
         target in tokens has no such floor.

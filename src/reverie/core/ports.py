@@ -1,4 +1,4 @@
-"""What the core needs from outside, named by role. Adapters live in `models/` and `store/`; `app` joins them."""
+"""Ports of the core, named by role. Adapters live in `providers/` and `store/`; `app` wires them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Cipher(Protocol):
 
 
 class ForgetLine(Struct, frozen=True, omit_defaults=True):
-    """That something was forgotten; not what."""
+    """One line of the forget ledger: that a subject was forgotten, without its name."""
 
     tenant: str
     subject: str

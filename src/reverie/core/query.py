@@ -1,4 +1,4 @@
-"""What can be asked of a memory: filters, pages, and the candidates a search starts from."""
+"""Queries of a memory: filters, pages, and the candidates of a search."""
 
 from __future__ import annotations
 

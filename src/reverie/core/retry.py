@@ -11,7 +11,7 @@ TRIES = 20
 
 
 class Moved(Exception):
-    """What a write was prepared from has changed. Raised inside the transaction, so that nothing is written."""
+    """The data behind a prepared write has changed. Raised inside the transaction, so that nothing is written."""
 
 
 def retry(

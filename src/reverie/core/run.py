@@ -25,7 +25,7 @@ ENGINE_VERSION = 1
 
 
 class RunStatus(StrEnum):
-    """Where a run is in its life."""
+    """The state of a run."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -43,7 +43,7 @@ END_EVENTS = frozenset({"run.completed", "run.failed", "run.cancelled"})
 
 
 class Interrupted(StrEnum):
-    """What becomes of a run whose process died."""
+    """The treatment of a run whose process died."""
 
     AGAIN = "again"
     """Its work is done again; everything it writes has an id made from the run's, so nothing is done twice."""
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True):
 
 
 class Fork(Struct, frozen=True):
-    """Where a forked run comes from."""
+    """The origin of a forked run."""
 
     source: str
     from_seq: int
