@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 
 class Verdict(Struct, frozen=True):
-    """Whether a tenant's log holds."""
+    """The result of verifying a tenant's log."""
 
     ok: bool
     events: int
@@ -53,7 +53,7 @@ class Proof(Struct, frozen=True):
 
 
 class Audit:
-    """Reads the log; changes nothing in it. Notes beside it when it was last verified."""
+    """Reads the log and never changes it. Records when it was last verified."""
 
     def __init__(self, parts: Services) -> None:
         self._store = parts.store

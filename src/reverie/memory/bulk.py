@@ -33,7 +33,7 @@ _WHOLESALE = frozenset(
 
 
 class BulkReach(Struct, frozen=True):
-    """What a filter matched at a log position: how many entries, and a page of them, newest first."""
+    """The matches of a filter at a log position: their number, and a page of them, newest first."""
 
     position: int
     count: int

@@ -1,7 +1,7 @@
 """Hot memory and cold storage searched together: what a dream holds is found by the words of its sources, too.
 
 A source that answers better than anything hot is shown in its place, or by the line of the dream that says the same.
-A prompt gets hot lines only: those made from the sources that answer, and those beside them while there is room.
+A prompt gets hot lines only: those made from the sources that answer, and their neighbours while there is room.
 """
 
 from __future__ import annotations

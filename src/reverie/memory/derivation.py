@@ -1,4 +1,4 @@
-"""What was made from what: the walk over links from originals to dreams and back."""
+"""Derivation: the walk over links from originals to dreams and back."""
 
 from __future__ import annotations
 

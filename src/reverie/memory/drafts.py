@@ -1,4 +1,4 @@
-"""Which drafts can be stored: sizes, labels, sources, times."""
+"""Validation of drafts: sizes, labels, sources, times."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ Progress = Callable[[int, int], None]
 
 
 class Imported(Struct, frozen=True):
-    """What an import did."""
+    """The result of an import."""
 
     entries: int
     skipped: int

@@ -61,7 +61,7 @@ def histories(store: str) -> str:
 
 
 class File(Struct, frozen=True):
-    """Where a file is, and its newest version."""
+    """A file's place and its newest version."""
 
     id: str
     path: str

@@ -331,7 +331,7 @@ _MANY: Mapping[str, Callable[[WriteTx, Actor, Entry], object]] = {
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """How long the text of entries that left readable memory is kept."""
+    """Retention of the text of entries that left readable memory."""
 
     state: EntryState
     kept_ms: int

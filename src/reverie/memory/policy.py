@@ -1,4 +1,4 @@
-"""How writes of a tenant are treated: its policy and its known secrets.
+"""Rules for the writes of a tenant: its policy and its known secrets.
 
 Both are documents. A writer works with a copy and the log position it was read at; inside the transaction it checks
 that nothing changed the rules since, else it starts again. So a secret that was registered is redacted from the next

@@ -61,7 +61,7 @@ _WIDEN = 30
 
 
 class _Candidates(Struct, frozen=True):
-    """What a question found: candidates, the entries they are from, and what the ranking needs of their neighbours."""
+    """The candidates of a question, their entries, and the parts of their neighbours that the ranking needs."""
 
     question: Question
     candidates: Sequence[Candidate]
@@ -72,7 +72,7 @@ class _Candidates(Struct, frozen=True):
 
 
 class _Indexed(Protocol):
-    """What is searched: a transaction, for readable memory, or its cold storage."""
+    """The searched index: a transaction for readable memory, or its cold storage."""
 
     def find(
         self,
@@ -442,7 +442,7 @@ def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage
 
 
 def _packed(hits: Sequence[Hit], budget: int, count: Callable[[str], int]) -> Packed:
-    """Hits as a prompt; where all of them fit, with the lines beside those of dreams."""
+    """Hits as a prompt; where all of them fit, with the neighbouring lines of dreams."""
     packed = pack(_items(hits), budget=budget, count=count)
     whole = not packed.shortened and all(one.reason != "over budget" for one in packed.left_out)
     more = beside(hits, (budget - packed.tokens) * 9 // 10, count) if whole else ()

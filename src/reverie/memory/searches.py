@@ -47,7 +47,7 @@ class RecordedSearch(Struct, frozen=True):
 
 
 class _Row(Struct, frozen=True):
-    """What a memory's row holds."""
+    """The row of one memory."""
 
     questions: Sequence[RecordedSearch] = ()
     """Oldest first."""
