@@ -142,7 +142,7 @@ def _older(tx: ReadTx, oldest: int) -> list[str]:
 
 
 def load_index(tx: ReadTx) -> dict[str, Any]:
-    """The current index, with what people see beside it. A file that somebody made unreadable is an empty one."""
+    """The current index and its readable companion. An unreadable file counts as empty."""
     document = tx.load(WORKSPACE, INDEX_PATH)
     if document is None or document.body is None:
         return index_document([])

@@ -51,7 +51,7 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What every step of one text needs."""
+    """The parameters shared by every step of one text."""
 
     actor: Actor
     plan: DreamPlan

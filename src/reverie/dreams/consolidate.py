@@ -31,7 +31,7 @@ CORROBORATED = "corroborated"
 
 
 class Consolidated(Struct, frozen=True):
-    """What a pass did. A second pass over an unchanged memory has as many entries out as in."""
+    """The result of a pass. A second pass over an unchanged memory changes nothing."""
 
     ref: str
     input_count: int
@@ -108,7 +108,7 @@ class Consolidator:
                 known = self._rules.known(actor.tenant, actor.run, rules)
                 for merge in merges:
                     _apply(tx, actor, merge, by_id, seq)
-                    # what stands for others is looked at like a fresh write
+                    # an entry that represents others is checked like a fresh write
                     rewrite(tx, self._parts, actor, merge.kept, known, operation="CONSOLIDATE")
             return Consolidated(
                 ref=ref,

@@ -79,7 +79,7 @@ class _Dream:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What the transaction of a dream starts from. Without a text the entries are only archived or purged."""
+    """The input of a dream's transaction. Without a text the entries are only archived or purged."""
 
     snapshot: Snapshot
     work: Work | None = None
@@ -231,7 +231,7 @@ class DreamEngine:
         save_report(tx, report, seq=report.seq)
 
     def _make(self, dream: _Dream) -> _Ready | None:
-        """The text, and the entries it stands for."""
+        """The text, and the entries it represents."""
         actor, plan, guard = dream.actor, dream.plan, dream.guard
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
@@ -272,7 +272,7 @@ class DreamEngine:
         chosen: Distiller,
         guard: SpendGuard,
     ) -> _Ready:
-        """A text, and the entries it stands for: those whose must-keep statements are all in it.
+        """A text, and the entries it represents: those whose must-keep statements are all in it.
 
         The others stay as they are. The model-free distiller works again without them; a model's text is used as it
         is, but where every entry leaves, a model that lost such a statement gives way to the model-free distiller.

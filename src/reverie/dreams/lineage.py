@@ -53,7 +53,7 @@ class Why(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """Whether a dream can be dreamt again to the same bytes."""
+    """The result of dreaming again from the same sources and comparing bytes."""
 
     ok: bool
     checksum: str | None
@@ -62,7 +62,7 @@ class Verified(Struct, frozen=True):
 
 
 class StatementDiff(Struct, frozen=True):
-    """What a dream did to one statement."""
+    """The fate of one statement in a dream."""
 
     text: str
     fate: str
@@ -73,7 +73,7 @@ class StatementDiff(Struct, frozen=True):
 
 
 class Diff(Struct, frozen=True):
-    """What a dream did to each entry it took."""
+    """The fate of each source of a dream."""
 
     dream: str
     output: str | None

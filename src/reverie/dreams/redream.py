@@ -74,7 +74,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class RedreamOutcome:
-    """What becomes of a derived entry: a new text, its sources readable again, or nothing."""
+    """The outcome for a derived entry: a new text, its sources readable again, or nothing."""
 
     derived: Derived
     answer: DistilledText | None = None
@@ -87,7 +87,7 @@ class RedreamOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Redone:
-    """What takes the place of a derived entry."""
+    """The replacement of a derived entry."""
 
     derived: Derived
     restore: Sequence[tuple[Entry, list[str], tuple[str, bytes] | None]] = ()
@@ -292,7 +292,7 @@ class Redream:
 
 
 def _like(old: Entry, draft: Draft) -> Draft:
-    """A dream made again keeps the kind, the attributes and the author of the one it stands for."""
+    """A dream made again keeps the kind, the attributes and the author of the one it replaces."""
     source = msgspec.structs.replace(old.source, trust=min(old.source.trust, draft.source.trust))
     return msgspec.structs.replace(
         draft, kind=old.kind, attributes={**old.attributes, **draft.attributes}, source=source

@@ -1,4 +1,4 @@
-"""What a dream leaves in the store with its text: the fields of the output entry, and the report with its traces."""
+"""Builds the records stored with a dream's text: the fields of the output entry, and the report with its traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dream starts from: the entries it takes, as of one log position, and what distilling them takes."""
+"""The input of a dream: the entries it takes, as of one log position, and the cost of distilling them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Replan(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a dream starts from: everything below is as of `position`."""
+    """The input of a dream; everything in it is as of `position`."""
 
     position: int
     entries: Sequence[Entry]

@@ -28,7 +28,7 @@ SPEND_SPACE = "spend"
 
 
 class Spent(Struct, frozen=True):
-    """What a tenant's dreams took of models on one UTC day, reservations included."""
+    """Model usage of a tenant's dreams on one UTC day, reservations included."""
 
     calls: int = 0
     input_tokens: int = 0
