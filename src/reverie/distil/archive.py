@@ -1,4 +1,4 @@
-"""What a dream leaves behind for others to read: its archive, addressed by content, and the index of archives."""
+"""The archive of a dream, addressed by content, and the index of archives."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def index_document(archives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def told_apart(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The index file itself, which has no word of any entry, and by output what is kept beside it for people."""
+    """The index file, which has no text of any entry, and its readable companion, by output."""
     items = [{name: item[name] for name in INDEX_FIELDS} for item in document["archives"]]
     more = {
         item["outputId"]: {name: value for name, value in item.items() if name not in INDEX_FIELDS}

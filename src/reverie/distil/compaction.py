@@ -1,6 +1,6 @@
 """Compaction: many entries as one text, within a number of bytes. No tokens, no model, no word of its own.
 
-What fits is kept as it stands, each text once. What does not fit is distilled, counting bytes instead of tokens; when
+Texts that fit are kept word for word, each once. The rest is distilled, counting bytes instead of tokens; when
 even that is too large, the text is cut, never inside a character or a marker.
 """
 
@@ -63,7 +63,7 @@ def needs(sources: Sequence[Source]) -> dict[str, int]:
 def cut(text: str, most: int, count: Callable[[str], int]) -> str:
     """The longest beginning of `text` that counts at most `most`; no character and no marker is split.
 
-    Never blank: where nothing can be said stands an ellipsis.
+    Never blank: an ellipsis when nothing fits.
     """
     text = text if text.strip() else ELLIPSIS
     if count(text) <= most:

@@ -1,4 +1,4 @@
-"""Which statements cannot both be true: numbers, negations and states of the same thing. Pure, without a model.
+"""Contradictions: numbers, negations and states of the same thing that cannot both be true. Pure, without a model.
 
 Two sentences contradict each other when they speak of the same thing in the same words, except that
 
@@ -47,7 +47,7 @@ VERBS = word_set(
     " ends end ended stays stay stayed became becomes gets got went goes showed shows show processes process stores"
     " expires expire opens open opened closes close closed failed fails passed passes works work worked remains"
 )
-"""Where the subject of a sentence ends, as far as it can be told."""
+"""Words that end the subject of a sentence, as far as can be determined."""
 _COPULA = word_set("is are was were be been equals equal 's stands remains became becomes = :")
 _PREPOSITIONS = word_set(
     "in on at for with without during under over by from into since until before after between per within across when"

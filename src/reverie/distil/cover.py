@@ -1,8 +1,8 @@
-"""Choose statements that tell most for their tokens, without saying anything twice.
+"""Choose the statements with the most information for their tokens, without repetition.
 
-Lazy greedy over a submodular gain: a concept next to the same neighbour counts less each time it has
-been told. Integers only; ties go to the earlier statement. A statement is looked at again only when
-something it tells was told since, so the work stays near-linear.
+Lazy greedy over a submodular gain: a concept next to the same neighbour counts less each time it is
+repeated. Integers only; ties go to the earlier statement. A statement is scored again only when one of
+its concepts was chosen since, so the work stays near-linear.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-_TOLD_AGAIN = (1000, 600, 360, 216, 130)  # per mille a concept still counts after being told n times
+_TOLD_AGAIN = (1000, 600, 360, 216, 130)  # per mille: weight of a concept after n repetitions
 _PATIENCE = 200  # statements in a row that may be too long for what is left
-_OVERHEAD = 10  # tokens: what a line costs beside its words
+_OVERHEAD = 10  # tokens of a line on top of its words
 
 
 def densest(weights: Sequence[Sequence[int]], costs: Sequence[int], among: Iterable[int]) -> int:
-    """The statement that tells most for its tokens when nothing has been told."""
+    """The statement with the most information for its tokens, before any is chosen."""
     return min(among, key=lambda i: (-(sum(weights[i]) * 1000 * 64 // (costs[i] + _OVERHEAD)), i))
 
 

@@ -1,8 +1,8 @@
 """Dates of a text: how a day is written, and what "yesterday" meant on the day it was said.
 
-A memory is read long after it was written, so words that point from the day of writing are
+An entry is read long after it was written, so words that point from the day of writing are
 anchored to it: `yesterday` becomes `on 7 May`, `last month` becomes `in April 2023`, `last week`
-becomes `the week before` (it stands under the heading of its day). Only expressions with one
+becomes `the week before` (it is under the heading of its day). Only expressions with one
 meaning are touched; `recently`, `last summer` or `in a few days` stay as they are.
 """
 

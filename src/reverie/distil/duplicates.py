@@ -20,7 +20,7 @@ _BUCKET = 12  # candidates looked at per band; keeps templated logs linear
 
 
 class Gist(NamedTuple):
-    """What two wordings must share to be one statement."""
+    """The features that two wordings must share to be one statement."""
 
     group: Hashable  # only within a group (the speaker; the day, for words that point at today)
     telling: tuple[str, ...]  # stems in order
@@ -57,7 +57,7 @@ def says_all_of(newer: Gist, older: Gist) -> bool:
 
 
 def collapse(gists: Sequence[Gist], exact: Sequence[Hashable]) -> list[int]:
-    """For each source (oldest first), the index of the newest one that stands for it, or its own.
+    """For each source (oldest first), the index of the newest one that represents it, or its own.
 
     `exact[i]` is the normalised text: equal texts of one group collapse whatever their gist.
     """

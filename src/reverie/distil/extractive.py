@@ -2,8 +2,8 @@
 
 Same sources, same budget, same counter: the same bytes, whatever the insertion order, the machine,
 the hash seed or the locale. The text never has more tokens than asked for, by the caller's own
-count; every statement names its sources; no word is invented beside the dates that relative words
-stood for and the fixed connectives of the layout.
+count; every statement names its sources; no word is added except the dates that replace
+relative words, and the fixed connectives of the layout.
 """
 
 from __future__ import annotations
@@ -324,11 +324,11 @@ def _values(said: Sequence[Sequence[Phrase]], chosen: Iterable[int]) -> dict[int
 
 
 def _weighed(items: Sequence[Candidate]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Per statement, the numbers of its concepts and what each weighs.
+    """Per statement, the numbers of its concepts and their weights.
 
-    A name or a number is a concept of its own: told once, it is known. Any other word is a concept
-    beside the one before it, so that `pottery class` told twice counts less, while `pottery` may still
-    open a new fact.
+    A name or a number is a concept of its own: one mention is enough. Any other word is a concept
+    together with the word before it, so that a second `pottery class` counts less, while `pottery` may
+    still begin a new fact.
     """
     seen = score.frequencies(c.concepts for c in items)
     total = len(items)

@@ -1,4 +1,4 @@
-"""The gates a distillate passes before it is stored, whoever wrote it.
+"""The gates a distillate passes before it is stored, whatever distiller made it.
 
 Pure and without a model, so the checks are about words: what must be kept is there, nothing that
 can be checked (numbers, dates, names, links, addresses, identifiers) is new, no clause says the
@@ -27,7 +27,7 @@ from reverie.distil.tokens import Token, tokenize
 State = Literal["kept", "quoted", "missing"]
 What = Literal["number", "name", "link", "address", "identifier"]
 
-CONNECTIVES = frozenset({"earlier"})  # words the layout may add beside dates and counts
+CONNECTIVES = frozenset({"earlier"})  # words the layout may add to dates and counts
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
 _JUDGED = 80  # per cent of an output clause's telling words a source clause must share
 _HEADING = re.compile(r"\[[^\[\]]*\]")
@@ -53,7 +53,7 @@ class Invented:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """What each gate found. `passed` only if no declared item is missing and every gate is clean."""
+    """The findings of each gate. `passed` only if no declared item is missing and every gate is clean."""
 
     tokens: int
     input_tokens: int

@@ -1,4 +1,4 @@
-"""Which entries become one text together. Pure and deterministic: the same entries, the same groups.
+"""Grouping: the entries that become one text together. Pure and deterministic: the same entries, the same groups.
 
 Borders are never crossed. Inside them entries go by task, then by kind, then by meaning: in order of age, each joins
 the first cluster whose middle is near enough (cosine of at least 0.6), or begins one.

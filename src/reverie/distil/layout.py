@@ -1,7 +1,7 @@
 """Write chosen statements as text: a heading per day, a line per speaker or subject, oldest day first.
 
-Notes of many different days have a heading per month instead: a heading per note would cost more than it tells. There
-the day stands behind a statement whose meaning depends on it. A text that would be longer than its sources has a
+Notes of many different days have a heading per month instead: a heading per note would cost too much. There the
+day follows a statement whose meaning depends on it. A text that would be longer than its sources has a
 heading per month without the days, or none.
 """
 

@@ -1,6 +1,6 @@
 """Known secrets that were taken apart: by line breaks, blanks, invisible characters, or the layout of a list.
 
-The redactor finds a value that stands in one piece. Text made from many pieces can hold one in two; this looks at
+The redactor finds a value in one piece. Text made from many pieces can hold one in two; this looks at
 the text with everything between the pieces taken out, and marks the original span.
 """
 
@@ -14,7 +14,7 @@ from reverie.redact import KnownSecrets, Redactor
 _ROUNDS = 8
 _BLANK = "[\\s\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]"
 _BETWEEN = re.compile(f"{_BLANK}+")
-# What stands between two statements: the end of one, a day's heading, a bullet, who says the next.
+# Separators of two statements: the end of one, a day's heading, a bullet, the speaker of the next.
 _LAYOUT = re.compile(
     "(?:"
     r"\n[ \t]*(?:[-*•>]|\d{1,3}[.)])(?=\s)"
@@ -39,7 +39,7 @@ def clean(text: str, redactor: Redactor, known: KnownSecrets) -> str:
 
 
 def mend(text: str, known: KnownSecrets) -> tuple[str, int]:
-    """`text` with every value that stands in pieces replaced by its marker, and how many there were."""
+    """`text` with every value in pieces replaced by its marker, and how many there were."""
     if not known:
         return text, 0
     found = 0

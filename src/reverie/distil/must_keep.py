@@ -1,4 +1,4 @@
-"""What a distillate may not lose.
+"""Must-keep statements: those a distillate may not lose.
 
 *Declared* items are what an author marked: pinned entries, entries of a binding kind (constraint,
 decision, human_directive), sentences that open with a marker such as `TODO:` or `Decision:`. A
@@ -48,7 +48,7 @@ _COMMITMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MustKeep:
-    """A sentence, where it stands and why it counts. `declared` ones are required."""
+    """A sentence, its place and why it counts. `declared` ones are required."""
 
     source_id: str
     text: str

@@ -26,8 +26,8 @@ SMALL = 200
 
 
 class Share(NamedTuple):
-    """How much of its sources a text may have, per mille: of all they say, or of what need not be kept, whichever is
-    more."""
+    """The share of its sources that a text may have, per mille: of all statements, or of those that need not be kept,
+    whichever is more."""
 
     of_input: int
     of_rest: int = 0

@@ -1,4 +1,4 @@
-"""What the engine asks of a distiller, whoever it is: text in, text out, outside any transaction."""
+"""The port of a distiller: text in, text out, outside any transaction."""
 
 from __future__ import annotations
 

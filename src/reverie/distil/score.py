@@ -1,4 +1,4 @@
-"""How much a statement tells: integers only, so that every machine ranks alike.
+"""Information score of a statement: integers only, so that every machine ranks alike.
 
 A word weighs its rarity in this very corpus (inverse document frequency); names and numbers weigh
 more, judgements and moods less. A statement's factor, in per cent, says how likely it is to matter:

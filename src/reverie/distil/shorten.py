@@ -2,7 +2,7 @@
 
 Only whole tokens are left out and the rest keeps its order: greetings, thanks, address, fillers and
 empty judgements go, and the speaker's own `I` at the head of a clause, since the speaker's name
-stands before the line. A clause with a negation or a condition is never left out of a sentence that
+precedes the line. A clause with a negation or a condition is never left out of a sentence that
 stays, and neither is a token with a digit, a link, code or a redaction marker.
 """
 

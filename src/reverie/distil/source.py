@@ -1,4 +1,4 @@
-"""What a distiller is given and what it gives back."""
+"""Input and output of a distiller: sources and statements."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a distillate and the sources it stands for, newest first.
+    """One statement of a distillate and the sources it represents, newest first.
 
     `count` says how often it was made; `how` whether its words are the source's (`quoted`), some were
     left out or a date was anchored (`shortened`), or several wordings stand side by side (`merged`).
@@ -70,7 +70,7 @@ class Collapsed:
 class Distillate:
     """A text of at most the tokens asked for, every statement with its sources.
 
-    `collapsed` lists the duplicates found, `dropped` the ids that no statement stands for, `unkept` those with a
+    `collapsed` lists the duplicates found, `dropped` the ids that no statement represents, `unkept` those with a
     must-keep statement that did not fit: they stay as they are.
     """
 

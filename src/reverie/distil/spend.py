@@ -1,4 +1,4 @@
-"""What a distiller that costs money must ask and tell: the meter it runs on."""
+"""The meter of a distiller that costs money."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MICRO = 1_000_000
 
 
 class Spend(Protocol):
-    """Asked before every call to a model, told after it. One per dream."""
+    """Reserved before every call to a model, settled after it. One per dream."""
 
     def reserve(self, *, input_tokens: int, output_tokens: int, microcents: int) -> None:
         """Set the most a call can take aside. Raises SpendExceeded, and then the call is not made."""

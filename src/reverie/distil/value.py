@@ -103,7 +103,7 @@ _WORDS = tuple(
 _CUES = ("day", "self", "you", "rule", "now", "", "due", "health", "chose", "like", "kin")
 """The groups of `cues.txt`, in the order of the groups above."""
 QUANTUM = 1 << 20
-"""The score that stands for one natural logarithm."""
+"""The score of one natural logarithm."""
 WHOLE = 1 << 10
 STEPS = 32
 _POWERS: NDArray[np.int64] = np.array([round(2**30 * 2.718281828459045 ** (-step / STEPS)) for step in range(640)])
