@@ -1,1 +1,1 @@
-"""Where memory lives. `contract` is what the host uses; `sqlite` is one way to keep it."""
+"""Stores: `contract` is the port that the host uses; `sqlite` and `postgres` implement it."""

@@ -1,4 +1,4 @@
-"""What a change makes of an entry: the same decision on every store."""
+"""The effect of a change on an entry: the same decision on every store."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ class WriteTx(ReadTx, Protocol):
 
 
 class ControlTx(Protocol):
-    """What belongs to no tenant: the list of tenants and their keys."""
+    """Data outside of tenants: the list of tenants and their keys."""
 
     now: int
 

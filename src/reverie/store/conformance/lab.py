@@ -1,4 +1,4 @@
-"""What cases work with: a clock set by hand, samples, and a store with short names for common steps."""
+"""The laboratory of the cases: a clock set by hand, samples, and a store with short names for common steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANYTHING = Filter(states=frozenset(EntryState), archived=None, gone=True, expire
 
 
 class HandClock:
-    """A clock that only moves when told to."""
+    """A clock that is set by hand."""
 
     def __init__(self, now: int = START) -> None:
         self._now = now

@@ -1,4 +1,4 @@
-"""Rollback: if a body raises, nothing it did remains, and nobody else notices."""
+"""Rollback: if a body raises, nothing it did remains, and no other transaction notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots: a read may stay open as long as it likes; nobody waits for it and it sees no change.
+"""Snapshots: a read may stay open as long as it likes; no writer waits for it, and it sees no change.
 
 A store whose readers and writers take turns (one in memory, for instance) may leave this capability out.
 """

@@ -37,7 +37,7 @@ def rows_put_back_change_nothing(lab: Lab) -> None:
 
 
 def a_store_that_was_moved_takes_no_more_writes(lab: Lab) -> None:
-    """Closing a store for good is told to every writer; reopening lets them go on."""
+    """Closing a store for good reaches every writer; reopening lets them continue."""
     kept = lab.put()
     transfer = lab.store.transfer()
     try:

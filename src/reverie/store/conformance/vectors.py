@@ -166,7 +166,7 @@ def cosines_follow_every_change(lab: Lab) -> None:
 
 
 def are_seen_inside_their_transaction(lab: Lab) -> None:
-    """A write sees its own vectors; when it fails, nobody does."""
+    """A write sees its own vectors; when it fails, no transaction does."""
     lab.put(id="a", vector=(_MODEL, _vector(1, 2)))
 
     def body(tx: WriteTx) -> None:

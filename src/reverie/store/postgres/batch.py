@@ -127,7 +127,7 @@ def send_all(connection: Connection, work: Work) -> None:
 
 def _send(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
     """Do the same for many rows in one statement, a column to an array: a statement with a place for every value would
-    have to be taken apart anew every time, which cost half of the processor time of a batch."""
+    have to be parsed again every time, which cost half of the processor time of a batch."""
     if len(rows) == 1:
         connection.execute(sql, rows[0])
         return

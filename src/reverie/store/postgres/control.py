@@ -1,4 +1,4 @@
-"""What belongs to no tenant: names, keys, settings."""
+"""Data outside of tenants: names, keys, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL reports, in our words. Driver errors are translated here and nowhere else.
+"""PostgreSQL's errors as ours: driver errors are translated here and nowhere else.
 
 Messages of the server may quote values, so none of them is passed on: only its five-letter code.
 """

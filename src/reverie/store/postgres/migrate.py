@@ -1,8 +1,8 @@
 """Migrations: each once, each in one transaction, safe when many processes start at one instant.
 
 A step is known by its file name. `NNNN_pre_...` only adds: the first process of a release applies it, and processes of
-the release before go on, and even start, beside it. `NNNN_post_...` takes away what no code of this release uses: it is
-applied when someone says that no older process runs. A new database gets everything.
+the release before continue, and even start, next to it. `NNNN_post_...` removes what no code of this release uses: it
+is applied when someone says that no older process runs. A new database gets everything.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ MOST_FRESH = 2000
 
 
 class IndexTail(NamedTuple):
-    """What is new in a memory since its index was made: fetched with the snapshot."""
+    """Changes of a memory since its index was made, fetched with the snapshot."""
 
     since: int
     after: int

@@ -1,4 +1,4 @@
-"""What only PostgreSQL binds in this form."""
+"""Row bindings specific to PostgreSQL."""
 
 from __future__ import annotations
 

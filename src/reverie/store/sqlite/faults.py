@@ -1,4 +1,4 @@
-"""What SQLite reports, in our words. Driver errors are translated here and nowhere else."""
+"""SQLite's errors as ours: driver errors are translated here and nowhere else."""
 
 from __future__ import annotations
 

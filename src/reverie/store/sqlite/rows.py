@@ -1,4 +1,4 @@
-"""What only SQLite binds in this form."""
+"""Row bindings specific to SQLite."""
 
 from __future__ import annotations
 

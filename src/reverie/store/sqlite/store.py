@@ -394,7 +394,7 @@ class SqliteStore:
 
 
 class SqliteControlTx:
-    """What belongs to no tenant."""
+    """Data outside of tenants."""
 
     def __init__(self, db: apsw.Connection, now: int) -> None:
         self._db = db

@@ -23,8 +23,8 @@ _AT_ONCE = 256
 
 
 class RawFile:
-    """The database file beside SQLite. Closing any descriptor of a file drops all locks this process has on it, so
-    one descriptor is shared by every store of the process that has the file open, and closed after the last."""
+    """The database file, opened outside of SQLite. Closing any descriptor of a file drops all locks this process has on
+    it, so one descriptor is shared by every store of the process that has the file open, and closed after the last."""
 
     _lock = threading.Lock()
     _users: dict[tuple[int, int], int] = {}  # noqa: RUF012

@@ -328,7 +328,7 @@ class Writer:
             raise batch.lost
 
     def _scrub(self) -> None:
-        """Leave no trace of destroyed text: empty the write-ahead log, then wipe what pages hold beside their rows.
+        """Leave no trace of destroyed text: empty the write-ahead log, then wipe the free space of pages.
 
         A reader may be in the way, and a large file takes a while. No caller waits for either: the next commit goes on
         with it, or the next idle moment.
