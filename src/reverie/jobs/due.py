@@ -23,7 +23,7 @@ FAR_MS = 30 * 86_400_000
 
 
 class TenantDue(Struct, frozen=True):
-    """What a look at a tenant found."""
+    """The findings of a look at a tenant."""
 
     ticks: tuple[tuple[Schedule, int], ...] = ()
     """Ticks that should run now."""

@@ -82,7 +82,7 @@ class ScanPort(Protocol):
 
 
 class UseCases(Protocol):
-    """What jobs need of a host. Each is loaded on first use."""
+    """The use cases that jobs need of a host. Each is loaded on first use."""
 
     @property
     def parts(self) -> Services: ...

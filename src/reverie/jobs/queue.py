@@ -23,7 +23,7 @@ _ACTOR = "host:reverie"
 
 
 class Jobs:
-    """What an operator may see and do about the jobs of a tenant."""
+    """The jobs of a tenant, for operators: list, retry, discard."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts

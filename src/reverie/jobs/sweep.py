@@ -22,7 +22,7 @@ _EXPIRED = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {Ent
 
 
 class Swept(Struct, frozen=True):
-    """What a sweep did."""
+    """The result of a sweep."""
 
     expired: int = 0
     retired: int = 0

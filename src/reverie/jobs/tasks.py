@@ -1,4 +1,4 @@
-"""What each job does, whichever runner runs it."""
+"""The body of each job, for any runner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class JobFailed(ReverieError):
 
 
 class TaskResult(Struct, frozen=True):
-    """What a job did."""
+    """The result of a job."""
 
     result: Mapping[str, Any]
     took: bool = True

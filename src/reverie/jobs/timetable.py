@@ -34,7 +34,7 @@ _HOUR_MS = 3_600_000
 
 
 class Outcome(Struct, frozen=True):
-    """How the last tick went."""
+    """The outcome of the last tick."""
 
     tick: int
     at: int

@@ -33,7 +33,7 @@ class Runner(Protocol):
 
 
 class Round(Struct, frozen=True):
-    """What one round over all tenants did."""
+    """The result of one round over all tenants."""
 
     tenants: int = 0
     """Tenants that had something to do."""
