@@ -25,7 +25,7 @@ KEPT_ATTEMPTS = 20
 
 
 class Attempts:
-    """Who is at a pass, and what became of the others. One at a time: the lease of the window says who."""
+    """Attempts at a pass and their outcomes. One runs at a time: it holds the lease of the window."""
 
     def __init__(self, parts: Services, actor: Actor, scope: Scope, sealed: Sealed) -> None:
         self._parts = parts

@@ -26,7 +26,7 @@ _REASONS = frozenset(
 
 @dataclass(slots=True)
 class LastTurn:
-    """What the turn before sent and was told."""
+    """Request and answer of the previous turn."""
 
     sent: list[str] = field(default_factory=list)
     """Hashes of the items that were sent, then of those that came back."""

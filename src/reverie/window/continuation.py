@@ -1,4 +1,4 @@
-"""Whether a request goes on where the last one ended, and if not, where it left the path."""
+"""Continuation: whether a request continues the last one, and if not, where the two differ."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def matches(items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """How far an input follows what was expected."""
+    """The length to which an input matches the expected one."""
 
     used: int
     """Items of the input that repeat known ones."""

@@ -1,4 +1,4 @@
-"""What carrying a history along costs, against what a pass would: the rule of `WindowPolicy(rule="cost")`.
+"""The cost of carrying a history along, compared with that of a pass: the rule of `WindowPolicy(rule="cost")`.
 
 Every request pays again for what it repeats. A pass pays once: for reading the window, for writing the payload, and for
 sending the new window without a cache. In a window that grows evenly, the cheapest moment to compact is when the first

@@ -1,4 +1,4 @@
-"""What differs between the APIs that a window talks to: requests, answers, passes and refusals. No I/O."""
+"""Dialects of the APIs that a window talks to: requests, answers, passes and refusals. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refused request means. Three kinds of 404 say nothing about the endpoint; they are read, not counted."""
+"""Meaning of a refused request. Three kinds of 404 say nothing about the endpoint; they are read, not counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRANSIENT_STATUS = frozenset({408, 409, 429})
 
 @dataclass(frozen=True, slots=True)
 class WindowRefusal:
-    """What an error answer means for the window."""
+    """The meaning of an error answer for the window."""
 
     kind: str
     """`endpoint_missing`, `item_not_persisted`, `invalid_model`, `chain_lost`, `context_window`, `encrypted_content`,

@@ -1,4 +1,4 @@
-"""How many tokens items take, without a tokenizer: quick, deterministic, a little too high."""
+"""Token estimates without a tokenizer: quick, deterministic, a little too high."""
 
 from __future__ import annotations
 

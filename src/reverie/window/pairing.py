@@ -20,7 +20,7 @@ class _Call:
 
 @dataclass(slots=True)
 class Pairing:
-    """How the calls of a conversation are answered."""
+    """The calls of a conversation and their answers."""
 
     spans: list[tuple[int, int]] = field(default_factory=list)
     """(first, last) of items that belong together."""

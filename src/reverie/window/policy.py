@@ -1,4 +1,4 @@
-"""How a window is kept small: every choice with its default."""
+"""The policy of a window: every choice with its default."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class WindowPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Where requests go: a base URL, normalised once."""
+    """The base URL of requests, normalised once."""
 
     url: str
     kind: BaseKind
@@ -150,7 +150,7 @@ class Base:
 
 
 class NegativeCache:
-    """What a provider cannot do, for the life of a session, shared by every scope that talks to it.
+    """Features that a provider lacks, for the life of a session, shared by every scope that talks to it.
 
     A hint: losing it costs one refused request.
     """

@@ -1,4 +1,4 @@
-"""Where a window may begin after the server compacted it by itself."""
+"""The valid start of a window after the server compacted it."""
 
 from __future__ import annotations
 

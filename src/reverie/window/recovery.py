@@ -1,5 +1,4 @@
-"""What a round does when a request cannot go as it is: drop the window, compact it, or build it again from what can be
-read."""
+"""Recovery of a request that cannot be sent as it is: drop the window, compact it, or rebuild it from readable text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compaction answered: whether it may replace a prefix, and what the next window is."""
+"""The answer of a compaction: whether it may replace a prefix, and the next window."""
 
 from __future__ import annotations
 

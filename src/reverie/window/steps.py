@@ -43,7 +43,7 @@ class Keep:
 
 @dataclass(slots=True)
 class RequestOutcome:
-    """How a request went."""
+    """The outcome of a request."""
 
     status: int | None
     """None: no answer came."""

@@ -242,7 +242,7 @@ def rebuilt(
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """What of a conversation fits into some room: messages of the user, then everything from `cut` on."""
+    """The part of a conversation that fits: messages of the user, then everything from `cut` on."""
 
     users: list[tuple[int, Item]]
     """Those before `cut`, by index; the oldest may be cut at its end."""

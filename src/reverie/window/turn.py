@@ -75,7 +75,7 @@ _KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """That the window was dropped, and why."""
+    """The window was dropped, with the reason."""
 
     reason: str
     generation_before: int
@@ -87,7 +87,7 @@ class Reset:
 
 @dataclass(slots=True)
 class Turn:
-    """What an answer did to the window."""
+    """The effect of an answer on the window."""
 
     completed: bool
     stored: bool
