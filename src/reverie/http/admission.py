@@ -1,4 +1,4 @@
-"""Who is calling: every path of a door wants a key, before a byte of the body is read."""
+"""Admission: every path needs a key, which is checked before a byte of the body is read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SMALL_BODY = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a handler needs before a byte of the body is read: one of these rights, and a slot in a lane."""
+    """Requirements of a handler, checked before the body is read: one of these rights, and a slot in a lane."""
 
     rights: tuple[Right, ...] = ()
     lane: Lane = Lane.WRITE

@@ -60,7 +60,7 @@ def _in_slices(document: Mapping[str, Any], kind: type[T], name: str) -> T:
 
 
 class Faults:
-    """What is wrong with a value. The first ten are kept, all are counted."""
+    """The faults of a value. The first ten are kept, all are counted."""
 
     def __init__(self, *, text: bool = False) -> None:
         self.shown: list[dict[str, str]] = []

@@ -52,7 +52,7 @@ class RateLimit:
 
 
 class AtOnce:
-    """How many of something a key may have open at the same time. 0: no limit."""
+    """Limit of open streams or operations of one key. 0: no limit."""
 
     def __init__(self, most: int, *, of: str, retry_after: int) -> None:
         self._most = most

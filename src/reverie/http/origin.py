@@ -1,4 +1,4 @@
-"""Who may ask: the names a server answers to, and the web pages whose requests it takes.
+"""Hosts and origins: the names a server answers to, and the web pages whose requests it accepts.
 
 Every web page that a user opens can send requests to servers on the same machine, and with a name of its own that
 resolves to 127.0.0.1 it can also read the answers (DNS rebinding). Both are visible in the headers of a request:
@@ -47,7 +47,7 @@ class OriginRefusal:
 
 @dataclass(frozen=True, slots=True)
 class OriginPolicy:
-    """Which `Host` and `Origin` headers are served. Judged from the headers alone, before anything is read."""
+    """The `Host` and `Origin` headers that are served. Judged from the headers alone, before anything is read."""
 
     hosts: frozenset[str] | None = frozenset()
     """Names besides the loopback ones, as `name` or `name:port`; None: every name."""

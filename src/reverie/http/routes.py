@@ -70,7 +70,7 @@ class DocumentedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What the OpenAPI document says of one method on one path."""
+    """One method on one path, as the OpenAPI document describes it."""
 
     id: str
     summary: str

@@ -1,4 +1,4 @@
-"""What memories are found by: their words and their vectors, as segments in files and in memory.
+"""The search index: words and vectors of each memory, as segments in files and in memory, with an LRU cache.
 
 The rows in the store are the truth. An index is brought up to date from them at the log position of the transaction
 that searches: what left since is taken out, what came or was indexed again is put in. It may then be newer than the
@@ -52,7 +52,7 @@ Find: TypeAlias = "Callable[[int, npt.NDArray[np.int64] | None], list[Passage]]"
 
 
 class IndexedTx(Protocol):
-    """What an index asks of a read transaction."""
+    """The verbs of a read transaction that an index uses."""
 
     now: int
     """Expiry is judged by it."""
@@ -341,7 +341,7 @@ class IndexCache:
 
 
 class PrivateIndexes(IndexCache):
-    """What a write transaction searches: what is shared, and on top of it what the transaction wrote.
+    """The index of a write transaction: the shared one, with the transaction's own writes on top.
 
     Nothing is held: what it reads may yet change, and be undone.
     """

@@ -58,7 +58,7 @@ _WORN = 4
 
 
 class _Column(msgspec.Struct):
-    """Where a column is in its file."""
+    """The place of a column in its file."""
 
     name: str
     kind: str
@@ -84,7 +84,7 @@ class _Listed(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """What belongs to a memory."""
+    """The files of a memory."""
 
     seq: int
     hash: str

@@ -1,4 +1,4 @@
-"""How well the words of passages answer a question: BM25 over the segments of one memory.
+"""BM25 over the segments of one memory.
 
 Scores depend on what the memory holds and on nothing else, neither the order of insertion nor how it is cut into
 segments: a passage is scored word by word in the order of the question, with the statistics of all of them.

@@ -38,7 +38,7 @@ class Check(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True):
-    """Whether to send traffic here."""
+    """Readiness for traffic."""
 
     status: Status
     checks: Mapping[str, Check]

@@ -34,7 +34,7 @@ _PASSES = 5
 
 
 class MoveReport(Struct, frozen=True):
-    """What a move did."""
+    """The result of a move."""
 
     tenants: int
     events: int

@@ -1,4 +1,4 @@
-"""What the doctor looks at on PostgreSQL."""
+"""The doctor's checks on PostgreSQL."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CERTIFIED = "forgotten"
 
 
 class Forgotten(Struct, frozen=True):
-    """What a forget did, or (`preview`) would do: the same planner counts both."""
+    """The result of a forget, or (`preview`) its expected result: the same planner counts both."""
 
     forgotten: int
     """Entries about the subject."""

@@ -34,7 +34,7 @@ _ALIVE = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {Entry
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom to forget, and where."""
+    """The subject to forget, and the memories concerned."""
 
     subject: str
     """The hash of the subject."""

@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 
 class ScanReport(Struct, frozen=True):
-    """What a scan saw."""
+    """The result of a scan."""
 
     entries: int
     affected: int

@@ -32,7 +32,7 @@ _LENGTH = ("context_length", "context length", "context limit", "context window"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked: instructions, data, and the JSON schema of the answer."""
+    """A request to a model: instructions, data, and the JSON schema of the answer."""
 
     system: str
     user: str
@@ -42,7 +42,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What came back. `cut`: the model ran out of output tokens."""
+    """The answer of a model. `cut`: the model ran out of output tokens."""
 
     text: str
     input_tokens: int

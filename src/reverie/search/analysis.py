@@ -57,7 +57,7 @@ _ELISIONS = frozenset(
         "gl",
     ]
 )
-"""What stands before an apostrophe in French and Italian: articles and pronouns."""
+"""Words before an apostrophe in French and Italian: articles and pronouns."""
 _FORMULAS = re.compile(
     "でしょうか|ましたか|ですか|ますか|でした|ました|ません|です|ます|という|いつ|どこ|だれ|誰が|誰に|誰の|なに|何が|何の"
     "|何を|いくら|どの|どれ|なぜ|から|まで|している|していた|する|した|して"

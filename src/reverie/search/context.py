@@ -8,7 +8,7 @@ Promises:
 - it says that it is data and not instructions, and how much was left out;
 - the best memories are chosen first, but shown in the order they happened, under one heading per day, so that the same
   memories give the same bytes whatever they were recalled for, and prompt caches hit;
-- number N stands for the N-th of `included`;
+- number N is the N-th of `included`;
 - what repeats a chosen memory is not shown again; what is too long is cut at the end of a sentence, and marked. Nothing
   is cut while there is room for it.
 """
@@ -259,7 +259,7 @@ def _moment(created_at: int) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class _Saying:
-    """What tells whether two memories say the same."""
+    """Features that decide whether two entries say the same."""
 
     source: str
     words: list[str]

@@ -93,7 +93,7 @@ _CHANGE_TERMS = frozenset(
 
 
 class Dated(Protocol):
-    """What is compared of a candidate."""
+    """The compared features of a candidate."""
 
     @property
     def position(self) -> int: ...

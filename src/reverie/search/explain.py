@@ -38,7 +38,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class CutLine:
-    """Where the answer ended: after `limit` hits, at `score`, out of `considered` candidates."""
+    """The end of the answer: after `limit` hits, at `score`, out of `considered` candidates."""
 
     limit: int
     score: float | None

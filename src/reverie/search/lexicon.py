@@ -1,4 +1,4 @@
-"""How much an English word tells, words of similar meaning, and words one misspelling away.
+"""Weights of English words, words of similar meaning, and words one misspelling away.
 
 `lexicon.txt` is made by tools/build_lexicon.py from the embedding table. Words that are not in it tell as much as a
 word can, which is right for names, for identifiers and for other languages.

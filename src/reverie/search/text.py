@@ -1,4 +1,4 @@
-"""What of an entry is searched, and what of a question is compared."""
+"""The searchable text of an entry, and the compared words of a question."""
 
 from __future__ import annotations
 
