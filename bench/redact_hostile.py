@@ -6,9 +6,12 @@ import base64
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from urllib.parse import quote
 
 from bench.redact_corpus import Random
 from reverie.redact import RULES, Redactor
+from reverie.redact.rules.required import all_required
 from reverie.redact.rules.sample import fill
 
 _REPEATED = (
@@ -103,6 +106,47 @@ def _inner(r: Random, size: int) -> Iterator[tuple[str, str]]:
         yield f"lines of {unit!r}", many(unit + "\n", size)
 
 
+def _escaped(text: str) -> str:
+    return json.dumps(json.dumps(text)[1:-1])[1:-1]
+
+
+def crossed(size: int) -> Iterator[tuple[str, str]]:
+    """Every rule at once: its examples whole, in parts, encoded, disguised, and only what its filter looks for."""
+    r = Random(23)
+    examples = [fill(rule.examples[0]) for rule in RULES if rule.examples]
+    r.shuffle(examples)
+    plain = " ".join(examples)
+    strings = sorted({text.decode("latin-1") for found in all_required(map(str.encode, _triggers())) for text in found})
+    r.shuffle(strings)
+    slices = [plain[at : at + r.randint(8, 30)] for at in (r.randrange(len(plain)) for _ in range(size // 16))]
+    yield "strings of every filter by ' '", many(" ".join(strings), size)
+    yield "strings of every filter by '\\n'", many("\n".join(strings), size)
+    yield "strings of every filter in one run", many("".join(strings), size)
+    yield "parts of examples by ' '", " ".join(slices)[:size]
+    yield "parts of examples by '\\n'", "\n".join(slices)[:size]
+    yield "examples in base64", many("\n".join(base64.b64encode(one.encode()).decode() for one in examples), size)
+    yield "examples in hex", many(" ".join(one.encode().hex() for one in examples), size)
+    yield "examples in percents", many(" ".join(quote(one) for one in examples), size)
+    yield "examples in entities", many(" ".join("".join(f"&#{ord(c)};" for c in one) for one in examples), size)
+    yield "examples in JSON in JSON", many(",".join(f'\\"{_escaped(one)}\\"' for one in examples), size)
+    wrapped = "\n".join(base64.b64encode(quote(_escaped(one)).encode()).decode() for one in examples)
+    yield "examples in JSON in percents in base64", many(wrapped, size)
+    yield "examples with unseen characters", many(" ".join("\u200b".join(one) for one in examples), size)
+    mixed = plain.translate(str.maketrans("aeop", "\u0430\u0435\u043e\u0440"))
+    yield "examples in two alphabets", many(mixed, size)
+    yield (
+        "examples over two lines",
+        many("\n".join(f"{x[: len(x) // 2]}\n    {x[len(x) // 2 :]}" for x in examples), size),
+    )
+    yield "examples in a table", many("".join(f"| {x} | {y} |\n" for x, y in pairwise(examples)), size)
+    yield "examples and markers", many(" [REDACTED:x] ".join(examples), size)
+    yield "examples among other scripts", many("\u5bc6\u7801\U0001f511".join(examples), size)
+
+
+def _triggers() -> Iterator[str]:
+    return (rule.trigger for rule in RULES)
+
+
 def hostile(size: int, *, every_rule: bool = False) -> Iterator[tuple[str, str]]:
     """(name, text of about `size` characters): repetitions, mixtures of triggers, encoded words."""
     r = Random(17)
@@ -127,6 +171,7 @@ def hostile(size: int, *, every_rule: bool = False) -> Iterator[tuple[str, str]]
         yield f"hex by {end!r}", "".join(r.randbytes(16).hex() + end for _ in range(size // 33))
     yield "one run of base64", base64.b64encode(r.randbytes(size * 3 // 4)).decode()
     yield from _inner(r, size)
+    yield from crossed(size)
     yield "noise", word("".join(map(chr, range(32, 127))), size)
 
 

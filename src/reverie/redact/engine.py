@@ -12,13 +12,12 @@ Every replacement lowers the sum. A registry built to make it end slowly meets `
 from __future__ import annotations
 
 import hashlib
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +25,7 @@ from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, escaped, unescape
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.matches import LONG_VALUE, LONG_WORD, matches
-from reverie.redact.meter import Meter
+from reverie.redact.meter import PLACE, VERDICT, Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
 from reverie.redact.spans import (
     Range,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from reverie.redact.filter import PatternFilter
     from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "7"
+ALGORITHM: Final = "8"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
@@ -70,6 +69,8 @@ _DEPTH: Final = 2
 _WAS_DENSE: Final = 64
 _DENSE_MARKER: Final = markers.PREFIX + DENSE.encode() + b"]"
 _BETWEEN: Final = b"\n\n\n"
+# How far behind its block a value over several lines is looked for in such a text.
+_REACH: Final = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,25 +117,12 @@ class Redactor:
             decode.RUN,
         ]
 
-    @cached_property
-    def _leak(self) -> int:
-        return len(self._rules)
-
-    @cached_property
-    def _disguise(self) -> int:
-        return len(self._rules) + 1
-
-    @cached_property
-    def _escape(self) -> int:
-        return len(self._rules) + 2
-
-    @cached_property
-    def _encoded(self) -> int:
-        return len(self._rules) + 3
-
-    @cached_property
-    def _run(self) -> int:
-        return len(self._rules) + 4
+    # Their numbers, as that list has them.
+    _leak = cached_property(lambda self: len(self._rules))
+    _disguise = cached_property(lambda self: len(self._rules) + 1)
+    _escape = cached_property(lambda self: len(self._rules) + 2)
+    _encoded = cached_property(lambda self: len(self._rules) + 3)
+    _run = cached_property(lambda self: len(self._rules) + 4)
 
     @cached_property
     def _generic(self) -> frozenset[int]:
@@ -188,7 +176,7 @@ class Redactor:
             data, changed = replaced(data, spans, known)
             # How much of a dense text is judged depends on where it begins.
             regions = blocks(data) if dry else around(data, changed, known.longest)
-            spans, more = self._scan(data, regions, known)
+            spans, more = self._scan(data, regions, known, passes)
             dry = dry or more
         return Redaction(data.decode("utf-8", "surrogatepass"), MappingProxyType(dict(findings)))
 
@@ -264,12 +252,16 @@ class Redactor:
                 return self.text(made.decode("utf-8", "surrogatepass"), known).text
         return text
 
-    def _scan(self, data: bytes, regions: Sequence[Range], known: KnownSecrets) -> tuple[list[Span], bool]:
+    def _scan(
+        self, data: bytes, regions: Sequence[Range], known: KnownSecrets, earlier: int = 0
+    ) -> tuple[list[Span], bool]:
         """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`; and whether there
-        was more to judge than the text is worth."""
+        was more to judge than the text is worth. `earlier`: passes before this one."""
         spans = list(_registered(data, regions, known)) if known else []
         located: set[int] = set()
-        meter = Meter()
+        meter = Meter(earlier=earlier)
+        if earlier and sum(end - start for start, end in regions) < len(data):
+            meter.allow(len(data))
         for start, end in regions:
             chunk = data if end - start == len(data) else data[start:end]
             meter.earn(len(chunk))
@@ -281,8 +273,8 @@ class Redactor:
                 first, last = core(data, (start, end))
                 found = self._spans(data, chunk, start, hits, known, meter, copy=False)
                 spans.extend(span for span in found if span.end > first and span.start < last)
-                # Rules over several lines have seen the text from here to its end.
-                located.update(hit for hit in hits if hit < len(self._rules) and self._rules[hit].locate)
+                # Rules over several lines have seen the text from here to its end, unless they were broken off.
+                located.update(hit for hit in hits if self._spans_lines(hit, generic=not meter.ran_dry))
         for start, end in widened(regions, len(data)):
             spans.extend(self._continued(data if end - start == len(data) else data[start:end], start, known))
         return (self._settle(data, spans, known) if spans else spans), meter.ran_dry
@@ -300,29 +292,54 @@ class Redactor:
     ) -> Iterator[Span]:
         """What is found in `chunk`, which begins at `offset` of `data`. `copy`: the text itself is written differently,
         so that a marker in the chunk is none in the text."""
+        left: set[Range] = set()
         for index, ranges in hits.items():
-            if index == self._leak:
-                for leak in markers.find_leaks(chunk, canonical=copy):
-                    rank = _BYOK if leak.label == markers.BYOK else _VARIANT
-                    yield Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
-            elif index == self._disguise:
-                yield from self._disguised(chunk, offset, known, meter)
-            elif index == self._encoded:
-                for start, lines in lines_of(chunk, ranges):
-                    yield from self._decoded(lines, offset + start, known, meter)
-            elif index == self._run:
-                for start, lines in lines_of(chunk, ranges):
-                    yield from self._unpacked(lines, offset + start, known, meter)
-            elif index == self._escape:
-                for start, lines in lines_of(chunk, ranges):
-                    yield from self._escaped(lines, offset + start, known, meter, _DEPTH)
-            elif not (meter.dry and index in self._generic):
-                yield from self._by_rule(index, data, chunk, offset, ranges, meter)
+            meter.work(PLACE * len(ranges))
+            always = index == self._leak or self._spans_lines(index, generic=False)
+            if always or not meter.spent:
+                yield from self._found(index, ranges, data, chunk, offset, known, meter, copy)
+            if meter.spent and not always:
+                left.update(ranges)  # Judging it would cost more than the block is worth.
         if meter.dry:
             from reverie.redact.dense import suspects
 
-            for s, e in suspects(chunk):
+            for s, e in chain(left, suspects(chunk)):
                 yield Span(offset + s, offset + e, _DENSE, DENSE, DENSE)
+
+    def _found(
+        self,
+        index: int,
+        ranges: Sequence[Range],
+        data: bytes,
+        chunk: bytes,
+        offset: int,
+        known: KnownSecrets,
+        meter: Meter,
+        copy: bool,
+    ) -> Iterator[Span]:
+        """What one rule finds, or what is found in one kind of copy."""
+        if index == self._leak:
+            for leak in markers.find_leaks(chunk, canonical=copy):
+                rank = _BYOK if leak.label == markers.BYOK else _VARIANT
+                yield Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
+        elif index == self._disguise:
+            yield from self._disguised(chunk, offset, known, meter)
+        elif index == self._encoded:
+            for start, lines in lines_of(chunk, ranges):
+                yield from self._decoded(lines, offset + start, known, meter)
+        elif index == self._run:
+            for start, lines in lines_of(chunk, ranges):
+                yield from self._unpacked(lines, offset + start, known, meter)
+        elif index == self._escape:
+            for start, lines in lines_of(chunk, ranges):
+                yield from self._escaped(lines, offset + start, known, meter, _DEPTH)
+        elif not (meter.dry and index in self._generic):
+            yield from self._by_rule(index, data, chunk, offset, ranges, meter)
+
+    def _spans_lines(self, index: int, *, generic: bool) -> bool:
+        """Whether it is a rule over several lines; with `generic`, one that goes by words for secrets too."""
+        rule = self._rules[index] if index < len(self._rules) else None
+        return rule is not None and rule.locate is not None and (generic or not rule.generic)
 
     def _rule_hits(self, copy: bytes, near: Sequence[int] | None = None) -> dict[int, list[Range]]:
         """What a copy of the text is looked at for: everything but further copies."""
@@ -340,9 +357,11 @@ class Redactor:
                 for s, e in found:
                     yield Span(offset + s, offset + e, rank, rule.label, rule.label)
             return
+        # In a text that ran dry, each block has its own turn; otherwise the first that has one is for all that follow.
+        end = offset + len(chunk) + _REACH if rule.generic and meter.ran_dry else len(data)
         own = Meter((len(data) - offset) // 2)  # These look at whole lines, and at several words of each.
-        for span in rule.locate(data[offset:]):
-            if rule.generic and not own.take():
+        for span in rule.locate(data[offset:end]):
+            if rule.generic and not (own.take() and meter.work(VERDICT)):
                 meter.dry = meter.ran_dry = True
                 break
             if span is not None:
@@ -440,7 +459,7 @@ class Redactor:
     def _settle(self, data: bytes, spans: list[Span], known: KnownSecrets) -> list[Span]:
         """Disjoint spans in order: grown to whole characters and whole markers, merged where they overlap, and without
         those that would replace a marker by a marker for no reason."""
-        canonical = [(m.start(), m.end(), m.group(1)) for m in _canonical(data)]
+        canonical = [(m.start(), m.end(), m.group(1)) for m in markers.canonical(data)]
         starts = [marker[0] for marker in canonical]
         grown: list[Span] = []
         for span in spans:
@@ -471,7 +490,3 @@ def _registered(data: bytes, regions: Sequence[Range], known: KnownSecrets) -> I
     for start, end in [(0, len(data))] if whole else regions:
         for s, e, label in known.find(data[start:end]):
             yield Span(start + s, start + e, _KNOWN, label, KNOWN)
-
-
-def _canonical(data: bytes) -> Iterator[re.Match[bytes]]:
-    return markers.CANONICAL.finditer(data) if markers.PREFIX in data else iter(())

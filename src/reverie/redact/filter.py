@@ -62,10 +62,10 @@ class PatternFilter:
         the `skipped` ones; with `near`, only in parts within reach of these places."""
         found: dict[int, list[Range]] = {}
         for parts in joined(pieces(data, near)):
-            start, end = parts[0][0], parts[-1][1]
+            start, end = max(0, parts[0][0] - 1), parts[-1][1]
             text = data if end - start == len(data) else data[start:end]
             numbers = self._automata.match(text)
-            candidates = self._candidates(text, parts) if numbers is None else dict.fromkeys(numbers, parts)
+            candidates = self._candidates(text, start, parts) if numbers is None else dict.fromkeys(numbers, parts)
             for number, where in candidates.items():
                 if number in skipped:
                     continue
@@ -78,18 +78,18 @@ class PatternFilter:
         if sure and len(parts) == 1:
             return parts
         within = presence(self._patterns[number]).within
+        # With the byte before: a pattern may begin with the line end before its line.
         if not sure and len(parts) > 1:
             # Most candidates are none, which is found out for all parts at once.
-            text = b"\n".join([data[start:end] for start, end in parts])
+            text = b"\n".join([data[max(0, start - 1) : end] for start, end in parts])
             if not within(text, 0, len(text)):
                 return []
-        return [part for part in parts if within(data, *part)]
+        return [(start, end) for start, end in parts if within(data, max(0, start - 1), end)]
 
-    def _candidates(self, text: bytes, parts: list[Range]) -> dict[int, list[Range]]:
-        """The patterns that may occur in `text`, which consists of these parts, and in which of them."""
+    def _candidates(self, text: bytes, offset: int, parts: list[Range]) -> dict[int, list[Range]]:
+        """The patterns that may occur in `text`, which begins at `offset` and has these parts, and in which of them."""
         automaton, users = self._strings
         hits = automaton.find_matches_as_indexes(text.translate(FOLDED), overlapping=True)
-        offset = parts[0][0]
         ends = [hit[2] + offset for hit in hits]
         candidates: dict[int, list[Range]] = {}
         needed: dict[frozenset[int], set[int]] = {}

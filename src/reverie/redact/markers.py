@@ -20,18 +20,34 @@ SOURCE: Final = "source"
 LABEL: Final = rb"[A-Za-z0-9_.-]{1,64}"
 PREFIX: Final = b"[REDACTED:"
 
+# Bytes for the states of an automaton.
+_LEAST_ROOM: Final = 4 << 20
+_MOST_ROOM: Final = 32 << 20
+_ROOM_PER_STEP: Final = 4096
+
 
 @cache
 def compiled(pattern: bytes) -> re2._Regexp:
     """A linear-time pattern over bytes; a byte above 127 is a byte, so any text can be searched. Compiled once."""
-    return re2.compile(pattern, _options())
+    return _with_room(pattern, _options())
+
+
+def _with_room(pattern: bytes, options: re2.Options) -> re2._Regexp:
+    """The pattern, with room for the states of its automaton: where there is too little, RE2 goes over to a way of
+    searching that is fifty times as slow. Room is taken only as states are made."""
+    made = re2.compile(pattern, options)
+    room = min(made.programsize * _ROOM_PER_STEP, _MOST_ROOM)
+    if room > options.max_mem:
+        options.max_mem = room
+        made = re2.compile(pattern, options)
+    return made
 
 
 def _options() -> re2.Options:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
-    options.max_mem = 4 << 20
+    options.max_mem = _LEAST_ROOM
     return options
 
 
@@ -54,10 +70,14 @@ class Spans:
         found: list[tuple[int, int]] = self._match(_ANYWHERE, data, position, end)
         return None if found[0][0] < 0 else found
 
-    def each(self, data: bytes) -> Iterator[list[tuple[int, int]]]:
-        """All matches, none of which is empty, without overlap."""
-        position = 0
-        while (found := self.after(data, position)) is not None:
+    def at(self, data: bytes, position: int, end: int) -> list[tuple[int, int]] | None:
+        """The match that begins at `position`, and ends before `end`."""
+        found: list[tuple[int, int]] = self._match(re2._Anchor.ANCHOR_START, data, position, end)
+        return None if found[0][0] < 0 else found
+
+    def each(self, data: bytes, position: int = 0, end: int | None = None) -> Iterator[list[tuple[int, int]]]:
+        """All matches between `position` and `end`, none of which is empty, without overlap."""
+        while (found := self.after(data, position, end)) is not None:
             yield found
             position = found[0][1]
 
@@ -70,7 +90,7 @@ class Presence:
     def __init__(self, pattern: bytes) -> None:
         options = _options()
         options.never_capture = True
-        self._match = re2.compile(pattern, options)._regexp.Match
+        self._match = _with_room(pattern, options)._regexp.Match
 
     def within(self, data: bytes, start: int, end: int) -> bool:
         """Whether there is a match between `start` and `end`."""
@@ -99,6 +119,12 @@ class Lazy:
 # nested repetition is linear in it as well.
 CANONICAL: Final = re.compile(rb"\[REDACTED:(" + LABEL + rb")\]")
 _LABEL: Final = re.compile(LABEL)
+
+
+def canonical(data: bytes) -> Iterator[re.Match[bytes]]:
+    """The canonical markers in `data`."""
+    return CANONICAL.finditer(data) if PREFIX in data else iter(())
+
 
 # Each bracket as itself, as an HTML entity (named, decimal, hex; also escaped twice), as a JSON or string escape,
 # and percent-encoded.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from reverie.redact import markers
 from reverie.redact.escapes import before_escape
-from reverie.redact.meter import Meter
+from reverie.redact.meter import VERDICT, Meter
 from reverie.redact.spans import OVERLAP, Range
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ def matches(
     rule: Rule, pattern: markers.Spans, chunk: bytes, ranges: Sequence[Range], meter: Meter
 ) -> Iterator[tuple[int, int]]:
     """The secrets one rule finds in these ranges of `chunk`: its first group that took part, or the whole match without
-    groups."""
+    groups. It stops where the meter has nothing left."""
     position = refused = 0
     for first, stop in ranges:
-        position = max(position, first)
+        position = max(position, first - 1)  # A pattern may begin with the line end before its line.
         cut = stop - OVERLAP if stop < len(chunk) and chunk[stop - 1] != _LINE_END else stop
-        while (found := pattern.after(chunk, position, stop)) is not None:
+        while (found := _next(pattern, chunk, position, stop, meter)) is not None:
             begin, finish = found[0]
             if finish == stop and begin >= cut:
                 break  # The next range sees all of it.
@@ -48,6 +48,7 @@ def matches(
                 end = rule.extent(chunk, start)
             if b"\\" in chunk[start:end]:
                 end = before_escape(chunk, start, end)
+            meter.work(VERDICT)
             span = rule.judge(chunk, begin, start, end)
             if span is None:
                 # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
@@ -62,3 +63,12 @@ def matches(
                 end = LONG_WORD.match(chunk, end).end()
             yield start, end
             position = max(end, begin + 1)
+
+
+def _next(pattern: markers.Spans, chunk: bytes, position: int, stop: int, meter: Meter) -> list[Range] | None:
+    """The next match, as long as there is something left for looking."""
+    if meter.spent:
+        return None
+    found = pattern.after(chunk, position, stop)
+    meter.read((stop if found is None else found[0][1]) - position)
+    return found

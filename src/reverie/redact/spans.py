@@ -10,6 +10,8 @@ from reverie.redact.known import KnownSecrets, encode
 _BLOCK: Final = 32 * 1024
 # A rule is searched for where its trigger is: in a piece of the block.
 _PIECE: Final = 512
+# Short lines so near each other are looked at together, with what is between them.
+_GAP: Final = 64
 _WINDOW: Final = 3 * 1024
 # No pattern reaches further.
 OVERLAP: Final = 1024
@@ -37,15 +39,19 @@ Range = tuple[int, int]
 
 def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
     """`chunk` as short ranges: whole lines, and of a long line parts that overlap. With `near`, in ascending order,
-    only the lines of these places, and of a long line what is around them."""
+    only the lines of these places, and of a long line what is around them, unless they are everywhere."""
     made: list[Range] = []
     start, size = 0, len(chunk)
-    if near is not None and size > _WINDOW:
+    if near is not None and size > _WINDOW and len(near) * _PIECE < size:
         for place in near:
             if not made or place > made[-1][1] - _NEAR // 2:
                 first, last = max(0, place - _NEAR), min(size, place + _NEAR)
                 start = chunk.rfind(b"\n", first, place) + 1 or first
-                made.append((start, chunk.find(b"\n", place, last) + 1 or last))
+                end = chunk.find(b"\n", place, last) + 1 or last
+                if made and start - made[-1][1] < _GAP and end - made[-1][0] < _PIECE:
+                    made[-1] = (made[-1][0], end)
+                else:
+                    made.append((start, end))
         return made
     while size - start > _WINDOW:
         end = chunk.find(b"\n", start + _PIECE, start + _WINDOW) + 1

@@ -166,3 +166,9 @@ def test_hostile_text_is_fast_and_never_raises(text):
     assert time.process_time() - started < 5
     if len(text) < 700_000:
         assert REDACTOR.text(once.text, KNOWN).text == once.text
+
+
+def test_a_token_at_the_start_of_any_line_of_a_long_text_is_found() -> None:
+    """Long texts are read in pieces: a pattern that begins with the line end before it sees it at every piece."""
+    lines = [f"{'harbour ' * (40 + n % 60)}\n{fill('AP6x⟨w14⟩', n)} was here\n" for n in range(120)]
+    assert Redactor().text("".join(lines)).findings == {"artifactory-password": 120}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import re
 import sys
 from typing import Any
 
 import pytest
-from bench.redact_hostile import hostile
+from bench.redact_hostile import crossed, hostile
 
 from reverie.redact import RULES, Redactor
 from reverie.redact.automata import Automata
 from reverie.redact.filter import PatternFilter
 from reverie.redact.markers import Presence, Spans
+from reverie.redact.meter import LEAST_STEPS, STEPS_PER_KILOBYTE, Meter
 from reverie.redact.rules.rule import Rule
 from reverie.redact.rules.sample import fill
 
@@ -59,6 +61,56 @@ def test_the_work_is_bounded_and_grows_as_the_text_does(name: str, monkeypatch: 
     large, verdicts = work(LARGE[name], monkeypatch)
     assert large <= 3 * small + 2 * len(LARGE[name])  # a find by chance makes a second pass
     assert verdicts <= MOST_VERDICTS * len(LARGE[name]) // 1024
+
+
+DENSE = dict(crossed(48_000)) | {
+    name: text for name, text in hostile(48_000) if name.startswith(("every example", "every near miss"))
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_a_text_of_every_rule_takes_the_steps_it_is_worth_and_stays_as_it_is_then(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are taken before they are made, so the last place of each pass may go beyond."""
+    steps = 0
+    work = Meter.work
+
+    def counted(meter: Meter, taken: int) -> bool:
+        nonlocal steps
+        steps += 0 if meter.spent else taken
+        return work(meter, taken)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Meter, "work", counted)
+        redacted = REDACTOR.text(DENSE[name]).text
+    allowed = LEAST_STEPS + len(DENSE[name].encode()) * STEPS_PER_KILOBYTE // 1024
+    assert steps <= 2.5 * allowed
+    assert REDACTOR.text(redacted).text == redacted
+
+
+@pytest.mark.parametrize("end", [" ", "\n"])
+def test_what_is_not_judged_in_a_text_of_every_rule_is_taken_out(end: str) -> None:
+    """Each value that goes from an example by itself goes from a text too full of them to judge them one by one."""
+    examples = [fill(example, seed) for seed in range(5) for rule in RULES for example in rule.examples[:1]]
+    values: set[str] = set()
+    for example in examples:
+        redacted = REDACTOR.text(example).text
+        values |= {word for word in re.findall(r"[A-Za-z0-9]{12,}", example) if word not in redacted}
+    assert len(values) > 1_000
+    text = REDACTOR.text(end.join(examples)).text
+    assert "nearby-secret" in text
+    assert not [value for value in values if value in text]
+
+
+def test_a_dense_beginning_does_not_stop_the_rules_for_what_follows() -> None:
+    """A table behind a part that took more than it was worth is read as a table."""
+    dense = "".join(fill("| token | ⟨w24⟩ | secret |\n", seed) for seed in range(4_000))
+    prose = "We met again on Monday and talked at length about the harbour.\n" * 2_000
+    table = "\n| disk | passphrase |\n|---|---|\n| nas | harbor river copper jungle |\n"
+    redacted = REDACTOR.text(dense + prose + table).text
+    assert "river copper" not in redacted
+    assert redacted.count("about the harbour") == 2_000
 
 
 def test_text_full_of_words_for_secrets_loses_its_secrets_and_keeps_its_words() -> None:

@@ -4,34 +4,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from reverie.redact.markers import Lazy
+from reverie.redact.markers import spans
 from reverie.redact.rules.rule import Rule, Span
 
 _CODES = r"\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|single-use|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
-_CODES_WORD = Lazy(rf"(?i){_CODES}".encode())
+_CODES_WORD = rf"(?i){_CODES}".encode()
 # What may stand between the words and the first code: a remark, an owner, a line of its own.
-_ABOUT = Lazy(rb"[^\n:]{0,80}?(?::|->|=>|\xe2\x86\x92|\b(?:read|are)\b|\n)(?:[ \t]*[=~*_#-]{3,40}[ \t]*\r?\n)?")
-_CODE = Lazy(
+_ABOUT = rb"[^\n:]{0,80}?(?::|->|=>|\xe2\x86\x92|\b(?:read|are)\b|\n)(?:[ \t]*[=~*_#-]{3,40}[ \t]*\r?\n)?"
+_CODE = (
     rb"(?:[\s,;|:=*()\[\]\"'`.>-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)]|\\n)*"
     rb"(?:\b|\\n)([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
 )
-_DATE = Lazy(rb"(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_DATE = re.compile(rb"(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_DIGIT = re.compile(rb"[0-9]")
 _MOST_CODES = 40
 
 
 def _codes(data: bytes) -> Iterator[Span]:
     """Each code of a list behind the words `backup codes`, on the same line or below."""
-    for words in _CODES_WORD.finditer(data):
-        found = list(_row(data, words.end()))
-        if not found and (about := _ABOUT.match(data, words.end())) is not None:
-            found = list(_row(data, about.end()))
+    done = 0
+    for ((start, end),) in spans(_CODES_WORD).each(data):
+        if start < done:
+            continue
+        found = list(_row(data, end))
+        if not found and (about := spans(_ABOUT).at(data, end, len(data))) is not None:
+            found = list(_row(data, about[0][1]))
             # Behind a line that only talks of codes, one number may be anything.
-            announced = (
-                data[about.start() : about.end()].rstrip(b" \t\r\n=~*_#-").endswith((b":", b">", b"read", b"are"))
-            )
+            announced = data[slice(*about[0])].rstrip(b" \t\r\n=~*_#-").endswith((b":", b">", b"read", b"are"))
             found = found if announced or len(found) > 1 else []
+        done = found[-1][1] if found else done
         yield from found
 
 
@@ -40,15 +44,17 @@ def _row(data: bytes, position: int) -> Iterator[Span]:
     found: list[Span] = []
     shapes: set[tuple[int, ...]] = set()
     numbered = 0
-    while len(found) < _MOST_CODES and (code := _CODE.match(data, position, min(len(data), position + 80))):
-        shape = tuple(map(len, code.group(1).split(b"-")))
-        has_digit = any(0x30 <= c <= 0x39 for c in code.group(1))
-        if _DATE.fullmatch(code.group(1)) or not (has_digit or (len(shape) > 1 and shapes <= {shape})):
+    begins = spans(_CODE)
+    while len(found) < _MOST_CODES and (match := begins.at(data, position, min(len(data), position + 80))):
+        position = match[0][1]
+        code = data[slice(*match[1])]
+        shape = tuple(map(len, code.split(b"-")))
+        has_digit = _DIGIT.search(code) is not None
+        if _DATE.fullmatch(code) or not (has_digit or (len(shape) > 1 and shapes <= {shape})):
             break
         shapes.add(shape)
         numbered += has_digit
-        found.append(code.span(1))
-        position = code.end()
+        found.append(match[1])
     if numbered * 3 >= len(found):
         yield from found
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import words
-from reverie.redact.markers import Lazy
 from reverie.redact.markers import spans as all_spans
 from reverie.redact.rules.literals import is_random, is_whole
 from reverie.redact.rules.names import KEY_HINT, key_strength
@@ -250,20 +249,19 @@ def _settings(data: bytes) -> Iterator[Span | None]:
                 yield cells[value]
 
 
-_ROW = Lazy(
-    rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
-)
-_TAGGED = Lazy(
-    rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<"
-)
+_ROW = rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
+_TAGGED = rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<"
 
 
-def _markup(data: bytes) -> Iterator[Span]:
+def _markup(data: bytes) -> Iterator[Span | None]:
     """Tables and lists in HTML: below a header, or next to a name."""
     headers: list[str] = []
-    for row in _ROW.finditer(data):
-        found = list(_TAGGED.finditer(data, *row.span()))
-        cells = [(m.group(1).lower(), m.group(2).decode("utf-8", "replace").strip(), m.span(2)) for m in found]
+    for row in all_spans(_ROW).each(data):
+        yield None
+        cells = [
+            (data[slice(*tag)].lower(), data[slice(*text)].decode("utf-8", "replace").strip(), text)
+            for _, tag, text in all_spans(_TAGGED).each(data, *row[0])
+        ]
         if _is_header(cells, headers):
             headers = [text for _, text, _ in cells]
             continue
