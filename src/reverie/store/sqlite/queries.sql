@@ -389,10 +389,13 @@ UPDATE entry SET content = :content, tags = :tags, subject = :subject, attribute
 WHERE tenant = :tenant AND n = :n
 
 -- name: purge
--- Destroy the text of an entry; the row stays so that the id is never used again.
+-- Destroy the text of an entry; the row stays so that the id is never used again. A row that only shrinks leaves its page
+-- nearly empty for good; taking it out and putting it back makes SQLite join such pages.
 UPDATE entry SET content = '', tags = '[]', subject = NULL, attributes = '{{}}', actor = '', role = NULL,
 session = NULL, run = NULL, node = NULL, state = 'erased', pinned = 0, version = version + 1,
-gone_seq = coalesce(gone_seq, :seq), gone_at = coalesce(gone_at, :now) WHERE tenant = :tenant AND n = :n
+gone_seq = coalesce(gone_seq, :seq), gone_at = coalesce(gone_at, :now) WHERE tenant = :tenant AND n = :n;
+UPDATE entry SET n = -n WHERE tenant = :tenant AND n = :n;
+UPDATE entry SET n = -n WHERE tenant = :tenant AND n = -:n
 
 -- name: add_absence
 -- A restored entry was gone in this interval.

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from reverie.core.actor import Actor
@@ -228,3 +229,21 @@ def test_a_hold_does_not_keep_others_from_being_swept(
     clock.advance(10)
     assert host.lifecycle.expire(ada) == 1
     assert host.lifecycle.expire(ada) == 0
+
+
+def test_rows_of_purged_entries_share_pages(make_store: Callable[..., SqliteStore]) -> None:
+    """A tombstone takes a tenth of the room of its entry: pages that are nearly empty are joined and freed."""
+    store = make_store()
+    ids = [f"e{n}" for n in range(300)]
+    store.write(HERE, lambda tx: [put(tx, make_entry(id=one, content="harbour " * 120)) for one in ids])
+
+    def used() -> int:
+        db = apsw.Connection(store.path, flags=apsw.SQLITE_OPEN_READONLY)
+        found: int = db.execute("SELECT sum(pgsize) FROM dbstat WHERE name = 'entry'").get
+        db.close()
+        return found
+
+    before = used()
+    store.write(HERE, lambda tx: purge(tx, *ids))
+    assert used() < before / 4
+    assert store.read(HERE, lambda tx: tx.count(Filter())) == 0
