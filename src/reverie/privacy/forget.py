@@ -202,6 +202,7 @@ class Forget:
     def _forget_searches(self, actor: Actor, target: Target, key: bytes) -> None:
         """No entry is about the subject; a recorded question may be."""
         scope = Scope(actor.tenant, target.ref)
+        self._searches.flush(actor.tenant, target.ref)
         if self._parts.store.read(scope, lambda tx: bool(tx.searches())):
             named = partial(target.named_in, key=key)
             self._parts.store.write(scope, lambda tx: self._searches.forget(tx, named))

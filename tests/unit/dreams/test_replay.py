@@ -154,6 +154,15 @@ def test_a_forget_drops_questions_that_name_its_subject(about: str, mentions: bo
     assert kept(host, "other") == ["lighthouse"]
 
 
+def test_a_forget_without_entries_drops_questions_that_wait_to_be_stored(host: Host, ada: Actor) -> None:
+    fill(host, ada)
+    host.search.search(ada, REF, "Where does Quill live?")
+    host.search.search(ada, REF, QUESTION)
+    assert rows(host) == {}
+    assert host.forget.forget(ada, "quill").certificate is None
+    assert kept(host) == [QUESTION]
+
+
 def test_a_forget_drops_questions_that_found_what_it_destroys(host: Host, ada: Actor) -> None:
     fill(host, ada)
     host.entries.put(ada, REF, [Draft("The visitor asked to be called back at noon.", subject="quill")])
