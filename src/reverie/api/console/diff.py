@@ -19,21 +19,21 @@ _MOST = 4000
 
 def before(text: str, after: Sequence[str]) -> Markup:
     """A source, with the words marked that none of the lines made from it has."""
-    kept = {word.casefold() for line in after for word in _WORD.findall(line)}
+    kept = {word.casefold() for line in after for word in _WORD.findall(visible(line))}
     pieces = _WORD.findall(visible(text))
     return _marked(pieces, [word.isalnum() and word.casefold() not in kept for word in pieces], "del")
 
 
 def without(text: str, cut: Sequence[str]) -> Markup:
     """A text with the words marked that were cut from it."""
-    gone = {piece.casefold() for word in cut for piece in _WORD.findall(word)}
+    gone = {piece.casefold() for word in cut for piece in _WORD.findall(visible(word))}
     pieces = _WORD.findall(visible(text))
     return _marked(pieces, [word.casefold() in gone and not word.isspace() for word in pieces], "del")
 
 
 def after(line: str, sources: Sequence[str]) -> Markup:
     """A line of a dream, with the words marked that none of its sources has: what merging or dating added."""
-    said = {word.casefold() for text in sources for word in _WORD.findall(text)}
+    said = {word.casefold() for text in sources for word in _WORD.findall(visible(text))}
     shown = visible(line)
     speaker = _SPEAKER.match(shown)
     pieces = _WORD.findall(shown[speaker.end() :] if speaker else shown)

@@ -11,7 +11,7 @@ from tests.unit.api.console.test_pages import Site
 
 from reverie.api.cli.catalog import CATALOG
 from reverie.api.cli.main import run
-from reverie.api.console import alerts
+from reverie.api.console import alerts, diff
 from reverie.api.console.text import brief, number
 from reverie.core.dream import DreamPlan
 
@@ -63,3 +63,10 @@ def test_large_figures_are_rounded_and_exact_on_hover(value: int, shown: str) ->
     said = str(brief(value))
     assert shown in said
     assert number(value) in said
+
+
+def test_hidden_characters_that_both_sides_have_are_not_marked_as_changed() -> None:
+    said = "An \u202eevil\u202c berth."
+    assert "<del>" not in diff.before(said, [f"Mara: {said}"])
+    assert "<ins>" not in diff.after(f"Mara: {said}", [said])
+    assert "<del>" in diff.before(said, ["A berth."])
