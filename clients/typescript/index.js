@@ -53,7 +53,7 @@ export class Reverie extends Host {
   }
 
   forget(body, options = {}) {
-    return this.request({ method: "POST", path: `/memory/forget`, options, body });
+    return this.request({ method: "POST", path: `/memory/forget`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
   }
 
   me(options = {}) {
@@ -61,7 +61,7 @@ export class Reverie extends Host {
   }
 
   sweep(options = {}) {
-    return this.request({ method: "POST", path: `/sweep`, options });
+    return this.request({ method: "POST", path: `/sweep`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
   }
 
   stats(options = {}) {
@@ -73,7 +73,7 @@ export class Reverie extends Host {
   }
 
   changePolicy(body, options = {}) {
-    return this.request({ method: "PATCH", path: `/policy`, options, body });
+    return this.request({ method: "PATCH", path: `/policy`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
   }
 
   listSecrets(options = {}) {
@@ -81,11 +81,11 @@ export class Reverie extends Host {
   }
 
   registerSecret(body, options = {}) {
-    return this.request({ method: "POST", path: `/secrets`, options, body });
+    return this.request({ method: "POST", path: `/secrets`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
   }
 
   removeSecret(id, options = {}) {
-    return this.request({ method: "DELETE", path: `/secrets/${segment(id)}`, options });
+    return this.request({ method: "DELETE", path: `/secrets/${segment(id)}`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
   }
 
   verifyAudit(options = {}) {
@@ -157,7 +157,7 @@ export class Reverie extends Host {
   }
 
   consolidate(ref, options = {}) {
-    return this.request({ method: "POST", path: `/memory/${segment(ref)}/consolidate`, options });
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/consolidate`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
   }
 
   listAllDreams(options = {}) {
@@ -189,18 +189,18 @@ export class Reverie extends Host {
   }
 
   addSchedule(body, options = {}) {
-    return this.request({ method: "POST", path: `/schedules`, options, body });
+    return this.request({ method: "POST", path: `/schedules`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
   }
 
   changeSchedule(id, body, options = {}) {
-    return this.request({ method: "PATCH", path: `/schedules/${segment(id)}`, options, body });
+    return this.request({ method: "PATCH", path: `/schedules/${segment(id)}`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
   }
 
   removeSchedule(id, options = {}) {
-    return this.request({ method: "DELETE", path: `/schedules/${segment(id)}`, options });
+    return this.request({ method: "DELETE", path: `/schedules/${segment(id)}`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
   }
 
   runSchedule(id, options = {}) {
-    return this.request({ method: "POST", path: `/schedules/${segment(id)}/run`, options });
+    return this.request({ method: "POST", path: `/schedules/${segment(id)}/run`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
   }
 }

@@ -94,7 +94,7 @@ USE_CASES = {
     "commitments": "reverie.protocols.openwop.commitments:Commitments parts entries",
     "seeder": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
     "forks": "reverie.protocols.openwop.forks:Forks parts runs",
-    "idempotency": "reverie.protocols.openwop.idempotency:Idempotency parts rules",
+    "idempotency": "reverie.memory.idempotency:Idempotency parts rules",
     "injection_probe": (
         "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection entries reader lifecycle"
     ),

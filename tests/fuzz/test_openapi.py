@@ -28,7 +28,8 @@ SOAK = bool(os.environ.get("REVERIE_SOAK"))
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Application, str]]:
     """An application on a database of its own, and a key that may do everything."""
     folder = str(tmp_path_factory.mktemp("fuzz"))
-    chosen = Settings.load({}, data=folder, rate_per_second=0, allowed_hosts="testserver")
+    seams = dict.fromkeys(("openwop_seams", "openwop_compaction", "openwop_trigger_compaction", "akashik_faults"), SOAK)
+    chosen = Settings.load({}, data=folder, rate_per_second=0, allowed_hosts="testserver", **seams)
     host = build_host(chosen)
     key = host.keys.create("fuzzed").key
     actor = Actor(tenant="fuzzed", id="fuzz")

@@ -37,7 +37,8 @@ Send `Authorization: Bearer KEY`; the key decides the tenant, and nothing else d
 * **Names.** A `ref` names a memory. Percent-encode it, slashes as `%2F`; every parameter is decoded exactly once.
 * **Errors** are `{"error": code, "message": text, "details"?: object}`. Codes are stable; `details.pointer` names the
   field, `details.next` says what to do, `details.correlationId` finds a fault of the host in its log.
-* **Retries.** With an `Idempotency-Key`, storing again what was stored answers the first receipt and stores nothing.
+* **Retries.** With an `Idempotency-Key`, storing again what was stored answers the first receipt and stores nothing;
+  changes of schedules, policy and secrets, forget, sweep and consolidation answer as the first time.
 * **Versions.** An entry's ETag is its version. A stale `If-Match` is a 409 `version_conflict`.
 * **Pages.** Follow `cursor` until it is null. A cursor works for the tenant and the question it came from, only.
 * **Times** are RFC 3339 with a zone, and UTC in every answer.

@@ -12,7 +12,7 @@ import orjson
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import api
+from reverie.api.rest.call import ONCE, api, once
 from reverie.api.rest.errors import documented, status_of
 from reverie.api.views import estimate_document, report_document, why_document
 from reverie.core.actor import Right
@@ -174,9 +174,11 @@ def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     "/memory/{ref}/consolidate",
     tags=["dreams"],
     id="consolidate",
+    parameters=[ONCE],
     summary="Merge duplicates and supersede outdated statements",
     answers={200: DocumentedAnswer(body=dream_wire.ConsolidatedOut), **documented(writes=True)},
 )
+@once("consolidate")
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def consolidate(call: Call, ref: Segment) -> Response:
     return Reply(msgspec.to_builtins(call.host.consolidator.run(call.actor, ref)))

@@ -6,7 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import api
+from reverie.api.rest.call import ONCE, api, once
 from reverie.api.rest.errors import documented
 from reverie.api.views import due_document, outcome_document
 from reverie.core.actor import Right
@@ -33,9 +33,11 @@ def page(call: Call) -> Response:
     "/schedules",
     tags=["schedules"],
     id="add_schedule",
+    parameters=[ONCE],
     summary="Dream by the clock",
     answers={201: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
+@once("add_schedule")
 @needs(Right.DREAM)
 def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
     saved = call.host.schedules.save(call.actor, msgspec.to_builtins(body))
@@ -46,9 +48,11 @@ def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
     "/schedules/{id}",
     tags=["schedules"],
     id="change_schedule",
+    parameters=[ONCE],
     summary="Change a schedule: pause it, resume it, or anything else",
     answers={200: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
+@once("change_schedule")
 @needs(Right.DREAM)
 def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Response:  # noqa: A002
     fields = {**msgspec.to_builtins(body), "id": id}
@@ -59,9 +63,11 @@ def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Respon
     "/schedules/{id}",
     tags=["schedules"],
     id="remove_schedule",
+    parameters=[ONCE],
     summary="Remove a schedule",
     answers={200: DocumentedAnswer(body=dream_wire.RemovedOut), **documented(writes=True)},
 )
+@once("remove_schedule")
 @needs(Right.DREAM)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     call.host.schedules.drop(call.actor, id)
@@ -72,9 +78,11 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     "/schedules/{id}/run",
     tags=["schedules"],
     id="run_schedule",
+    parameters=[ONCE],
     summary="Run a schedule now; its next tick stays as it is",
     answers={200: DocumentedAnswer(body=dream_wire.OutcomeOut), **documented(writes=True)},
 )
+@once("run_schedule")
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def run(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(outcome_document(call.host.schedules.run_now(call.actor, id)))

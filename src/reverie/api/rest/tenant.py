@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import log_wire, outward, wire
-from reverie.api.rest.call import api
+from reverie.api.rest.call import ONCE, api, once
 from reverie.api.rest.errors import documented
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
@@ -39,10 +39,12 @@ def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
 @router.post(
     "/memory/forget",
     id="forget",
+    parameters=[ONCE],
     summary="Destroy everything about a subject",
     tags=["tenant"],
     answers={200: DocumentedAnswer(body=outward.ForgottenOut), **documented(body=True, writes=True)},
 )
+@once("forget")
 @needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
     if body.ref is not None and body.memoryRef is not None and body.ref != body.memoryRef:
@@ -68,10 +70,12 @@ def me(call: Call) -> Response:
 @router.post(
     "/sweep",
     id="sweep",
+    parameters=[ONCE],
     summary="Destroy what has expired or outlived the undo window",
     tags=["tenant"],
     answers={200: DocumentedAnswer(body=outward.SweptOut), **documented(writes=True)},
 )
+@once("sweep")
 @needs(Right.WRITE, lane=Lane.HEAVY)
 def sweep(call: Call) -> Response:
     return Reply({"destroyed": call.host.lifecycle.sweep(call.actor)})
@@ -102,10 +106,12 @@ def policy(call: Call) -> Response:
 @router.patch(
     "/policy",
     id="change_policy",
+    parameters=[ONCE],
     summary="Change limits, retention or quotas",
     tags=["tenant"],
     answers={200: DocumentedAnswer(body=wire.PolicyOut), **documented(body=True, writes=True)},
 )
+@once("change_policy")
 @needs(Right.ADMIN)
 def change_policy(call: Call, body: wire.PolicyIn) -> Response:
     return Reply(call.host.rules.set_policy(call.actor, msgspec.to_builtins(body)).document())
@@ -125,10 +131,12 @@ def secrets(call: Call) -> Response:
 @router.post(
     "/secrets",
     id="register_secret",
+    parameters=[ONCE],
     summary="Register a secret: its value is replaced in everything stored from now on",
     tags=["secrets"],
     answers={201: DocumentedAnswer(body=outward.SecretOut), **documented(body=True, writes=True)},
 )
+@once("register_secret")
 @needs(Right.ADMIN)
 def register(call: Call, body: wire.SecretIn) -> Response:
     return Reply({"id": body.id, "seq": call.host.rules.register(call.actor, body.id, body.value)}, 201)
@@ -137,10 +145,12 @@ def register(call: Call, body: wire.SecretIn) -> Response:
 @router.delete(
     "/secrets/{id}",
     id="remove_secret",
+    parameters=[ONCE],
     summary="Remove a secret from the registry; what was redacted stays redacted",
     tags=["secrets"],
     answers={200: DocumentedAnswer(body=outward.SecretOut), **documented(writes=True)},
 )
+@once("remove_secret")
 @needs(Right.ADMIN)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply({"id": id, "seq": call.host.rules.remove(call.actor, id)})

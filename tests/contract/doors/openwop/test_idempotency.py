@@ -127,7 +127,7 @@ def test_a_request_whose_process_died_goes_on_under_its_id(seamed: Any, ada: Any
     """The record was written, the run was made, and then the process died before it could record the answer."""
     from reverie.core.canonical import canonical
     from reverie.core.entry import Scope
-    from reverie.protocols.openwop.idempotency import Claim
+    from reverie.memory.idempotency import Claim
 
     host, key = seamed.host, uuid4().hex
     actor = host.keys.authenticate(ada.key, door="openwop")

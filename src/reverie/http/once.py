@@ -1,0 +1,107 @@
+"""`Idempotency-Key`: a request with one is carried out once, and answered the same every time."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+from starlette.responses import Response
+
+from reverie.core.canonical import canonical
+from reverie.core.errors import Busy, Invalid, ReverieError
+from reverie.http.call import Call
+from reverie.http.problems import answer
+from reverie.http.threads import Lane
+from reverie.memory.idempotency import Claim, Idempotency, StoredAnswer
+
+HEADER = "idempotency-key"
+REPLAYED = "openwop-Idempotent-Replay"
+PATIENCE_SECONDS = 30.0
+_LOOK_AGAIN_SECONDS = 0.05
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_FINAL = frozenset({404, 413, 422})
+_FINAL_CODES = frozenset({"workspace_conflict", "run_terminal", "run_state_conflict"})
+"""Refusals that a retry of the same request cannot cure; these are kept like any other answer."""
+
+
+class Once:
+    """Requests of one door: `status_of` and `code_of` are its words for errors."""
+
+    def __init__(self, status_of: Callable[[ReverieError], int], code_of: Callable[[ReverieError], str]) -> None:
+        self._status_of = status_of
+        self._code_of = code_of
+
+    async def __call__(
+        self, call: Call, operation: str, lane: Lane, work: Callable[[str | None], Response]
+    ) -> Response:
+        """The answer of `work`, which gets an id for what it makes: the same id when a dead process began it before."""
+        key = call.headers.get(HEADER)
+        if key is None:
+            return await call.run(lane, lambda: work(None))
+        if not _KEY.fullmatch(key):
+            raise Invalid("An Idempotency-Key is 1 to 255 visible ASCII characters.", pointer="/Idempotency-Key")
+        request, loop = await _request(call), asyncio.get_running_loop()
+        until = loop.time() + PATIENCE_SECONDS
+        while True:
+            found = await call.run(
+                Lane.WRITE, lambda: call.host.use(Idempotency).claim(call.actor, operation, key, request)
+            )
+            if isinstance(found, StoredAnswer):
+                return Response(found.body or None, found.status, {REPLAYED: "true"}, _media(found.body))
+            if found is not None:
+                return await self._carry_out(call, found, lane, work)
+            if loop.time() >= until:
+                said = "A request with this Idempotency-Key is still being carried out. Send it again later."
+                raise Busy(said, code="idempotency_in_flight", details={"retryAfter": 5})
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    async def _carry_out(
+        self, call: Call, claim: Claim, lane: Lane, work: Callable[[str | None], Response]
+    ) -> Response:
+        def whole() -> Response:
+            """Work and record in one thread: a caller that hangs up does not part them."""
+            host, actor = call.host, call.actor
+            try:
+                with host.use(Idempotency).working(actor, claim):
+                    response = self._attempt(call, claim.id, work)
+                host.use(Idempotency).keep(actor, claim, response.status_code, bytes(response.body))
+            except Exception:
+                host.use(Idempotency).release(actor, claim)
+                raise
+            return response
+
+        try:
+            return await call.run(lane, whole)
+        except ReverieError as refused:
+            if self._status_of(refused) == 429:  # no slot was free: the work never began
+                await call.run(Lane.WRITE, lambda: call.host.use(Idempotency).release(call.actor, claim))
+            raise
+
+    def _attempt(self, call: Call, name: str, work: Callable[[str | None], Response]) -> Response:
+        try:
+            return work(name)
+        except ReverieError as fault:
+            status, code = self._status_of(fault), self._code_of(fault)
+            if status not in _FINAL and code not in _FINAL_CODES:
+                raise
+            known = call.host.rules.current(call.actor.tenant).known
+            return answer(fault, status, redactor=call.host.parts.redactor, code=code, known=known)
+
+
+async def _request(call: Call) -> str:
+    """Everything that makes two requests the same: the order of members and blanks do not count."""
+    body: Any = await call.json() if await call.body() else None
+    return canonical(
+        {
+            "path": dict(call.path_params),
+            "query": sorted([name, value] for name, value in call.query_params.multi_items()),
+            "match": call.headers.get("if-match"),
+            "body": body,
+        }
+    ).decode()
+
+
+def _media(body: bytes) -> str | None:
+    return "application/json" if body else None
