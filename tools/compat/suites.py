@@ -149,6 +149,10 @@ SUITES = (
             "test_symlink_validation_reject_symlink_pointing_outside_memories": _DISK,
             "test_symlink_validation_reject_creating_files_through_symlink_pointing_outside": _DISK,
             "test_symlink_validation_reject_parent_directory_that_is_symlink_pointing_outside": _DISK,
+            "test_read_rejects_symlink_created_after_validation": _DISK,
+            "test_read_rejects_file_replaced_with_symlink_before_open": _DISK,
+            "test_view_rejects_directory_symlink_created_after_validation": _DISK,
+            "test_view_lists_symlinks_only_when_they_stay_inside_memories": _DISK,
         },
     ),
     Suite(
