@@ -62,6 +62,7 @@ format: $(VENV)/.dev ## Format the code and sort its imports
 
 docs: $(VENV)/.dev ## Write the generated pages and the async facade
 	$(BIN)/python tools/generate_aio.py
+	$(BIN)/python tools/generate_typescript.py
 	$(BIN)/python tools/compile_rules.py
 	$(BIN)/python tools/generate_docs.py
 

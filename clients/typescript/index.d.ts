@@ -116,7 +116,7 @@ export class Reverie {
   tenantIndex(options?: { ref?: string | null; signal?: AbortSignal }): Promise<IndexOut>;
   /** Every schedule: last ran, next due, why not. */
   listSchedules(options?: { signal?: AbortSignal }): Promise<SchedulesOut>;
-  /** Dream by the clock. */
+  /** Add a schedule of dreams. */
   addSchedule(body: ScheduleIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;
   /** Change a schedule: pause it, resume it, or anything else. */
   changeSchedule(id: string, body: ScheduleChangeIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;

@@ -172,7 +172,7 @@ class AsyncMemory:
     async def follow(self, *, after: int | None = None, types: Iterable[str] | None = None) -> AsyncIterator[Event]:
         """Events after a position (by default: from now on) as they happen, each once and in order.
 
-        Goes on until the memory is closed.
+        Continues until the memory is closed.
         """
         lines = await self._run(functools.partial(self._memory.follow, after=after, types=types))
         async for line in _each(lines, self._run):
@@ -250,7 +250,7 @@ class AsyncMemory:
         missed: Literal["once", "skip"] = "once",
         paused: bool = False,
     ) -> Schedule:
-        """Dream by the clock: one memory, or (without `ref`) each of the tenant's. A running server does it."""
+        """Schedule dreams of one memory or (without `ref`) of each of the tenant's. A running server runs them."""
         return await self._run(
             functools.partial(
                 self._memory.schedule,
@@ -340,7 +340,7 @@ class AsyncRef:
         replaces: str | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """Store one memory. Returns after it is durable.
+        """Store one entry. Returns after it is durable.
 
         `replaces`, one of its tags: readable entries with this tag are deleted in the same transaction.
         """
@@ -363,7 +363,7 @@ class AsyncRef:
     async def put_many(
         self, entries: Iterable[str | Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> Sequence[Receipt]:
-        """Store many memories in one transaction: all of them, or none."""
+        """Store many entries in one transaction: all of them, or none."""
         return await self._run(functools.partial(self._ref.put_many, entries, idempotency_key=idempotency_key))
 
     async def supersede(
@@ -378,7 +378,7 @@ class AsyncRef:
         expected: int | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """Store a memory in place of a readable one, in one transaction: the new one links to the old one.
+        """Store an entry in place of a readable one, in one transaction: the new one links to the old one.
 
         The old entry leaves every read and rests in cold storage. `expected` is the version you saw. Raises NotFound,
         and Conflict when the entry has changed.
@@ -486,7 +486,7 @@ class AsyncRef:
         until: When | None = None,
         zone: str | None = None,
     ) -> Context:
-        """The best memory for a purpose within a token budget, ready to paste into a prompt."""
+        """The best entries for a purpose within a token budget, ready to paste into a prompt."""
         return await self._run(
             functools.partial(
                 self._ref.context, purpose, budget=budget, where=where, since=since, until=until, zone=zone
@@ -569,9 +569,9 @@ class AsyncRef:
         session: str | None = None,
         progress: Progress | None = None,
     ) -> DreamReport | None:
-        """Distil many memories into one, within `budget` tokens of input and output. None: nothing to do.
+        """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
-        All of it happens, or nothing. Pinned and held memories stay as they are. `fit` takes the oldest part that
+        All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
         the budget can hold; call it again for the rest. `progress(step, done, total)` is called on the way.
         """
         return await self._run(
@@ -590,11 +590,11 @@ class AsyncRef:
         )
 
     async def why(self, entry_id: str) -> Why:
-        """The tree from a memory down to the original words it was made from."""
+        """The tree from an entry down to the original words it was made from."""
         return await self._run(functools.partial(self._ref.why, entry_id))
 
     async def derived(self, entry_id: str) -> Sequence[str]:
-        """Ids of everything made from this memory, directly or through others."""
+        """Ids of everything made from this entry, directly or through others."""
         return await self._run(functools.partial(self._ref.derived, entry_id))
 
     async def consolidate(self) -> Consolidated:

@@ -82,7 +82,7 @@ class Memory:
     def follow(self, *, after: int | None = None, types: Iterable[str] | None = None) -> Iterator[Event]:
         """Events after a position (by default: from now on) as they happen, each once and in order.
 
-        Goes on until the memory is closed.
+        Continues until the memory is closed.
 
         >>> following = memory.follow(after=0)
         >>> next(following).entry_id == first.id
@@ -212,7 +212,7 @@ class Memory:
         missed: Literal["once", "skip"] = "once",
         paused: bool = False,
     ) -> Schedule:
-        """Dream by the clock: one memory, or (without `ref`) each of the tenant's. A running server does it.
+        """Schedule dreams of one memory or (without `ref`) of each of the tenant's. A running server runs them.
 
         >>> memory.schedule("30 2 * * sun", ref="notes", kind="consolidate").cron
         '30 2 * * sun'

@@ -57,7 +57,7 @@ class Ref:
         replaces: str | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """Store one memory. Returns after it is durable.
+        """Store one entry. Returns after it is durable.
 
         `replaces`, one of its tags: readable entries with this tag are deleted in the same transaction.
 
@@ -91,7 +91,7 @@ class Ref:
     def put_many(
         self, entries: Iterable[str | Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> Sequence[Receipt]:
-        """Store many memories in one transaction: all of them, or none.
+        """Store many entries in one transaction: all of them, or none.
 
         >>> len(notes.put_many(["One.", {"content": "Two.", "tags": ["even"]}]))
         2
@@ -111,7 +111,7 @@ class Ref:
         expected: int | None = None,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """Store a memory in place of a readable one, in one transaction: the new one links to the old one.
+        """Store an entry in place of a readable one, in one transaction: the new one links to the old one.
 
         The old entry leaves every read and rests in cold storage. `expected` is the version you saw. Raises NotFound,
         and Conflict when the entry has changed.
@@ -234,7 +234,7 @@ class Ref:
         until: When | None = None,
         zone: str | None = None,
     ) -> Context:
-        """The best memory for a purpose within a token budget, ready to paste into a prompt.
+        """The best entries for a purpose within a token budget, ready to paste into a prompt.
 
         >>> packed = notes.context("write to Ana", budget=300)
         >>> packed.tokens <= 300, "prefers e-mail" in packed.text
@@ -355,9 +355,9 @@ class Ref:
         session: str | None = None,
         progress: Progress | None = None,
     ) -> DreamReport | None:
-        """Distil many memories into one, within `budget` tokens of input and output. None: nothing to do.
+        """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
-        All of it happens, or nothing. Pinned and held memories stay as they are. `fit` takes the oldest part that
+        All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
         the budget can hold; call it again for the rest. `progress(step, done, total)` is called on the way.
 
         >>> days = memory.ref("weather")
@@ -371,7 +371,7 @@ class Ref:
         return self._host.dreams.run(self._actor, plan, progress=progress)
 
     def why(self, entry_id: str) -> Why:
-        """The tree from a memory down to the original words it was made from.
+        """The tree from an entry down to the original words it was made from.
 
         >>> len(memory.ref("days").why(dream.output_id).sources)
         12
@@ -379,7 +379,7 @@ class Ref:
         return self._host.lineage.why(self._actor, self.name, entry_id)
 
     def derived(self, entry_id: str) -> Sequence[str]:
-        """Ids of everything made from this memory, directly or through others.
+        """Ids of everything made from this entry, directly or through others.
 
         >>> list(notes.derived(first.id))
         []

@@ -127,7 +127,7 @@ def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:
         step = "Stop the server. This should be impossible: report it with the output of `reverie version --json`."
         yield Check("isolation", "fail", f"{leaks} of {probes} probes saw another tenant's entry", step)
         return
-    yield Check("isolation", "ok", f"{probes} probes by other tenants and by a stranger saw nothing")
+    yield Check("isolation", "ok", f"other tenants and a stranger saw nothing; probes: {probes}")
 
 
 def _views(host: Host, other: str, entry: Entry) -> Iterator[set[int]]:
@@ -234,7 +234,7 @@ def _vectors(host: Host, _settings: Settings) -> Iterator[Check]:
         step = "A running server makes them in the background; until then those entries are found by words."
         yield Check("vectors", "warn", f"{readable - made} of {readable} entries wait for a vector", step)
     else:
-        yield Check("vectors", "ok", f"all {readable} entries have one")
+        yield Check("vectors", "ok", f"every entry has one: {readable} of {readable}")
 
 
 def _postgres(_host: Host, settings: Settings) -> Iterator[Check]:

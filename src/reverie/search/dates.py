@@ -148,7 +148,7 @@ _FILLERS = frozenset(
 )
 """Words around a time that do not change it."""
 _UNREADABLE = (
-    "This is no time that can be read. Write a day (2026-11-01), an instant (2026-11-01T09:00:00Z), an age (3d, 12h), "
+    "This cannot be read as a time. Write a day (2026-11-01), an instant (2026-11-01T09:00:00Z), an age (3d, 12h), "
     "or words such as yesterday, last week, 8 May."
 )
 

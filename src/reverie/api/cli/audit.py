@@ -88,13 +88,13 @@ def export(
 
 @app.command("tail")
 def tail(
-    follow: Annotated[bool, Option("--follow", "-f", help="Go on until interrupted.")] = False,
+    follow: Annotated[bool, Option("--follow", "-f", help="Continue until interrupted.")] = False,
     lines: Annotated[int, Option("--lines", "-n", metavar="N", least=0, most=10_000, help="How many.")] = 20,
     actor: Actor = None,
     type: Type = [],  # noqa: A002, B006  (copied before each call)
     at: At = HERE,
 ) -> None:
-    """Show the latest events. With -f, go on as they happen, also those of a running server.
+    """Show the latest events. With -f, continue as they happen, also those of a running server.
 
     \b
     Example:

@@ -14,7 +14,7 @@ from reverie.api.cli.terminal import many, note, print_json, progress, say
 if TYPE_CHECKING:
     from reverie.settings import Settings
 
-app = Group("Online backups: create, verify. `reverie restore` brings one back.")
+app = Group("Online backups: create, verify. `reverie restore` restores one.")
 
 File = Annotated[Path, Argument(metavar="FILE")]
 

@@ -59,6 +59,8 @@ def export(
         return
     with ExitStack() as stack:
         opened = stack.enter_context(at.session(text=False))
+        if ref is not None:
+            opened.check_ref(ref)
         total = opened.host.reader.stats(opened.actor)["entries"]
         sink = stack.enter_context(_sink(output))
         report = stack.enter_context(progress("exporting"))
@@ -109,6 +111,8 @@ def _export_pages(output: Path, ref: str | None, at: At) -> None:
     try:
         partial.mkdir(mode=0o700, parents=True)
         with at.session(text=False) as opened, progress("exporting") as report:
+            if ref is not None:
+                opened.check_ref(ref)
             total = opened.host.reader.stats(opened.actor)["entries"]
             for document in _documents(opened, ref):
                 file = partial / file_name(document)
@@ -131,6 +135,8 @@ def _sink(output: Path | None) -> Iterator[BinaryIO]:
     if output is None:
         yield sys.stdout.buffer
         return
+    if not output.parent.is_dir():
+        raise Invalid(f"There is no folder {output.parent}. Make it first.")
     if output.exists():
         raise Invalid(f"{output} exists already. Choose a new name; an export never overwrites.")
     partial = output.with_name(f".{output.name}.partial")

@@ -14,7 +14,7 @@ from reverie.api.cli.terminal import note, print_json, say
 def connect(
     agent: Annotated[str, Argument(metavar="AGENT", help="claude-code, codex, cursor ...; leave out for a list.")] = "",
     write: Annotated[bool, Option("--write", help="Write the files. Without it they are only shown.")] = False,
-    undo: Annotated[bool, Option("--undo", help="Take out what --write put in.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Remove what --write added.")] = False,
     no_hooks: Annotated[bool, Option("--no-hooks", help="The tools only, no hooks.")] = False,
     at: At = HERE,
 ) -> None:

@@ -19,9 +19,7 @@ _SHOWN = 8
 
 
 def demo(
-    keep: Annotated[
-        Path | None, Option("--keep", metavar="DIR", help="Leave the memory in this new folder, to look around.")
-    ] = None,
+    keep: Annotated[Path | None, Option("--keep", metavar="DIR", help="Keep the data in this new folder.")] = None,
     json: Json = False,
 ) -> None:
     """Take the tour: five weeks of a made-up team's memory, dreamt, traced and undone.

@@ -91,7 +91,7 @@ def run(
     distiller: Distiller = None,
     at: At = HERE,
 ) -> None:
-    """Dream: all of it happens, or nothing. Shows its report.
+    """Run a dream, all or nothing, and show its report.
 
     Pinned and held entries stay as they are. When there is nothing to do, it says so and exits 0.
 
@@ -230,7 +230,7 @@ def undo(
 ) -> None:
     """Take a dream back: its sources are readable again exactly as they were.
 
-    Possible while the sources rest in cold storage.
+    Possible while the sources are in cold storage.
 
     \b
     Example:

@@ -162,7 +162,7 @@ def tenants(
 
 
 def stats(at: At = HERE) -> None:
-    """Count what a tenant has.
+    """Count a tenant's entries, bytes, memories and events.
 
     \b
     Example:

@@ -8,7 +8,7 @@ from reverie.api.cli.command import Argument, Group, Option
 from reverie.api.cli.session import HERE, AllTenants, At, CommandSession, pick
 from reverie.api.cli.terminal import note, print_fields, print_json, print_table, say, shorten_ids
 
-app = Group("Jobs that wait, run or failed: list, show, add, retry, discard.")
+app = Group("Pending, running and failed jobs: list, show, add, retry, discard.")
 
 JobId = Annotated[str, Argument(metavar="ID", help="The id of a job, or a unique beginning of it.")]
 
@@ -86,7 +86,7 @@ def retry(
     job_id: JobId,
     at: At = HERE,
 ) -> None:
-    """Let a dead or waiting job run at once.
+    """Run a dead or waiting job at once.
 
     \b
     Example:

@@ -116,7 +116,7 @@ def revoke(key_id: Id, data: Data = None, database_url: DatabaseUrl = None, json
 @app.command("rotate")
 def rotate(
     key_id: Id,
-    overlap: Annotated[str, Option(metavar="TIME", help="How long the old key works on, such as 1h.")] = "0s",
+    overlap: Annotated[str, Option(metavar="TIME", help="How long the old key stays valid, such as 1h.")] = "0s",
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,

@@ -75,7 +75,7 @@ def worker(
 
 
 def doctor(
-    quick: Annotated[bool, Option("--quick", help="Leave out what reads every byte.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Skip the checks that read every byte.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -107,7 +107,7 @@ def doctor(
 
 def upgrade(
     finish: Annotated[
-        bool, Option("--finish", help="Also take away what only older releases used; none of them may run.")
+        bool, Option("--finish", help="Also remove what only older releases used; none of them may be running.")
     ] = False,
     reseal: Annotated[bool, Option("--reseal", help="Accept pages whose checksum does not fit; see below.")] = False,
     data: Data = None,

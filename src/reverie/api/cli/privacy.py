@@ -103,7 +103,7 @@ def scan(
     all_tenants: AllTenants = False,
     at: At = HERE,
 ) -> None:
-    """Redact what older rules missed in what is stored.
+    """Apply today's redaction rules to stored text.
 
     Looks at every entry, readable or cold, with today's rules and secrets.
 

@@ -8,7 +8,7 @@ from reverie.api.cli.command import Argument, Exit, Group, Option
 from reverie.api.cli.session import HERE, AnyRef, At, CommandSession, pick
 from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
 
-app = Group("Dream by the clock. A running server does what is due.")
+app = Group("Dreams by schedule. A running server runs them.")
 
 Id = Annotated[str, Argument(metavar="SCHEDULE", help="The id of a schedule, or a unique beginning of it.")]
 
@@ -96,7 +96,7 @@ def pause(
     schedule_id: Id,
     at: At = HERE,
 ) -> None:
-    """Do nothing until it is resumed.
+    """Pause a schedule until it is resumed.
 
     \b
     Example:
@@ -110,7 +110,7 @@ def resume(
     schedule_id: Id,
     at: At = HERE,
 ) -> None:
-    """Go on with a paused schedule.
+    """Resume a paused schedule.
 
     \b
     Example:

@@ -125,7 +125,7 @@ def diff(
 @app.command("rebuild")
 def rebuild(
     scope: ScopeId,
-    tokens: Annotated[int, Option(metavar="N", least=100, help="At most so many tokens, estimated.")] = 40_000,
+    tokens: Annotated[int, Option(metavar="N", least=100, help="Most tokens, estimated.")] = 40_000,
     ref: AnyRef = None,
     at: At = HERE,
 ) -> None:
@@ -169,13 +169,15 @@ def drop(
 
 
 def proxy(
-    upstream: Annotated[str, Option(metavar="URL", help="Where everything goes: https://api.openai.com/v1")],
+    upstream: Annotated[str, Option(metavar="URL", help="The provider's address: https://api.openai.com/v1")],
     listen: Annotated[str, Option(metavar="HOST:PORT", help="Loopback only; port 0 picks one.")] = "127.0.0.1:8485",
     kind: Annotated[str | None, Option(metavar="api|codex|messages", help="Default: from the address.")] = None,
     mode: Annotated[
         str | None, Option(metavar="MODE", help="standalone, trigger, on_demand, server_side, off.")
     ] = None,
-    trigger_tokens: Annotated[int | None, Option(metavar="N", help="Compact from so many input tokens.")] = None,
+    trigger_tokens: Annotated[
+        int | None, Option(metavar="N", help="Input tokens from which on a window is compacted.")
+    ] = None,
     context_window: Annotated[int | None, Option(metavar="N", help="Tokens the model takes.")] = None,
     inject_checkpoint: Annotated[str, Option(metavar="off|brief", help="Remind the model after a pass.")] = "off",
     tenant: Tenant = DEFAULT_TENANT,

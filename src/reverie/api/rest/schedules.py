@@ -34,7 +34,7 @@ def page(call: Call) -> Response:
     tags=["schedules"],
     id="add_schedule",
     parameters=[ONCE],
-    summary="Dream by the clock",
+    summary="Add a schedule of dreams",
     answers={201: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
 )
 @once("add_schedule")

@@ -84,7 +84,7 @@ class Agents:
         """One of them. An agent of another tenant is as absent as one that never was."""
         found = next((agent for agent in self.all(actor) if agent.id == agent_id), None)
         if found is None:
-            raise NotFound("There is no such agent here.")
+            raise NotFound("There is no such agent here. `reverie agents list` or GET /v1/agents lists them.")
         return found
 
     def install(self, actor: Actor, manifest: Any) -> list[Agent]:

@@ -86,7 +86,7 @@ def test_list_filters_and_pages(cli: Cli) -> None:
     assert cli("list", "--until", "1h", "--json").json["items"] == []
     assert cli("list", "--since", "yesterday", "--until", "today", "--json").json["items"] != []
     assert cli("list", "--until", "letzte Woche", "--json").json["items"] == []
-    cli("list", "--since", "some day").failed("--since: This is no time that can be read")
+    cli("list", "--since", "some day").failed("--since: This cannot be read as a time")
 
 
 def test_search_and_context(cli: Cli) -> None:
@@ -171,7 +171,7 @@ def test_as_of_takes_times(cli: Cli) -> None:
     assert cli("get", entry_id, "--as-of", "today", "--json").json["id"] == entry_id
     assert cli("list", "--as-of", "yesterday", "--json").json["items"] == []
     cli("get", entry_id, "--as-of", "2d").failed("not_found")
-    assert "no time that can be read" in cli("list", "--as-of", "soon").failed("validation_error").err
+    assert "cannot be read as a time" in cli("list", "--as-of", "soon").failed("validation_error").err
 
 
 @pytest.mark.parametrize("words", ["next monday", "on monday", "Monday"])

@@ -152,3 +152,20 @@ def test_the_latest_events_fit_a_narrow_terminal(cli: Cli, data: Path) -> None:
     assert len(shown) == 2
     assert all(len(line) <= 80 for line in shown)
     assert shown[0].endswith("018f6d2c-7c1")
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "markdown"])
+def test_an_export_of_a_memory_that_does_not_exist_is_refused(cli: Cli, tmp_path: Path, form: str) -> None:
+    cli("put", "x", "--ref", "team")
+    cli("export", "--ref", "tem", "--to", form, "-o", str(tmp_path / "out")).failed("Did you mean team?")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_into_a_missing_folder_names_the_folder(cli: Cli, tmp_path: Path) -> None:
+    cli("put", "x")
+    cli("export", "-o", str(tmp_path / "gone" / "x.jsonl")).failed(f"There is no folder {tmp_path / 'gone'}.")
+
+
+def test_an_unknown_agent_says_where_agents_are_listed(cli: Cli) -> None:
+    cli("put", "x")
+    cli("agents", "show", "nope").failed("reverie agents list")
