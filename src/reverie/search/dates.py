@@ -43,6 +43,8 @@ _MONTH_OF |= {name: at + 1 for at, name in enumerate(_MONTHS)}
 _AMBIGUOUS = frozenset(
     ["may", "march", "mar", "dec", "mars", "mart", "mai", "mei", "jan", "mayo", "marco", "ekim", "ocak"]
 )
+_NAMES = frozenset(["mars", "mart", "jan", "mayo", "marco"])
+"""With a capital these are a planet or a person as often as a month."""
 _NUMBERS = {
     word: n
     for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
@@ -123,7 +125,7 @@ _RELATIVE = {
 _RELATIVES = tuple((unit, shift, re.compile(fold(words))) for (unit, shift), words in _RELATIVE.items())
 _WORDLIKE = re.compile(r"[^\W\d_]")
 _AFTER_WHICH_IT_IS_A_MONTH = re.compile(
-    r"\b(?:in|of|since|until|by|during|last|this|early|late|mid|on|through|to|from|before|after|im|en|de|au|le|el)\W+$"
+    r"\b(?:in|of|since|until|by|during|last|this|early|late|mid|through|to|from|before|after|im|en|de|au|le|el)\W+$"
 )
 _DAY = timedelta(days=1)
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
@@ -372,7 +374,7 @@ def _is_month(text: str, match: re.Match[str], original: str) -> bool:
     if match["before"] or match["after"] or match["year"] or name not in _AMBIGUOUS:
         return True
     at = match.start("month")
-    capital = bool(original) and original[at].isupper() and at > 0
+    capital = bool(original) and original[at].isupper() and at > 0 and name not in _NAMES
     return capital or _AFTER_WHICH_IT_IS_A_MONTH.search(text[:at]) is not None
 
 

@@ -60,6 +60,9 @@ def test_periods(query, inside, outside):
         "31 February",
         "on 2023-13-45",
         "room 1234",
+        "Is there life on Mars?",
+        "What does Marco like?",
+        "Who is Jan's doctor?",
         "9 decks",
     ],
 )
