@@ -19,12 +19,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
 OURS = ("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides")
+JUDGES = ("studio",)
+"""Nothing is fitted on these."""
 _WORD = re.compile(r"\w+")
 
 
@@ -46,6 +48,8 @@ class Ask:
     text: str
     kind: str
     gold: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    """Notes that answered it before those of `gold` did."""
     answers: tuple[str, ...] = ()
     telling: frozenset[str] = frozenset()
     held_out: bool = False
@@ -76,8 +80,10 @@ def ours(name: str) -> Memory:
         elif mark in "?~":
             head, text = rest.split(" ", 1)
             kind, _, keys = head.rpartition(":")
-            gold = (keys.split(">")[0],) if mark == "~" else tuple(keys.split(","))
-            asks.append(Ask(text, "update" if mark == "~" else kind or "fact", gold, held_out=_held_out(text)))
+            gold, _, before = keys.partition(">")
+            kind = "update" if mark == "~" else kind or "fact"
+            named = (tuple(gold.split(",")), tuple(filter(None, before.split(","))))
+            asks.append(Ask(text, kind, *named, held_out=_held_out(text)))
         else:
             key, speaker, text = re.fullmatch(r"(\w+)(?: (\w+))?: (.*)", line).groups()  # type: ignore[union-attr]
             notes.append(Note(key, text, at, speaker))
@@ -133,12 +139,40 @@ def _small_talk(day: str, topic: str, pools: dict[str, list[str]], at: int) -> l
     return notes
 
 
+SIZES = (1, 2, 3, 5, 10, 20)
+"""Notes in a small memory."""
+
+
+def samples(memory: Memory, size: int) -> Iterator[Memory]:
+    """Small memories: the notes of a corpus dealt out by hash, `size` to each.
+
+    A question is asked of the memory that has the note it is about. As many others have no answer there: they are about
+    notes that are elsewhere, or about nothing in the corpus, and are chosen by hash. Memories without questions are left
+    out.
+    """
+    notes = sorted(memory.notes, key=lambda note: _hash(f"{size} {note.id}"))
+    about = [ask for ask in memory.asks if ask.gold and ask.kind not in ("update", "order", "evidence")]
+    for at in range(0, len(notes) - size + 1, size):
+        held = sorted(notes[at : at + size], key=lambda note: note.at)
+        ids = {note.id for note in held}
+        inside = [ask for ask in about if ids.issuperset(ask.gold)]
+        outside = [ask for ask in memory.asks if ids.isdisjoint(ask.gold) and ids.isdisjoint(ask.before)]
+        outside.sort(key=lambda ask: _hash(f"{size} {at} {ask.text}"))
+        without = [replace(ask, kind="none", gold=()) for ask in outside[: len(inside)]]
+        if inside:
+            yield Memory(f"{memory.name} {size}", held, [*inside, *without])
+
+
 def _chosen(key: str, pool: list[str], count: int) -> list[str]:
-    return sorted(pool, key=lambda sentence: hashlib.sha256(f"{key} {sentence}".encode()).digest())[:count]
+    return sorted(pool, key=lambda sentence: _hash(f"{key} {sentence}"))[:count]
 
 
 def _held_out(question: str) -> bool:
-    return hashlib.sha256(question.encode()).digest()[0] % 2 == 1
+    return _hash(question)[0] % 2 == 1
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def distilled() -> Iterator[Memory]:

@@ -5,13 +5,16 @@
                                                          # personamem*.json
     python -m bench.retrieval --held-out                 # the questions that nothing was tuned with
     python -m bench.retrieval --ablate                   # also without each signal
+    python -m bench.retrieval --only few                 # memories of one to twenty notes
 
 One line a system: BM25 over entries, BM25 over passages, words, meaning, all signals (and all but one). One column a
 figure of a corpus, in per cent: `first` (the right entry first), `in 3`, `update` (the newest fact first), `none` (a
 question that nothing answers has no hit, or only weak ones), `recall` (evidence among ten hits), `current` (the current
 fact first), `telling` (words of the right option among ten hits), `packed` (the same in `context` of 2,000 tokens), and
 the tokens of ten hits. `users` has the messages of users only, `chats` also the assistant's answers, and `... hidden` is
-a corpus of ours among three of these chats.
+a corpus of ours among three of these chats. `few` has small memories, dealt out of the corpora of short notes: the share
+of questions answered (the right note is a hit that is not weak), and of those without an answer that get none, by the
+number of notes in a memory.
 
 LoCoMo (Maharana et al., ACL 2024) is licensed CC BY-NC 4.0 and is not part of this project: measure with it if your use
 allows, and do not ship it.
@@ -55,7 +58,7 @@ Ask = Callable[[str], Found]
 
 def corpus(options: argparse.Namespace) -> Iterator[tuple[str, list[corpora.Memory]]]:
     """The corpora asked for, by name."""
-    for name in corpora.OURS:
+    for name in (*corpora.OURS, *corpora.JUDGES):
         yield name, [corpora.ours(name)]
     yield "talks", [corpora.talks()]
     yield "five", list(corpora.distilled())
@@ -163,6 +166,27 @@ def main() -> None:
                             text = memory.ref(ref).context(asked.text, budget=2000).text
                             values["all"].setdefault("packed", []).append(corpora.told(asked, text))
             report(name, values)
+        if "few".startswith(tuple(options.only.split(","))):
+            few(memory, options.held_out)
+
+
+def few(memory: reverie.Memory, held_out: bool) -> None:
+    """Print how memories of a few notes answer."""
+    print(f"{'few':16}" + "".join(f"{size:>10}" for size in corpora.SIZES))
+    values: dict[str, dict[int, list[bool]]] = {"answered": {}, "none": {}}
+    for size in corpora.SIZES:
+        for name in (*corpora.OURS, *corpora.JUDGES):
+            for number, one in enumerate(corpora.samples(corpora.ours(name), size)):
+                ref = f"few/{name}-{size}-{number}"
+                memory.ref(ref).put_many([corpora.stored(note) for note in one.notes])
+                ask_it = product(memory, ref, "hybrid", WEIGHTS)
+                for asked in one.asks:
+                    if asked.held_out == held_out:
+                        strong = [hit[0] for hit in ask_it(asked.text) if not hit[3]]
+                        right = asked.gold[0] in strong if asked.gold else not strong
+                        values["answered" if asked.gold else "none"].setdefault(size, []).append(right)
+    for figure, found in values.items():
+        print(f"  {figure:18}" + "".join(f"{100 * sum(own) / len(own):10.1f}" for own in found.values()), flush=True)
 
 
 def report(name: str, values: dict[str, dict[str, list[float]]]) -> None:

@@ -4,8 +4,9 @@
 
 Every question of our own corpora (bench/data; held-out questions are not asked) is put to its own memory and to one
 that holds something else, where nothing answers it: so half of the questions have no answer, as in the life of an
-agent. The share of right answers among first hits must not fall as their evidence grows, so neighbouring groups that
-break this are joined (isotonic regression by pooling adjacent violators). One line a step: evidence, share.
+agent. The same for small memories, of one to twenty notes of the corpora (`corpora.samples`). The share of right
+answers among first hits must not fall as their evidence grows, so neighbouring groups that break this are joined
+(isotonic regression by pooling adjacent violators). One line a step: evidence, share.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reverie.core.query import Filter
 from reverie.search.rank import rank
 
 TARGET = Path(__file__).parent.parent / "src" / "reverie" / "search" / "confidence.txt"
-LEAST = 8
+LEAST = 16
 """First hits of a step, at least."""
 
 
@@ -38,6 +39,11 @@ def main() -> None:
         for number, one in enumerate(memories):
             points += ask(memory, f"m{number}", one)
             points += [(value, False) for value, _ in ask(memory, f"m{(number + 1) % len(memories)}", one)]
+        for name in corpora.OURS:
+            for size in corpora.SIZES:
+                for number, one in enumerate(corpora.samples(corpora.ours(name), size)):
+                    memory.ref(f"{name}{size}/{number}").put_many([corpora.stored(note) for note in one.notes])
+                    points += ask(memory, f"{name}{size}/{number}", one)
     points.sort()
     steps: list[list[float]] = []  # [first evidence, right, asked]
     for at in range(0, len(points), LEAST):

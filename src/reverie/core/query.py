@@ -115,6 +115,8 @@ class HybridMatch(Struct, frozen=True):
     cover: float
     cosine: float | None
     """None: no vector of the question's model."""
+    among: int = 0
+    """How many passages the memory has."""
 
 
 class Head(Struct, frozen=True):

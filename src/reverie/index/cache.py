@@ -150,6 +150,7 @@ class IndexCache:
             by_words = {one.key: one for one in lists[0]}
             by_any = {one.key: one for own in reversed(lists) for one in own}
             cosines = _cosines(parts, vector, lists)
+            live = sum(part.live for part in parts.parts)
             return [
                 HybridMatch(
                     briefs[one.position],
@@ -158,6 +159,7 @@ class IndexCache:
                     by_words[key].score if key in by_words else None,
                     one.cover,
                     cosines[key],
+                    live,
                 )
                 for key, one in by_any.items()
             ]

@@ -27,6 +27,8 @@ _SURE = 1 - 1e-9
 """Sums of the same numbers in another order differ by less."""
 _ROUNDED = 1e-4
 """More than sums of float32 are wrong by, as a share."""
+_BESIDES = 60
+"""Passages that a memory is taken to have besides its own when the rarity of words is worked out."""
 _LOOKUP = 8
 """To look a word up for one row takes as long as to add up so many postings."""
 
@@ -74,9 +76,9 @@ def best(
         found = []
         for word, share in terms:
             if count := counts[at]:
-                found.append(_Term(at, share * math.log(1 + (live - count + 0.5) / (count + 0.5)), word))
+                found.append(_Term(at, share * _rarity(count, live), word))
             at += 1
-        weight = max((term.weight for term in found), default=math.log(1 + (live + 0.5) / 0.5))
+        weight = max((term.weight for term in found), default=_rarity(0, live))
         whole += telling * weight
         if found:
             words.append(_Word(telling, weight, found))
@@ -102,6 +104,15 @@ def best(
             kept = np.partition(kept, len(kept) - limit)[len(kept) - limit :]
             least = float(kept[0])
     return picked(segments, columns, limit)
+
+
+def _rarity(count: int, live: int) -> float:
+    """How much a word tells that `count` of `live` passages have: the inverse document frequency of BM25.
+
+    A memory of a few passages says little about which words are rare: that its only note has "customer" makes it no
+    common word. So it is counted as if it had some more passages, without the word.
+    """
+    return math.log(1 + (live + _BESIDES - count + 0.5) / (count + 0.5))
 
 
 def _counted(

@@ -327,6 +327,8 @@ class Search:
         asked = [QueryWord(word.terms, word.weight) for word in words]
         worth = meaning_worth(question, self._weights)
         matches = index.find(asked, vector, where, limit=pool, meaning=worth, ahead=_WIDEN)
+        if matches:
+            question = replace(question, among=matches[0].among)
         briefs = {match.entry.position: match.entry for match in matches}
         candidates = [_candidate(match) for match in matches]
         if index is tx and (then := _made_then(tx, question, where, pool // 2) - briefs.keys()):

@@ -116,6 +116,8 @@ class Question(Struct, frozen=True):
     """How much the embedder's cosines count; 1 for the built-in table."""
     dated: float = 0.0
     """The share of its words that name its times; 1: it asks for nothing but what happened then."""
+    among: int = 1 << 30
+    """How many passages were searched; unknown: many."""
 
     @property
     def tells(self) -> float:
@@ -185,7 +187,7 @@ def _evidence(question: Question, candidate: Candidate, context: float, time: fl
     cover = min(1.0, candidate.cover * max(1.0, question.tells / _ENOUGH))
     if time:
         cover += (1 - cover) * question.dated
-    return evidence(cover, candidate.dense or 0.0, question.trust, context)
+    return evidence(cover, candidate.dense or 0.0, question.trust, context, question.among)
 
 
 def worth_widening(

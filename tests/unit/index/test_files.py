@@ -225,6 +225,9 @@ def test_codes_find_what_an_exact_search_finds(tx: Rows, tmp_path: Path, monkeyp
     assert not gone & {one[0] for one in answers(cache, tx)[1]}  # type: ignore[index]
 
 
+BESIDES = 60  # passages without the word, so that few notes make no word common
+
+
 def test_scores_do_not_depend_on_how_a_memory_is_cut(tx: Rows) -> None:
     """Bit for bit: summed word by word in the order of the question, in one segment or in many."""
     many = Parts()
@@ -239,7 +242,7 @@ def test_scores_do_not_depend_on_how_a_memory_is_cut(tx: Rows) -> None:
     for telling, ((word, share),) in question:
         having = {position: own["times"][own["word"] == word] for position, own in packed.items()}
         having = {position: times for position, times in having.items() if len(times)}
-        weight = share * math.log(1 + (live - len(having) + 0.5) / (len(having) + 0.5))
+        weight = share * math.log(1 + (live + BESIDES - len(having) + 0.5) / (len(having) + 0.5))
         for position, times in having.items():
             length = float(packed[position]["times"].sum()) * (K1 * B * live / total) + K1 * (1 - B) + float(times[0])
             value = float(times[0]) * (weight * (K1 + 1)) / length
