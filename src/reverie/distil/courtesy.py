@@ -1,13 +1,15 @@
 """Courtesies: greetings, thanks, acknowledgements. They say nothing, in any of thirty languages.
 
 A statement is a courtesy when it is made of the phrases of one list (`courtesies.txt`) and nothing else, a name it
-addresses apart: `Guten Morgen zusammen!`, `Thanks, Ines!`, `了解しました。ありがとうございます。` A word on no list
-makes it a statement like any other.
+addresses apart: `Guten Morgen zusammen!`, `Thanks, Ines!`, `了解しました。ありがとうございます。` Drawn-out words
+(`heyyy`), laughter of any length, emoticons and missing accents make no difference. A word on no list makes it a
+statement like any other.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from importlib import resources
 
@@ -16,11 +18,22 @@ from reverie.distil.lexicon import MONTH_NAMES, word_set
 _LONGEST = 64
 """Characters above which nothing is a mere courtesy."""
 _MOST_WORDS = 6
-_BREAK = re.compile(r"[\s.,;:!?…。！？、，،؟؛·।()\"“”„«»¡¿~～\u200f\u200e\U0001F300-\U0001FAFF]+|(?<=\s)[-–—]+(?=\s)")
+_BREAK = re.compile(
+    r"[\s.,;:!?…。！？、，،؟؛·।()\"“”„«»¡¿~～〜*_^\u200d\u200e\u200f\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF]+"
+    r"|(?<=\s)[-–—]+(?=\s)"
+)
+_EMOTICON = re.compile(
+    r"(?<!\S)(?:[:;=8xX]['’]?-?[)(DPpoO3/\\|*\]\[]+|<3+|\^[_.]?\^|[-uToO][_.][-uToO]|xD+|XD+|\\o/)(?!\w)"
+)
+_LAUGHTER = re.compile(
+    r"(?:[bm]?(?:wa|a)?h*(?:[hjx][aeiou]){2,}[hj]?|(?:ха|хе|хи){2,}х?|[哈呵嘻]{2,}|[ㅋㅎ]+|ه{3,}|ח{3,}|555+|w{2,}|k{3,}|(?:wk){2,}w?|l+o+l+|(?:rs){2,})"
+)
+_DRAWN_OUT = re.compile(r"([^\W\d])\1{2,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _ANSWERS = word_set(
     "yes yeah yep no nope sure ok okay exactly absolutely ja nein genau oui non sí claro exacto sì certo esatto sim"
     " não nee precies nej precis tak nie ano ne da nu igen nem evet hayır ya tidak then and all"
+    " oh ooh ah aha aw aww hm hmm um uh so"
 )
 """What follows one of these is part of the answer, not a name that is addressed."""
 _DAYS = MONTH_NAMES | word_set("monday tuesday wednesday thursday friday saturday sunday")
@@ -29,20 +42,33 @@ _DAYS = MONTH_NAMES | word_set("monday tuesday wednesday thursday friday saturda
 @lru_cache(maxsize=1)
 def _phrases() -> frozenset[str]:
     lines = resources.files(__package__).joinpath("courtesies.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(phrase.casefold() for line in lines for phrase in line.split("|")[1:])
+    phrases = {phrase.casefold() for line in lines for phrase in line.split("|")[1:]}
+    return frozenset(phrases | {_unaccented(phrase) for phrase in phrases})
+
+
+def _unaccented(phrase: str) -> str:
+    """A phrase in Latin letters as people in a hurry write it; any other as it is."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", phrase) if not unicodedata.combining(c))
+    return bare if bare.isascii() else phrase
+
+
+def _is_known(phrase: str, known: frozenset[str]) -> bool:
+    if phrase in known or _LAUGHTER.fullmatch(phrase):
+        return True
+    return _DRAWN_OUT.search(phrase) is not None and any(_DRAWN_OUT.sub(by, phrase) in known for by in (r"\1", r"\1\1"))
 
 
 def is_courtesy(text: str) -> bool:
     """Whether a statement is made of courtesies alone."""
     if len(text) > _LONGEST:
         return False
-    words = [word for word in _BREAK.split(text.replace("’", "'")) if word]
+    words = [word for word in _BREAK.split(_EMOTICON.sub(" ", text.replace("’", "'"))) if word]
     known = _phrases()
     at, before = 0, ""
     while at < len(words):
         for size in range(min(_MOST_WORDS, len(words) - at), 0, -1):
             phrase = " ".join(words[at : at + size]).casefold()
-            if phrase in known or (size == 1 and _unspaced(phrase, known)):
+            if _is_known(phrase, known) or (size == 1 and _unspaced(phrase, known)):
                 break
         else:
             if not before or before in _ANSWERS or not _is_name(words[at]):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 _TOLD_AGAIN = (1000, 600, 360, 216, 130)  # per mille: weight of a concept after n repetitions
 _PATIENCE = 200  # statements in a row that may be too long for what is left
-_OVERHEAD = 10  # tokens of a line on top of its words
+_OVERHEAD = 11  # tokens of a line on top of its words
 
 
 def densest(weights: Sequence[Sequence[int]], costs: Sequence[int], among: Iterable[int]) -> int:

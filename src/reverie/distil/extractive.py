@@ -79,7 +79,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/8 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/9 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -105,7 +105,7 @@ class ExtractiveDistiller:
             items.extend(fresh)
         into: Into = {}
         items = side_by_side(roll_up(overtake(once(items, into), into), into), into)
-        concepts, weights = _weighed(items)
+        concepts, weights = _weighed(items, sum(map(len, values.values())))
         return PreparedSources(
             sources=tuple(ordered[i] for i in kept_sources),
             collapsed=tuple(collapsed),
@@ -323,15 +323,14 @@ def _values(said: Sequence[Sequence[Phrase]], chosen: Iterable[int]) -> dict[int
     return out
 
 
-def _weighed(items: Sequence[Candidate]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Per statement, the numbers of its concepts and their weights.
+def _weighed(items: Sequence[Candidate], total: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Per statement, the numbers of its concepts and what each weighs. `total`: statements, chatter among them.
 
     A name or a number is a concept of its own: one mention is enough. Any other word is a concept
     together with the word before it, so that a second `pottery class` counts less, while `pottery` may
     still begin a new fact.
     """
     seen = score.frequencies(c.concepts for c in items)
-    total = len(items)
     numbers: dict[tuple[str, str], int] = {}
     concepts: list[tuple[int, ...]] = []
     weights: list[tuple[int, ...]] = []

@@ -7,6 +7,7 @@ statement is kept without the request. A sentence that only asks has no facts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from reverie.distil.lexicon import INTERJECTIONS, word_set
 from reverie.distil.shorten import clauses
@@ -71,4 +72,6 @@ def _asks(part: Sequence[Token], *, last: bool) -> bool:
     head, after = words[0], words[1] if len(words) > 1 else ""
     if head in _AUXILIARIES:
         return after in _SUBJECTS
-    return head in _QUESTION_WORDS and last
+    if head in _QUESTION_WORDS:  # `How long will you stay, and ...?` asks; `When we met, ...` does not
+        return last or any(one in _AUXILIARIES and other in _SUBJECTS for one, other in pairwise(words[1:5]))
+    return False

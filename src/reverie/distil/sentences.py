@@ -101,18 +101,35 @@ def _prose(text: str, form: Form, out: list[Piece]) -> None:
 _TAIL = 12
 _TITLED = re.compile(r"\b(?:Ms|Mrs|Mr|Dr|Prof|St|No|Nr)\.\s*$")
 _ORDINAL = re.compile(r"[^\W\d_]\s\d{1,2}\.\s*$")
+_LAST_WORD = re.compile(r"\b([^\W\d_]+)\.\s*$")
+_COUNTER = re.compile(r"(?:^|[:.!?;]\s+)\d{1,2}[.)]\s*$")
+"""The number of a list that is written in one line."""
 
 
 def _rejoined(sentences: Iterable[str]) -> list[str]:
-    """Sentences, with those put together again that the splitter cut after a title, `Ms. Adeyemi`, or an ordinal,
-    `am 3. Dezember`."""
+    """Sentences, with those put together again that the splitter cut after a title, `Ms. Adeyemi`, an ordinal, `am 3.
+    Dezember`, an abbreviation, `11,400 euro incl. fitting`, an ellipsis, `MERGE ... RETURNING`, or a list number.
+    """
     out: list[str] = []
     for sentence in sentences:
-        if out and (_TITLED.search(out[-1][-_TAIL:]) or _is_ordinal(out[-1], sentence)):
+        if out and (_TITLED.search(out[-1][-_TAIL:]) or _is_ordinal(out[-1], sentence) or _goes_on(out[-1], sentence)):
             out[-1] += sentence
+        elif out and (counter := _COUNTER.search(out[-1])):
+            number = counter[0].lstrip(":.!?; ")
+            out[-1] = out[-1].rstrip()[: -len(number.rstrip())]
+            out.append(number + sentence)
         else:
             out.append(sentence)
-    return out
+    return [sentence for sentence in out if sentence.strip()]
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether a sentence was cut in its middle: after an abbreviation, before a small letter or a number; or at an
+    ellipsis between spaces, which stands for words left out."""
+    last = _LAST_WORD.search(before[-_TAIL:])
+    if last is None:
+        return before.rstrip().endswith(" ...")
+    return last[1].lower() in ABBREVIATIONS and not after.lstrip()[:1].isupper()
 
 
 def _is_ordinal(before: str, after: str) -> bool:

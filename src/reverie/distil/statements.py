@@ -117,7 +117,7 @@ def candidates(
         stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
         if stated and weighty and stated[0] is not tokens[0]:
             stated = []  # a reason lives on the wish before it: "without hostels, since I need a bathroom of my own?"
-        if idle and ((original.endswith("?") and not stated) or sum(t.telling for t in tokens) < _TELLING):
+        if idle and ((original.endswith("?") and not stated) or not _tells(tokens, names)):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
@@ -162,6 +162,13 @@ def candidates(
             )
         )
     return out
+
+
+def _tells(tokens: Sequence[Token], names: frozenset[str]) -> bool:
+    """Whether a statement that reads like chatter says something: two telling words, or a name that is no address."""
+    telling = [t for t in tokens if t.telling]
+    named = any(t.capital and t.lower not in names and i for i, t in enumerate(tokens) if t.telling)
+    return len(telling) >= _TELLING or named
 
 
 def _before(shown: str, text: str, stated: Sequence[Token]) -> str:

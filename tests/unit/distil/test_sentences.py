@@ -64,3 +64,21 @@ def test_an_ordinal_ends_no_sentence(text: str) -> None:
 
 def test_a_number_may_end_an_english_sentence() -> None:
     assert len(split("The gate is number 5. Then we left.")) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The quote is 11,400 euro incl. fitting and lasts until April",
+        "Use no MERGE ... RETURNING before version 17",
+        "See fig. 3 for approx. values of the pump",
+    ],
+)
+def test_an_abbreviation_or_an_ellipsis_ends_no_sentence(text: str) -> None:
+    assert [piece.text for piece in split(text)] == [text]
+
+
+def test_a_list_in_one_line_keeps_its_numbers() -> None:
+    found = [piece.text for piece in split("Three ideas: 1. Lisbon by tram. 2. Porto by train. 3. Coimbra on foot.")]
+    assert found == ["Three ideas:", "1. Lisbon by tram.", "2. Porto by train.", "3. Coimbra on foot."]
+    assert [piece.text for piece in split("I like it. it is good.")] == ["I like it.", "it is good."]
