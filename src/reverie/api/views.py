@@ -8,9 +8,14 @@ from typing import Any
 import msgspec
 
 from reverie.core.clock import to_iso
-from reverie.core.dream import DreamReport, Estimate
+from reverie.core.dream import DreamReport, Estimate, Nothing
 from reverie.dreams.lineage import Why
 from reverie.jobs.timetable import Due, Outcome, Schedule
+
+
+def nothing_document(why: Nothing) -> dict[str, Any]:
+    """A dream that had nothing to do."""
+    return {"state": "nothing", "reason": why.value, "message": why.said}
 
 
 def report_document(report: DreamReport) -> dict[str, Any]:

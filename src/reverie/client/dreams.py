@@ -13,7 +13,7 @@ from reverie.client.errors import error_of
 from reverie.client.part import RemoteUseCase, entry_path
 from reverie.client.sse import messages
 from reverie.core.actor import Actor
-from reverie.core.dream import DreamPlan, DreamReport, Estimate, Selector
+from reverie.core.dream import DreamPlan, DreamReport, Estimate, Nothing, Selector
 from reverie.core.errors import ReverieError
 from reverie.distil.archive import index_page
 from reverie.dreams.consolidate import Consolidated
@@ -37,7 +37,12 @@ class RemoteDreams(RemoteUseCase):
         return doc.to_struct(answer, Estimate)
 
     def run(self, actor: Actor, plan: DreamPlan, *, progress: Progress | None = None) -> DreamReport | None:
-        """Dream, with its steps as they happen."""
+        """Dream, with its steps as they happen. None: nothing to do."""
+        made = self.attempt(actor, plan, progress=progress)
+        return None if isinstance(made, Nothing) else made
+
+    def attempt(self, actor: Actor, plan: DreamPlan, *, progress: Progress | None = None) -> DreamReport | Nothing:
+        """`run`, with the reason where there is nothing to do."""
         import httpx2
 
         del actor
@@ -51,12 +56,17 @@ class RemoteDreams(RemoteUseCase):
                     elif message.name == "report":
                         return doc.to_report(orjson.loads(message.data))
                     elif message.name == "nothing":
-                        return None
+                        return _nothing(message.data)
                     elif message.name == "error":
                         raise error_of(500, message.data) or ReverieError("The dream failed.")
             except (httpx2.TransportError, httpx2.StreamError) as fault:
                 raise self._http.lost(fault, _MAY_GO_ON) from None
         raise self._http.lost(EOFError(), _MAY_GO_ON)
+
+
+def _nothing(data: str | bytes) -> Nothing:
+    """The reason that a host gives; one of an earlier release gives none."""
+    return Nothing((orjson.loads(data) or {"reason": Nothing.TOO_FEW})["reason"])
 
 
 class RemoteLineage(RemoteUseCase):

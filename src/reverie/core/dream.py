@@ -125,6 +125,22 @@ class Estimate(Struct, frozen=True):
     """Tokens of the memory, now and after."""
 
 
+class Nothing(StrEnum):
+    """Why a dream had nothing to do. That is no error."""
+
+    TOO_FEW = "too_few"
+    """Fewer than two memories can be taken."""
+    CANNOT_BE_SMALLER = "cannot_be_smaller"
+    """Everything in it must be kept, or a text would be no smaller than its sources."""
+
+    @property
+    def said(self) -> str:
+        """The same as a sentence."""
+        if self is Nothing.TOO_FEW:
+            return "Nothing to do: fewer than two memories can be taken."
+        return "Nothing to do: this memory cannot be made smaller without losing what must be kept."
+
+
 class StatementTrace(Struct, frozen=True):
     """One line of the distilled text and where its words come from."""
 
@@ -293,11 +309,6 @@ class GateFailed(Unprocessable):
     """The distilled text did not pass the gates. Nothing was stored."""
 
     code = "dream_gate_failed"
-
-    @property
-    def cannot_be_smaller(self) -> bool:
-        """Whether nothing went wrong: everything in the memory must stay, so a dream would take nothing out."""
-        return self.details.get("gates") == ["smaller"]
 
 
 class SpendExceeded(Unprocessable):

@@ -16,20 +16,21 @@ import msgspec
 import orjson
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFailed, TokenBudgetExceeded
+from reverie.core.dream import After, DreamPlan, DreamReport, Estimate, GateFailed, Nothing, TokenBudgetExceeded
 from reverie.core.entry import Draft, Entry, EntryState, Link, Scope
-from reverie.core.errors import Busy, Invalid, ReadOnly, ReverieError
+from reverie.core.errors import Busy, Invalid, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
 from reverie.core.retry import retry
 from reverie.core.run import mark as run_mark
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
-from reverie.distil.plan import DREAM_KIND, Share, Work, require
+from reverie.distil.plan import DREAM_KIND
 from reverie.distil.probes import probe
-from reverie.distil.request import DistilledText, Distiller, Extractive, Request
+from reverie.distil.request import DistilledText, Distiller, Extractive
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
-from reverie.dreams.gates import Distilled, Gates
+from reverie.dreams.gates import Gates
+from reverie.dreams.part import NotSmaller, Parts, Ready
 from reverie.dreams.replay import Rehearsal, Replays
 from reverie.dreams.report import (
     Made,
@@ -77,16 +78,6 @@ class _Dream:
     replay: Rehearsal
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """The input of a dream's transaction. Without a text the entries are only archived or purged."""
-
-    snapshot: Snapshot
-    work: Work | None = None
-    done: Distilled | None = None
-    budget: int = 0
-
-
 class DreamEngine:
     """The only code that turns many entries into fewer.
 
@@ -106,6 +97,7 @@ class DreamEngine:
         self._snapshots = Snapshots(parts, rules, self._extractive)
         self._spend = SpendLimits(parts)
         self._gates = Gates(parts, rules, archives, self._extractive, self._snapshots.count)
+        self._part = Parts(self._snapshots, self._gates, self._extractive)
         self.composer = Composer(parts, self._gates, self._extractive, self._spend)
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
@@ -115,15 +107,22 @@ class DreamEngine:
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
         snapshot, work = self._snapshots.weighed(actor, plan, budget, policy)
-        limit = work.output_limit(budget, self._share(policy, snapshot, work), shrink=plan.strict)
+        limit = work.output_limit(budget, self._part.share(policy, snapshot, work), shrink=plan.strict)
         feasible = len(snapshot.entries) >= plan.least_entries and (
             plan.distiller == "none" or (work.minimum_required <= budget and (work.shrinks or not plan.strict))
         )
-        made = DistilledText("")
+        made, least = DistilledText(""), work.minimum_required
         if feasible and work.prepared.candidates and plan.distiller != "none":
-            made = self._extractive.distil(Request(work, limit, self._snapshots.count, ()))
+            guard = self._spend.guard(actor, "", policy)
+            try:
+                ready = self._first(actor, plan, budget, policy, self._extractive, guard, _silent)
+            except (NotSmaller, GateFailed):
+                ready = None
+            if ready is not None and ready.done is not None and ready.work is not None:
+                snapshot, work, made = ready.snapshot, ready.work, ready.done.answer
+            feasible = bool(made.text)
         hot = snapshot.hot_tokens or 0
-        taken = self._tokens(snapshot.entries) if made.text else 0
+        taken = self._part.tokens(snapshot.entries) if made.text else 0
         return Estimate(
             ref=plan.ref,
             position=snapshot.position,
@@ -132,7 +131,7 @@ class DreamEngine:
             input_tokens=work.input_tokens,
             output_tokens=max(limit, 0),
             budget=budget,
-            minimum_required=work.minimum_required,
+            minimum_required=least,
             left_out=dict(snapshot.left_out),
             left_for_later=snapshot.later,
             distiller=self._gates.choose(plan, policy).name if plan.distiller != "none" else "none",
@@ -142,6 +141,16 @@ class DreamEngine:
             hot_before=hot,
             hot_after=max(hot - taken, 0) + self._snapshots.count(made.text) if made.text else hot,
         )
+
+    def attempt(
+        self, actor: Actor, plan: DreamPlan, *, progress: Progress | None = None, dream_id: str | None = None
+    ) -> DreamReport | Nothing:
+        """`run`, with the reason where there is nothing to do."""
+        try:
+            report = self._run(actor, plan, progress, None, dream_id, None)
+        except NotSmaller:
+            return Nothing.CANNOT_BE_SMALLER
+        return Nothing.TOO_FEW if report is None else report
 
     def run(
         self,
@@ -153,12 +162,26 @@ class DreamEngine:
         dream_id: str | None = None,
         check: Check | None = None,
     ) -> DreamReport | None:
-        """Dream. None when there is nothing to do (fewer entries than the plan's least).
+        """Dream. None when there is nothing to do: fewer entries than the plan's least, or none that can leave.
 
         All of it happens, or nothing. Raises Busy when the ref is being dreamt already, TokenBudgetExceeded,
         GateFailed or RedactionFailed with nothing written. `check` is asked first in the transaction of the dream:
         raising, it cancels the dream.
         """
+        try:
+            return self._run(actor, plan, progress, distiller, dream_id, check)
+        except NotSmaller:
+            return None
+
+    def _run(
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        progress: Progress | None,
+        distiller: Distiller | None,
+        dream_id: str | None,
+        check: Check | None,
+    ) -> DreamReport | None:
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, plan.ref)
         if self._parts.read_only:
@@ -230,8 +253,8 @@ class DreamEngine:
             tx.link(*(Link(output, source, DISTILLED_FROM) for source in sources))
         save_report(tx, report, seq=report.seq)
 
-    def _make(self, dream: _Dream) -> _Ready | None:
-        """The text, and the entries it represents."""
+    def _make(self, dream: _Dream) -> Ready | None:
+        """The text, and the entries it stands for."""
         actor, plan, guard = dream.actor, dream.plan, dream.guard
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
@@ -239,21 +262,34 @@ class DreamEngine:
         if plan.distiller == "none" or plan.most_bytes is not None:
             snapshot = self._snapshots.take(actor, plan, policy, expand=False)
             if plan.distiller == "none":
-                return _Ready(snapshot) if snapshot.entries else None
+                return Ready(snapshot) if snapshot.entries else None
             if len(snapshot.entries) < plan.least_entries:
                 return None
             compacted = self.composer.compact(actor, plan, snapshot, dream.distiller, guard)
-            return _Ready(*compacted) if compacted is not None else None
+            return Ready(*compacted) if compacted is not None else None
         chosen = dream.distiller or self._gates.choose(plan, policy)
-        refused: ReverieError | None = None
+        return self._first(actor, plan, budget, policy, chosen, guard, dream.progress)
+
+    def _first(
+        self,
+        actor: Actor,
+        plan: DreamPlan,
+        budget: int,
+        policy: TenantPolicy,
+        chosen: Distiller,
+        guard: SpendGuard,
+        progress: Progress,
+    ) -> Ready | None:
+        """The first part that can be dreamt. Raises why the first of them cannot, when none can."""
+        refused: Exception | None = None
         for snapshot, work in self._snapshots.parts(actor, plan, budget, policy):
             taken = snapshot.sources if plan.given or snapshot.fitted else snapshot.entries
             if len(taken) < plan.least_entries:
                 continue
-            dream.progress("distil", 0, len(snapshot.sources))
+            progress("distil", 0, len(snapshot.sources))
             try:
-                return self._settled(actor, plan, snapshot, work, budget, policy, chosen, guard)
-            except (GateFailed, TokenBudgetExceeded) as error:
+                return self._part.ready(actor, plan, snapshot, work, budget, policy, chosen, guard)
+            except (GateFailed, TokenBudgetExceeded, NotSmaller) as error:
                 if not snapshot.fitted:
                     raise
                 refused = refused or error  # a part that cannot be dreamt does not keep the others from it
@@ -261,80 +297,7 @@ class DreamEngine:
             raise refused
         return None
 
-    def _settled(
-        self,
-        actor: Actor,
-        plan: DreamPlan,
-        snapshot: Snapshot,
-        work: Work,
-        budget: int,
-        policy: TenantPolicy,
-        chosen: Distiller,
-        guard: SpendGuard,
-    ) -> _Ready:
-        """A text, and the entries it represents: those whose must-keep statements are all in it.
-
-        The others stay as they are. The model-free distiller works again without them; a model's text is used as it
-        is, but where every entry leaves, a model that lost such a statement gives way to the model-free distiller.
-        """
-        share = self._share(policy, snapshot, work)
-        fell_back: str | None = None
-        while True:
-            require(work, budget)
-            if plan.strict and not work.shrinks:
-                raise _not_smaller()
-            done = self._gates.distil(actor, plan, work, budget, share, policy, chosen, guard)
-            fell_back = fell_back or done.fell_back
-            if not done.stay:
-                idle = self._idle(snapshot, done)
-                if not idle:
-                    break
-                done = replace(done, stay=idle)
-            if not plan.strict or not snapshot.entries:
-                if done.distiller is self._extractive:
-                    break
-                chosen, fell_back = self._extractive, "must_keep"
-                continue
-            if done.distiller is not self._extractive:
-                snapshot = snapshot.keeping(done.stay)
-                break
-            chosen, snapshot = done.distiller, snapshot.without(done.stay)
-            if len(snapshot.sources) < plan.least_entries:
-                raise _not_smaller()
-            work = self._snapshots.weigh(snapshot.sources)
-        if plan.strict and snapshot.stayed and not snapshot.entries:
-            raise _not_smaller()
-        if self._idle(snapshot, done):
-            raise _not_smaller()
-        return _Ready(snapshot, work, replace(done, fell_back=fell_back), budget)
-
-    def _idle(self, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
-        """Of a part that would become smaller by less than a twentieth: the entries whose every word the text would
-        repeat, and that no other statement is part of.
-
-        As entries of their own they cost no heading and keep their date, their tags and their place in a search.
-        """
-        tokens, taken = done.gates.tokens, self._tokens(snapshot.entries)
-        if not snapshot.fitted or tokens * 20 <= taken * 19:
-            return frozenset()
-        fates = done.answer.fates if not snapshot.held_by else {}
-        if tokens < taken and any(fate == "retired" for own in fates.values() for fate, _ in own):
-            return frozenset()  # under pressure the whole part is dreamt once, or every night would take a little of it
-        told = [statement.source_ids for statement in done.answer.statements]
-        shared = {source for sources in told if len(sources) > 1 for source in sources}
-        same = [
-            entry
-            for entry in snapshot.entries
-            if entry.id not in shared and {fate for fate, _ in fates.get(entry.id, ())} == {"kept"}
-        ]
-        idle = {entry.id for entry in same}
-        if same and all(map(idle.issuperset, told)):  # a text needs a statement, or what is left could not leave
-            idle.remove(min(same, key=lambda entry: (len(entry.content), entry.id)).id)
-        if not idle and tokens >= taken:
-            return frozenset(entry.id for entry in snapshot.entries)
-        return frozenset(idle)
-
-    def _store(self, dream: _Dream, ready: _Ready, changed: int, rules: Rules) -> Body[DreamReport]:
+    def _store(self, dream: _Dream, ready: Ready, changed: int, rules: Rules) -> Body[DreamReport]:
         """The transaction of a dream."""
         snapshot = ready.snapshot
         if ready.done is None or ready.work is None:
@@ -351,7 +314,7 @@ class DreamEngine:
         made = replace(Made.of(dream.id, snapshot.sources, text, work, done, gates), budget=ready.budget)
         output = self.prepare(actor, plan.ref, made.draft(checksum=checksum, run=plan.run), rules)
         probed = probe(work.sources, text, done.answer.fates)
-        cold = self._tokens(snapshot.entries) if checksum is not None else 0
+        cold = self._part.tokens(snapshot.entries) if checksum is not None else 0
 
         def body(tx: WriteTx) -> DreamReport:
             if dream.check is not None:
@@ -428,7 +391,7 @@ class DreamEngine:
         plan: DreamPlan,
         report: DreamReport,
         archive: bytes,
-        ready: _Ready,
+        ready: Ready,
         text: str,
     ) -> None:
         """Archive and index, in the transaction of the dream."""
@@ -463,20 +426,6 @@ class DreamEngine:
         if added or (not quiet and self._archives.lists(tx, report.superseded)):
             self._archives.reindex(tx, report.id, add=added, remove=report.superseded, run=actor.run)
 
-    def _share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> Share:
-        """How much the text may have.
-
-        Where originals stand for earlier dreams, the target is a share of what those dreams take of hot memory.
-        """
-        share, rest = policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens)
-        if not snapshot.held_by or snapshot.hot_tokens is None:
-            return Share(share, rest)
-        return Share(min(1000, share * self._tokens(snapshot.entries) // max(work.input_tokens, 1)), rest)
-
-    def _tokens(self, entries: Sequence[Entry]) -> int:
-        """Tokens of hot memory that these entries take."""
-        return sum([self._snapshots.count(entry.content) for entry in entries])
-
     def _tokenizer(self) -> str:
         return self._parts.tokens.name if self._parts.tokens else ""
 
@@ -503,12 +452,6 @@ class DreamEngine:
         save_report(tx, report, seq=seq)
         tx.release(f"dream/{plan.ref}", dream.id)
         return report
-
-
-def _not_smaller() -> GateFailed:
-    return GateFailed(
-        "This memory cannot be made smaller without losing what must be kept.", details={"gates": ["smaller"]}
-    )
 
 
 def _silent(step: str, done: int, total: int) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
-from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector
+from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Nothing, Selector
 from reverie.core.entry import Scope
 from reverie.core.errors import Busy, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
@@ -239,12 +239,7 @@ class Scheduler:
         def body(acting: Actor) -> tuple[str | None, str | None]:
             if skip:
                 return None, skip
-            try:
-                return self._pass(acting, schedule, ref, dream_id, progress), None
-            except GateFailed as fault:
-                if not fault.cannot_be_smaller:
-                    raise
-                return None, "cannot_be_smaller"  # nothing went wrong: there is nothing to take out
+            return self._pass(acting, schedule, ref, dream_id, progress)
 
         for run_id in (dream_id, None):
             try:
@@ -270,12 +265,15 @@ class Scheduler:
             raise Busy("Another process may still be at this tick.")  # to be tried again, not to be called done
         return None, None
 
-    def _pass(self, actor: Actor, schedule: Schedule, ref: str, dream_id: str, progress: Progress | None) -> str | None:
+    def _pass(
+        self, actor: Actor, schedule: Schedule, ref: str, dream_id: str, progress: Progress | None
+    ) -> tuple[str | None, str | None]:
+        """The dream, or why there is none."""
         if schedule.kind == "consolidate":
             done = self._consolidator.run(actor, ref, trigger="scheduled")
-            return f"{ref}@{done.seq}" if done.merged else None
+            return (f"{ref}@{done.seq}" if done.merged else None), None
         if self._dreamt(actor, dream_id) is not None:
-            return dream_id  # an earlier attempt at this tick got that far
+            return dream_id, None  # an earlier attempt at this tick got that far
         plan = DreamPlan(
             ref=ref,
             selector=Selector(older_than_ms=schedule.older_than_ms),
@@ -283,10 +281,12 @@ class Scheduler:
             fit=schedule.fit,
             least_entries=max(schedule.least_entries, 2),
         )
-        report = self._dreams.run(actor, plan, progress=progress, dream_id=dream_id)
-        if report is not None and schedule.id == NIGHTLY:
-            self._rest(actor, plan, report, progress)
-        return report.id if report is not None else None
+        made = self._dreams.attempt(actor, plan, progress=progress, dream_id=dream_id)
+        if isinstance(made, Nothing):
+            return None, made.value if made is Nothing.CANNOT_BE_SMALLER else None
+        if schedule.id == NIGHTLY:
+            self._rest(actor, plan, made, progress)
+        return made.id, None
 
     def _rest(self, actor: Actor, plan: DreamPlan, report: DreamReport, progress: Progress | None) -> None:
         """The other parts of a memory that is larger than a budget, in the same night."""

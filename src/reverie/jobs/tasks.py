@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
-from reverie.core.dream import DreamPlan, GateFailed
+from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
@@ -106,13 +106,7 @@ class Tasks:
         plan = DreamPlan(ref=job.arguments["ref"], fit=True)
 
         def dream(actor: Actor) -> bool:
-            try:
-                self._host.dreams.run(actor, plan, dream_id=dream_id)
-            except GateFailed as fault:
-                if not fault.cannot_be_smaller:
-                    raise
-                return False  # nothing went wrong: all of it must stay
-            return True
+            return self._host.dreams.run(actor, plan, dream_id=dream_id) is not None
 
         return TaskResult({"dreams": int(bool(self._as_run(job, DISTILL, dream_id, dream)))})
 

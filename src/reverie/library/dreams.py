@@ -106,7 +106,7 @@ def dream_plan(
         budget=budget,
         distiller=distiller,
         after=After(after),
-        fit=fit,
+        fit=fit or budget is None,
     )
 
 

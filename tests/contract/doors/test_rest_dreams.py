@@ -87,9 +87,11 @@ def test_a_dream_its_report_and_the_way_back(acme: Any) -> None:
     assert acme.get("audit/verify").json()["ok"]
 
 
-def test_nothing_to_do_is_no_content(acme: Any) -> None:
-    assert acme.post("memory/empty/dreams", {}).status_code == 204
-    assert sse(acme.post("memory/empty/dreams", {}, headers=EVENTS).text)[-1] == ("nothing", None)
+def test_nothing_to_do_is_no_error(acme: Any) -> None:
+    answer = acme.post("memory/empty/dreams", {})
+    assert answer.status_code == 200
+    assert (answer.json()["state"], answer.json()["reason"]) == ("nothing", "too_few")
+    assert sse(acme.post("memory/empty/dreams", {}, headers=EVENTS).text)[-1] == ("nothing", answer.json())
 
 
 def test_the_steps_come_as_events(acme: Any) -> None:
@@ -115,11 +117,16 @@ def test_a_budget_that_is_too_small_names_the_one_that_is_enough(acme: Any) -> N
     assert acme.post("memory/notes/dreams", {"budget": least}).status_code == 201
 
 
-def test_what_cannot_be_made_smaller_is_refused(acme: Any) -> None:
-    acme.put("Haha!")
-    acme.put("Oh wow.")
-    body = is_problem(acme.post("memory/notes/dreams", {}), 422, "dream_gate_failed")
-    assert body["details"]["gates"] == ["smaller"]
+@pytest.mark.parametrize("texts", [("Haha!", "Oh wow."), ("Mia is allergic to nuts.", "Never call before ten.")])
+@pytest.mark.parametrize("fit", [False, True])
+def test_what_cannot_be_made_smaller_stays_as_it_is(acme: Any, texts: tuple[str, ...], fit: bool) -> None:
+    for text in texts:
+        acme.put(text)
+    answer = acme.post("memory/notes/dreams", {"fit": fit})
+    assert (answer.status_code, answer.json()["state"]) == (200, "nothing")
+    assert answer.json()["reason"] == "cannot_be_smaller"
+    assert acme.post("memory/notes/dreams", {"fit": fit, "plan": True}).json()["feasible"] is False
+    assert {entry["content"] for entry in acme.get("memory/notes/entries").json()["entries"]} == set(texts)
 
 
 def test_only_one_dreams_at_a_time(server: Any, acme: Any) -> None:
@@ -241,7 +248,9 @@ def test_a_new_schedule_is_meant_in_the_zone_of_the_tenant(acme: Any) -> None:
 
 def test_dreams_are_found_by_their_id_alone(acme: Any) -> None:
     for number in range(12):
-        acme.put(f"The club with number {number} pays {number + 3} euros for its moorings at pier {number}.")
+        acme.put(
+            f"Good morning, everyone! The club with number {number} pays {number + 3} euros for its moorings at pier {number}."
+        )
     made = acme.post("memory/notes/dreams", {"budget": 4000}).json()
     assert [dream["id"] for dream in acme.get("dreams").json()["dreams"]] == [made["id"]]
     assert acme.get("dreams?ref=other").json()["dreams"] == []
@@ -255,7 +264,9 @@ def test_dreams_are_found_by_their_id_alone(acme: Any) -> None:
 
 def test_extractive_means_extractive_whatever_the_policy_says(acme: Any) -> None:
     for number in range(12):
-        acme.put(f"The club with number {number} pays {number + 3} euros for its moorings at pier {number}.")
+        acme.put(
+            f"Good morning, everyone! The club with number {number} pays {number + 3} euros for its moorings at pier {number}."
+        )
     acme.patch("policy", {"dream_distiller": "llm"})
     refused = acme.post("memory/notes/dreams", {"plan": True})
     assert refused.status_code == 400, "the policy names a model that this host does not have"

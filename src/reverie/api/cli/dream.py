@@ -100,19 +100,20 @@ def run(
       reverie dream run --ref support-bot --budget 8000
       reverie dream run --ref support-bot --fit --older-than 7d
     """
-    from reverie.api.views import report_document
+    from reverie.api.views import nothing_document, report_document
+    from reverie.core.dream import Nothing
 
     wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
     with at.session() as opened, steps() as progress:
-        report = opened.host.dreams.run(opened.actor, wanted, progress=progress)
-        if report is None:
+        made = opened.host.dreams.attempt(opened.actor, wanted, progress=progress)
+        if isinstance(made, Nothing):
             opened.check_ref(ref)
     if at.json:
-        print_json(None if report is None else report_document(report))
-    elif report is None:
-        say(f"There is nothing to dream: fewer than two entries are taken. Why: reverie dream plan --ref {ref}")
+        print_json(nothing_document(made) if isinstance(made, Nothing) else report_document(made))
+    elif isinstance(made, Nothing):
+        say(f"{made.said} Why: reverie dream plan --ref {ref}")
     else:
-        say_report(report)
+        say_report(made)
 
 
 @app.command("list")
@@ -354,7 +355,9 @@ def _plan(
         raise Invalid("--tag is not empty.")
     youngest = age(older_than, "--older-than")
     selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=youngest)
-    return DreamPlan(ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit)
+    return DreamPlan(
+        ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit or budget is None
+    )
 
 
 def _command(plan: DreamPlan, older_than: str | None, at: At) -> str:

@@ -61,15 +61,17 @@ def say_estimate(estimate: Estimate, command: str) -> None:
 
 
 def _obstacle(estimate: Estimate, command: str) -> str:
+    from reverie.core.dream import Nothing
+
     if estimate.sources < 2:
-        return "There is nothing to dream."
+        return Nothing.TOO_FEW.said
     if estimate.minimum_required > estimate.budget:
         return (
             f"It does not fit. Raise the budget to {estimate.minimum_required} tokens "
             "(and the policy dream_budget, if that is the limit), or begin with the oldest part that fits: "
             f"{command} --fit"
         )
-    return "It is as small as it can be without losing what must be kept."
+    return Nothing.CANNOT_BE_SMALLER.said
 
 
 def say_report(report: DreamReport, *, undo: bool = True) -> None:

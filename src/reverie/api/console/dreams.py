@@ -21,7 +21,7 @@ from reverie.api.console.text import segment
 from reverie.api.views import due_document
 from reverie.core.actor import Right
 from reverie.core.clock import parse_duration, to_iso
-from reverie.core.dream import After, DreamPlan, DreamReport, Selector
+from reverie.core.dream import After, DreamPlan, DreamReport, Nothing, Selector
 from reverie.core.errors import Invalid, ReverieError
 
 LIMIT = 25
@@ -124,8 +124,8 @@ def _dream(look: Look, asked: DreamPlan, dream_id: str) -> None:
     running: Running = look.state.console_running
     error: str | None = "The host had a fault. Its log names it; nothing was changed."
     try:
-        report = look.host.dreams.run(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
-        error = None if report is not None else "There was nothing to do: fewer than two entries can be taken."
+        made = look.host.dreams.attempt(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
+        error = made.said if isinstance(made, Nothing) else None
     except ReverieError as fault:
         error = look.host.parts.redactor.text(fault.message).text
     finally:

@@ -8,7 +8,7 @@ import msgspec
 
 from reverie.core.actor import Actor
 from reverie.core.clock import to_iso
-from reverie.core.dream import DreamPlan, GateFailed
+from reverie.core.dream import DreamPlan, Nothing
 from reverie.core.entry import Draft, Entry
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
@@ -107,14 +107,9 @@ def _dream(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     plan = DreamPlan(_ref(given), budget=budget, fit=True)
     if given.get("preview"):
         return {"dreamt": False, **msgspec.to_builtins(host.dreams.plan(actor, plan))}
-    try:
-        report = host.dreams.run(actor, plan)
-    except GateFailed as refused:
-        if not refused.cannot_be_smaller:
-            raise
-        return {"dreamt": False, "reason": "Nothing can be taken out without losing what must be kept."}
-    if report is None:
-        return {"dreamt": False, "reason": "There is nothing to distil yet."}
+    report = host.dreams.attempt(actor, plan)
+    if isinstance(report, Nothing):
+        return {"dreamt": False, "reason": report.said}
     return {
         "dreamt": True,
         "dream": report.id,

@@ -170,6 +170,16 @@ class EstimateOut(Outward):
     hot_after: Annotated[int, Meta(description="Tokens of the memory after the dream.")]
 
 
+class NothingOut(Outward):
+    """Nothing was changed, and nothing went wrong."""
+
+    state: Literal["nothing"]
+    reason: Annotated[
+        str, Meta(description="`too_few`: fewer than two entries can be taken; `cannot_be_smaller`: all must be kept.")
+    ]
+    message: str
+
+
 class SourceTraceOut(Outward):
     id: str
     version: int

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from reverie.api.rest import dream_wire
 from reverie.api.rest.call import ONCE, api, once
 from reverie.api.rest.errors import documented, status_of
-from reverie.api.views import estimate_document, report_document, why_document
+from reverie.api.views import estimate_document, nothing_document, report_document, why_document
 from reverie.core.actor import Right
 from reverie.core.clock import parse_duration
-from reverie.core.dream import After, DreamPlan, DreamReport, Selector
+from reverie.core.dream import After, DreamPlan, DreamReport, Nothing, Selector
 from reverie.core.errors import ReverieError
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
@@ -45,10 +45,11 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
     ),
     answers={
         200: DocumentedAnswer(
-            "The plan; or a stream of steps.", dream_wire.EstimateOut, {MEDIA_TYPE: {"type": "string"}}
+            "The plan; or that there was nothing to do, and why; or a stream of steps.",
+            (dream_wire.EstimateOut, dream_wire.NothingOut),
+            {MEDIA_TYPE: {"type": "string"}},
         ),
         201: DocumentedAnswer("All of it happened.", dream_wire.DreamOut),
-        204: DocumentedAnswer("There was nothing to do."),
         **documented(body=True, writes=True),
     },
 )
@@ -59,8 +60,8 @@ def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
         return Reply(estimate_document(call.host.dreams.plan(call.actor, plan)))
     if wanted(call):
         return event_stream(call, key_of(call.actor), _stream(call, plan))
-    report = call.host.dreams.run(call.actor, plan)
-    return Response(None, 204) if report is None else Reply(report_document(report), 201)
+    made = call.host.dreams.attempt(call.actor, plan)
+    return Reply(nothing_document(made)) if isinstance(made, Nothing) else Reply(report_document(made), 201)
 
 
 @router.get(
@@ -196,7 +197,7 @@ def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
         budget=body.budget,
         distiller=body.distiller,
         after=After(body.after),
-        fit=body.fit,
+        fit=body.fit or body.budget is None,
     )
 
 
@@ -208,7 +209,7 @@ async def _stream(call: Call, plan: DreamPlan) -> AsyncGenerator[bytes, None]:
         loop.call_soon_threadsafe(said.put_nowait, item)
 
     async def run() -> None:
-        work = partial(call.host.dreams.run, call.actor, plan, progress=lambda *step: say(step))
+        work = partial(call.host.dreams.attempt, call.actor, plan, progress=lambda *step: say(step))
         try:
             said.put_nowait(await call.run(Lane.HEAVY, work))
         except Exception as fault:
@@ -232,8 +233,8 @@ def _message(call: Call, item: Any) -> bytes:
         return message("step", orjson.dumps({"step": step, "done": done, "total": total}))
     if isinstance(item, DreamReport):
         return message("report", orjson.dumps(report_document(item)))
-    if item is None:
-        return message("nothing", b"null")
+    if isinstance(item, Nothing):
+        return message("nothing", orjson.dumps(nothing_document(item)))
     correlation = call.scope["state"].get("request_id")
     if isinstance(item, ReverieError):
         refusal = answer(item, status_of(item), redactor=call.host.parts.redactor, correlation=correlation)

@@ -87,8 +87,8 @@ def test_what_is_selected(team: Cli) -> None:
     team("put", "A very young remark about ports.")
     assert team("dream", "plan", "--older-than", "1d", "--json").json["left_out"] == {"recent": 1}
     assert team("dream", "plan", "--kind", "decision", "--json").json["sources"] == 0
-    assert "nothing to dream" in team("dream", "run", "--tag", "nowhere").out
-    assert team("dream", "run", "--session", "nowhere", "--json").json is None
+    assert "Nothing to do: fewer than two" in team("dream", "run", "--tag", "nowhere").out
+    assert team("dream", "run", "--session", "nowhere", "--json").json["reason"] == "too_few"
     team("dream", "run", "--after", "elsewhere").failed("cold, archive, purge")
     team("dream", "run", "--older-than", "soon").failed("--older-than", "3d")
     team("dream", "run", "--distiller", "oracle").failed("extractive")
