@@ -79,7 +79,7 @@ export class Reverie {
   /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on, as a stream. */
   listEventsStream(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Distil many entries into one, or say what that would do. */
-  dream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): Promise<EstimateOut | DreamOut | null>;
+  dream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): Promise<EstimateOut | NothingOut | DreamOut>;
   /** Distil many entries into one, or say what that would do, as a stream. */
   dreamStream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Reports of dreams, newest first. */
@@ -228,6 +228,8 @@ export interface DreamIn {
   /** Only entries with every one of these tags. */
   tags?: string[];
   session?: string | null;
+  /** What to keep, drop or word, for a model; the model-free distiller does not read it. */
+  instructions?: string | null;
 }
 
 export interface DreamOut {
@@ -261,6 +263,8 @@ export interface DreamOut {
   /** What a model was paid; empty without one. */
   spend: Record<string, unknown>;
   fell_back: string | null;
+  /** Whether a model read the instructions; null: there were none. */
+  instructions_applied: boolean | null;
   reused: boolean;
   changed_meanwhile: number;
   left_for_later: number;
@@ -556,6 +560,13 @@ export interface MustKeepOut {
   kept: number;
   quoted: number;
   missing: number;
+}
+
+export interface NothingOut {
+  state: "nothing";
+  /** `too_few`: fewer than two entries can be taken; `cannot_be_smaller`: all must be kept. */
+  reason: string;
+  message: string;
 }
 
 export interface OutcomeOut {

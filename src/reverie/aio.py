@@ -567,12 +567,15 @@ class AsyncRef:
         kinds: Iterable[str] | None = None,
         tags: Iterable[str] = (),
         session: str | None = None,
+        instructions: str | None = None,
         progress: Progress | None = None,
     ) -> DreamReport | None:
         """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
         All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
-        the budget can hold; call it again for the rest. `progress(step, done, total)` is called on the way.
+        the budget can hold; call it again for the rest, as does a dream without a budget. `instructions` say what to
+        keep, drop or word: a model reads them, and `report.instructions_applied` says whether one did.
+        `progress(step, done, total)` is called on the way.
         """
         return await self._run(
             functools.partial(
@@ -585,6 +588,7 @@ class AsyncRef:
                 kinds=kinds,
                 tags=tags,
                 session=session,
+                instructions=instructions,
                 progress=progress,
             )
         )

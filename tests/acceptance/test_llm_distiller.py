@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.model_endpoint import KEY, MODEL, Asked, Cut, Drip, Endpoint, Fail, Raw, Slow, good, statements
 
 from reverie.app import build_host
@@ -120,6 +121,30 @@ def test_a_dream_by_a_model_is_traced_paid_for_and_within_its_budget(
         assert any(lines[trace.line].split(": ", 1)[-1] in source for source in sources)
     assert host.audit.verify(ada).ok
     assert host.lineage.verify(ada, report.id).ok
+
+
+def test_instructions_reach_the_prompt_and_the_report_says_whether_they_were_used(
+    open_host: OpenHost, endpoint: Endpoint, ada: Actor
+) -> None:
+    host = open_host()
+    host.entries.put(ada, "bot", corpus(40))
+    host.rules.register(ada, "door", SECRET)
+    wanted = 'Keep every price; the "blue" box is called <box>.'
+    report = dream(host, ada, structs.replace(PLAN, instructions=f"{wanted} {SECRET}"))
+    assert (report.distiller, report.instructions_applied) == ("llm", True)
+    sent = endpoint.asked[0].body
+    assert any(json.dumps(wanted)[1:-1] in message["content"] for message in sent["messages"])
+    assert SECRET not in json.dumps(sent)
+    host.lineage.undo(ada, report.id)
+    assert dream(host, ada).instructions_applied is None
+    assert endpoint.calls == 2, "other instructions are other work"
+
+
+def test_without_a_model_instructions_are_not_used_and_the_report_says_so(open_host: OpenHost, ada: Actor) -> None:
+    host = open_host()
+    host.entries.put(ada, "bot", corpus(40))
+    report = dream(host, ada, structs.replace(PLAN, distiller="extractive", instructions="Keep every price."))
+    assert (report.distiller, report.instructions_applied) == ("extractive", False)
 
 
 def test_identical_work_is_answered_from_the_archive(open_host: OpenHost, endpoint: Endpoint, ada: Actor) -> None:

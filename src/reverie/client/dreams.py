@@ -200,4 +200,5 @@ def _plan(plan: DreamPlan) -> dict[str, Any]:
         "kinds": None if chosen.kinds is None else list(chosen.kinds),
         "tags": list(chosen.tags),
         "session": chosen.session,
+        **({"instructions": plan.instructions} if plan.instructions else {}),
     }

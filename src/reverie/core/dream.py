@@ -86,6 +86,8 @@ class DreamPlan(Struct, frozen=True):
     every source leaves: the budget must hold all that must be kept. A model's text must pass the gates either way."""
     as_of: int | None = None
     """Only entries born at or before this log position."""
+    instructions: str | None = None
+    """What its caller wants kept, dropped or worded, for a model. The model-free distiller does not read them."""
 
 
 class Leaving(Struct, frozen=True):
@@ -243,6 +245,8 @@ class DreamReport(Struct, frozen=True):
     gates: Mapping[str, Any] = field(default_factory=dict)
     spend: Mapping[str, Any] = field(default_factory=dict)
     fell_back: str | None = None
+    instructions_applied: bool | None = None
+    """Whether a model read the instructions of the plan; None: there were none."""
     """Why the model-free distiller did the work although a model was asked."""
     reused: bool = False
     """The archive of an identical dream was used again."""

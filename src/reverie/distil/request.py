@@ -34,6 +34,8 @@ class Request:
     """Statements that a gate refused."""
     clean: Callable[[str], str] = _as_is
     spend: Spend = field(default_factory=Tally)
+    instructions: str = ""
+    """What the caller of the dream wants; a distiller without a model does not read it."""
 
 
 @dataclass(frozen=True, slots=True)

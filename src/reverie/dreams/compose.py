@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, RedactionFailed
 from reverie.core.entry import Entry, EntryState
@@ -82,22 +84,31 @@ class Composer:
         return max(policy.dream_budget * 1000 // (1000 + policy.hot_share(None)) - 200, policy.dream_budget // 2)
 
     def texts(
-        self, actor: Actor, ref: str, entries: Sequence[Entry], rules: Rules, *, model: bool = True
+        self,
+        actor: Actor,
+        ref: str,
+        entries: Sequence[Entry],
+        rules: Rules,
+        *,
+        model: bool = True,
+        instructions: str | None = None,
     ) -> list[Made]:
         """Texts of these entries, redacted, each entry in one of them. Retracted entries and drafts are only counted.
 
-        Several texts where one could not hold what must be kept. `model`: whether a model may write them.
+        Several texts where one could not hold what must be kept. `model`: whether a model may write them, with
+        `instructions` in its prompt.
         """
         free = self.text(actor, ref, entries, rules)
         if free.missed and len(entries) > 1:
             half = len(entries) // 2
-            first = self.texts(actor, ref, entries[:half], rules, model=model)
-            return [*first, *self.texts(actor, ref, entries[half:], rules, model=model)]
+            halves = (entries[:half], entries[half:])
+            made = [self.texts(actor, ref, part, rules, model=model, instructions=instructions) for part in halves]
+            return [*made[0], *made[1]]
         chosen = self._chosen(ref, rules.policy)
         if not model or chosen is self._extractive:
             return [free]
-        made = self.text(actor, ref, entries, rules, distiller=chosen)
-        return [made if not made.missed else free]
+        written = self.text(actor, ref, entries, rules, distiller=chosen, instructions=instructions)
+        return [written if not written.missed else free]
 
     def text(
         self,
@@ -108,13 +119,14 @@ class Composer:
         *,
         distiller: Distiller | None = None,
         shorter: bool = True,
+        instructions: str | None = None,
     ) -> Made:
         """One text of these entries, redacted; `missed` says what it could not hold.
 
         `shorter`: whether the text of many entries must be shorter than they are together.
         """
         dream_id = self._parts.ids.new()
-        plan = _plan(ref, rules.policy)
+        plan = structs.replace(_plan(ref, rules.policy), instructions=instructions)
         guard = self._spend.guard(actor, dream_id, rules.policy)
         asked = _Asked(actor, plan, rules, guard, distiller or self._extractive)
         replaced = [entry for entry in entries if entry.state is EntryState.SUPERSEDED]

@@ -237,10 +237,17 @@ class DreamEngine:
         return retry(attempt, on=Replan, busy=lambda: Busy(late), tries=_TRIES)
 
     def compose(
-        self, actor: Actor, ref: str, entries: Sequence[Entry], rules: Rules, *, model: bool = True
+        self,
+        actor: Actor,
+        ref: str,
+        entries: Sequence[Entry],
+        rules: Rules,
+        *,
+        model: bool = True,
+        instructions: str | None = None,
     ) -> list[Made]:
         """Texts that stand for these entries, all of which leave. See Composer.texts."""
-        return self.composer.texts(actor, ref, entries, rules, model=model)
+        return self.composer.texts(actor, ref, entries, rules, model=model, instructions=instructions)
 
     def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> PreparedEntry:
         """A text that was made as an entry, redacted and indexed like a fresh write."""
@@ -344,6 +351,7 @@ class DreamEngine:
                 probes=probed.counts,
                 unanswered=probed.unanswered,
                 spend=dream.guard.document(),
+                instructions_applied=done.distiller is not self._extractive if plan.instructions else None,
             )
             self.keep(tx, report, {output.entry.id: [entry.id for entry in snapshot.stored]})
             self._archive(tx, actor, plan, report, archive, ready, text)
@@ -405,7 +413,7 @@ class DreamEngine:
         assert done is not None
         if checksum is not None and done.distiller is not self._extractive:
             body = orjson.dumps({"checksum": checksum, "dream": report.id})
-            tx.save(WORK_SPACE, self._gates.work_key(work, ready.budget, done.distiller), body, seq=seq)
+            tx.save(WORK_SPACE, self._gates.work_key(plan, work, ready.budget, done.distiller), body, seq=seq)
         added = []
         if checksum is not None and plan.index:
             added = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -128,11 +129,13 @@ class Gates:
         must_keep = find(work.prepared.sources)
         # the part of a night may be small: a floor for each would keep all of a memory that grows little by little
         limit = work.output_limit(budget, share, floor=0 if plan.fit else SMALL)
-        earlier = self._earlier(actor, work, budget, distiller)
+        earlier = self._earlier(actor, plan, work, budget, distiller)
         complaints: tuple[str, ...] = ()
         avoid: frozenset[str] = frozenset()
         for attempt in range(_REPAIRS if distiller is self._extractive else 2):
-            request = Request(work, limit, self._count, must_keep, complaints, avoid, cleaned, guard)
+            request = Request(
+                work, limit, self._count, must_keep, complaints, avoid, cleaned, guard, plan.instructions or ""
+            )
             answer = earlier if earlier is not None and attempt == 0 else honest(distiller.distil(request), work)
             text = cleaned(answer.text)
             gates = self.verify(work, answer, text, budget, cleaned if text != answer.text else None)
@@ -237,17 +240,22 @@ class Gates:
         """`clean` for the texts of a plan, under the rules of the moment each is cleaned."""
         return lambda text: self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
 
-    def _earlier(self, actor: Actor, work: Work, budget: int, distiller: Distiller) -> DistilledText | None:
+    def _earlier(
+        self, actor: Actor, plan: DreamPlan, work: Work, budget: int, distiller: Distiller
+    ) -> DistilledText | None:
         """The answer an identical piece of work had, so that even a model's output is stable."""
         if distiller is self._extractive:
             return None
-        key = self.work_key(work, budget, distiller)
+        key = self.work_key(plan, work, budget, distiller)
         return self._archives.answer(actor, key)
 
-    def work_key(self, work: Work, budget: int, distiller: Distiller) -> str:
-        """Names this piece of work."""
+    def work_key(self, plan: DreamPlan, work: Work, budget: int, distiller: Distiller) -> str:
+        """Names this piece of work, with the instructions it was asked for with."""
         tokenizer = self._parts.tokens.name if self._parts.tokens else ""
-        return work_key(work.sources, budget=budget, fingerprint=self.fingerprint(distiller), tokenizer=tokenizer)
+        made_by = self.fingerprint(distiller)
+        if plan.instructions:
+            made_by += f" instructions/{hashlib.sha256(plan.instructions.encode()).hexdigest()}"
+        return work_key(work.sources, budget=budget, fingerprint=made_by, tokenizer=tokenizer)
 
     def fingerprint(self, distiller: Distiller) -> str:
         """Names everything that shapes a text of this distiller here."""

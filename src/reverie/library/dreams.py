@@ -90,11 +90,14 @@ def dream_plan(
     kinds: Iterable[str] | None,
     tags: Iterable[str],
     session: str | None,
+    instructions: str | None = None,
 ) -> DreamPlan:
     if after not in list(After):
         raise Invalid(f"after is one of {', '.join(After)}.", pointer="/after")
     if isinstance(kinds, str) or isinstance(tags, str):
         raise Invalid("kinds and tags are lists of texts.")
+    if instructions is not None and not 1 <= len(instructions) <= 4096:
+        raise Invalid("instructions have 1 to 4,096 characters.", pointer="/instructions")
     return DreamPlan(
         ref=ref,
         selector=Selector(
@@ -107,6 +110,7 @@ def dream_plan(
         distiller=distiller,
         after=After(after),
         fit=fit or budget is None,
+        instructions=instructions,
     )
 
 

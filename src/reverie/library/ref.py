@@ -353,12 +353,15 @@ class Ref:
         kinds: Iterable[str] | None = None,
         tags: Iterable[str] = (),
         session: str | None = None,
+        instructions: str | None = None,
         progress: Progress | None = None,
     ) -> DreamReport | None:
         """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
         All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
-        the budget can hold; call it again for the rest. `progress(step, done, total)` is called on the way.
+        the budget can hold; call it again for the rest, as does a dream without a budget. `instructions` say what to
+        keep, drop or word: a model reads them, and `report.instructions_applied` says whether one did.
+        `progress(step, done, total)` is called on the way.
 
         >>> days = memory.ref("weather")
         >>> _ = days.put_many([f"Day {n}: the ferry left at {n + 5} o'clock, and it rained." for n in range(12)])
@@ -367,7 +370,7 @@ class Ref:
         True
         """
         distiller = self.memory._distiller if distiller is None else distiller
-        plan = dream_plan(self.name, budget, fit, distiller, after, older_than, kinds, tags, session)
+        plan = dream_plan(self.name, budget, fit, distiller, after, older_than, kinds, tags, session, instructions)
         return self._host.dreams.run(self._actor, plan, progress=progress)
 
     def why(self, entry_id: str) -> Why:

@@ -187,6 +187,7 @@ class _Run:
                 words=max(share * 3 // 4, 20),
                 output_tokens=min(share * 2 + _WRAPPING, _MOST_OUTPUT),
                 complaints=complaints,
+                instructions=self._request.clean(self._request.instructions),
             )
             try:
                 facts = self._ask(prompt, window)

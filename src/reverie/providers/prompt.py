@@ -70,6 +70,9 @@ copied exactly. A statement whose numbers and identifiers are not in its quotes 
 Answer with JSON only: \
 {{"statements": [{{"text": "...", "quotes": [{{"id": 1, "quote": "..."}}], "date": "8 May 2023"}}]}}"""
 
+_WANTED: Final = """\
+The caller of this dream adds, as a JSON string, what it wants kept, dropped or worded. Follow it in the \
+choice and the wording of statements; every rule above stands:"""
 _COMPLAINTS: Final = {
     "must_keep": 'a sentence listed in "keep" was missing',
     "invented": "it had a number, date, name, link or identifier that no line has",
@@ -120,13 +123,24 @@ class Fact:
     """Its place in the answer: the model gives what matters most first."""
 
 
-def ask(lines: Sequence[Line], *, words: int, output_tokens: int, complaints: Sequence[str] = ()) -> Prompt:
-    """The question that gets `lines` condensed."""
+def ask(
+    lines: Sequence[Line],
+    *,
+    words: int,
+    output_tokens: int,
+    complaints: Sequence[str] = (),
+    instructions: str = "",
+) -> Prompt:
+    """The question that gets `lines` condensed. `instructions`: what the caller of the dream wants."""
     parts = ["<memory>", *(line.shown(number) for number, line in enumerate(lines, start=1)), "</memory>"]
     if complaints:
         told = "; ".join(_COMPLAINTS.get(name, name) for name in complaints)
         parts.append(f"An earlier answer to this was refused: {told}. Answer again without that fault.")
-    return Prompt(_SYSTEM.format(words=words), "\n".join(parts), SCHEMA, output_tokens)
+    system = _SYSTEM.format(words=words)
+    if instructions:
+        wanted = json.dumps(instructions, ensure_ascii=False)
+        system += f"\n{_WANTED}\n{wanted}"
+    return Prompt(system, "\n".join(parts), SCHEMA, output_tokens)
 
 
 def understand(answer: str, lines: Sequence[Line]) -> list[Fact] | None:

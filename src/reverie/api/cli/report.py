@@ -93,6 +93,8 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         fields["sources"] = f"{len(report.sources)} entries {'purged' if report.after == 'purge' else 'archived'}"
         print_fields(fields)
         return
+    if report.instructions_applied is False:
+        fields["instructions"] = "not used: no model wrote this text"
     fields |= {
         "before": f"{len(report.sources)} entries, {report.tokens_before} tokens, {report.bytes_before} bytes",
         "after": f"1 entry, {report.output_tokens} tokens, {report.byte_size} bytes ({_share(report)} of the tokens)",

@@ -36,6 +36,10 @@ class DreamIn(Inward):
         default_factory=list
     )
     session: Label | None = None
+    instructions: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=4096)] | None,
+        Meta(description="What to keep, drop or word, for a model; the model-free distiller does not read it."),
+    ] = None
 
 
 class DreamsAsked(QueryParameters):
@@ -297,6 +301,9 @@ class DreamOut(Outward):
     gates: GatesOut
     spend: Annotated[dict[str, Any], Meta(description="What a model was paid; empty without one.")]
     fell_back: str | None
+    instructions_applied: Annotated[
+        bool | None, Meta(description="Whether a model read the instructions; null: there were none.")
+    ]
     reused: bool
     changed_meanwhile: int
     left_for_later: int

@@ -198,6 +198,7 @@ def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
         distiller=body.distiller,
         after=After(body.after),
         fit=body.fit or body.budget is None,
+        instructions=body.instructions,
     )
 
 

@@ -217,7 +217,7 @@ class DreamPlanner:
         composed: list[Made],
     ) -> str:
         limited = dataclasses.replace(rules, policy=_with(rules.policy, record, budget.left))
-        made = self._dreams.compose(actor, store.ref, entries, limited)
+        made = self._dreams.compose(actor, store.ref, entries, limited, instructions=record.instructions)
         budget.used_in += sum(one.input_tokens for one in made)
         budget.used_out += sum(one.output_tokens for one in made)
         composed += made
@@ -289,6 +289,11 @@ def _with(policy: TenantPolicy, record: DreamRecord, budget: int) -> TenantPolic
     return dataclasses.replace(policy, dream_distiller=record.distiller, dream_budget=budget)
 
 
+def _applied(record: DreamRecord, composed: Sequence[Made]) -> bool:
+    """Whether a model read the instructions and its text was used: the model-free distiller reads none."""
+    return bool(record.instructions) and any(one.distiller != "extractive" for one in composed)
+
+
 def _report(
     record: DreamRecord,
     memories: Sequence[Memory],
@@ -303,7 +308,7 @@ def _report(
     report: dict[str, Any] = {
         "distiller": composed[0].distiller if composed else record.distiller,
         "fell_back": next((one.fell_back for one in composed if one.fell_back), None),
-        "instructions_applied": False,
+        "instructions_applied": _applied(record, composed),
         "tokens": {
             "input": budget.used_in,
             "output": budget.used_out,
