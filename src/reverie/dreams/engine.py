@@ -30,7 +30,7 @@ from reverie.distil.request import DistilledText, Distiller, Extractive
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import Gates
-from reverie.dreams.part import NotSmaller, Parts, Ready
+from reverie.dreams.part import NotSmaller, PartDistillation, ReadyPart
 from reverie.dreams.replay import Rehearsal, Replays
 from reverie.dreams.report import (
     Made,
@@ -97,7 +97,7 @@ class DreamEngine:
         self._snapshots = Snapshots(parts, rules, self._extractive)
         self._spend = SpendLimits(parts)
         self._gates = Gates(parts, rules, archives, self._extractive, self._snapshots.count)
-        self._part = Parts(self._snapshots, self._gates, self._extractive)
+        self._part = PartDistillation(self._snapshots, self._gates, self._extractive)
         self.composer = Composer(parts, self._gates, self._extractive, self._spend)
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
@@ -260,7 +260,7 @@ class DreamEngine:
             tx.link(*(Link(output, source, DISTILLED_FROM) for source in sources))
         save_report(tx, report, seq=report.seq)
 
-    def _make(self, dream: _Dream) -> Ready | None:
+    def _make(self, dream: _Dream) -> ReadyPart | None:
         """The text, and the entries it stands for."""
         actor, plan, guard = dream.actor, dream.plan, dream.guard
         policy = self._rules.current(actor.tenant).policy
@@ -269,11 +269,11 @@ class DreamEngine:
         if plan.distiller == "none" or plan.most_bytes is not None:
             snapshot = self._snapshots.take(actor, plan, policy, expand=False)
             if plan.distiller == "none":
-                return Ready(snapshot) if snapshot.entries else None
+                return ReadyPart(snapshot) if snapshot.entries else None
             if len(snapshot.entries) < plan.least_entries:
                 return None
             compacted = self.composer.compact(actor, plan, snapshot, dream.distiller, guard)
-            return Ready(*compacted) if compacted is not None else None
+            return ReadyPart(*compacted) if compacted is not None else None
         chosen = dream.distiller or self._gates.choose(plan, policy)
         return self._first(actor, plan, budget, policy, chosen, guard, dream.progress)
 
@@ -286,7 +286,7 @@ class DreamEngine:
         chosen: Distiller,
         guard: SpendGuard,
         progress: Progress,
-    ) -> Ready | None:
+    ) -> ReadyPart | None:
         """The first part that can be dreamt. Raises why the first of them cannot, when none can."""
         refused: Exception | None = None
         for snapshot, work in self._snapshots.parts(actor, plan, budget, policy):
@@ -304,7 +304,7 @@ class DreamEngine:
             raise refused
         return None
 
-    def _store(self, dream: _Dream, ready: Ready, changed: int, rules: Rules) -> Body[DreamReport]:
+    def _store(self, dream: _Dream, ready: ReadyPart, changed: int, rules: Rules) -> Body[DreamReport]:
         """The transaction of a dream."""
         snapshot = ready.snapshot
         if ready.done is None or ready.work is None:
@@ -399,7 +399,7 @@ class DreamEngine:
         plan: DreamPlan,
         report: DreamReport,
         archive: bytes,
-        ready: Ready,
+        ready: ReadyPart,
         text: str,
     ) -> None:
         """Archive and index, in the transaction of the dream."""

@@ -28,7 +28,7 @@ class NotSmaller(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyPart:
     """What the transaction of a dream starts from. Without a text the entries are only archived or purged."""
 
     snapshot: Snapshot
@@ -37,7 +37,7 @@ class Ready:
     budget: int = 0
 
 
-class Parts:
+class PartDistillation:
     """Distils parts. Reads and thinks; writes nothing."""
 
     def __init__(self, snapshots: Snapshots, gates: Gates, extractive: Extractive) -> None:
@@ -55,7 +55,7 @@ class Parts:
         policy: TenantPolicy,
         chosen: Distiller,
         guard: SpendGuard,
-    ) -> Ready:
+    ) -> ReadyPart:
         """A text, and the entries it stands for: those whose must-keep statements are all in it.
 
         The others stay as they are. The model-free distiller works again without them; a model's text is used as it
@@ -90,7 +90,7 @@ class Parts:
             raise NotSmaller
         if self._idle(plan, snapshot, done):
             raise NotSmaller
-        return Ready(snapshot, work, replace(done, fell_back=fell_back), budget)
+        return ReadyPart(snapshot, work, replace(done, fell_back=fell_back), budget)
 
     def _idle(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
         """Of a part that would hardly become smaller: the entries whose every word the text would repeat, and that no
