@@ -174,7 +174,7 @@ def documented(app: Any) -> dict[str, Any]:
     """One OpenAPI document of every route that reads typed arguments, described or not."""
     routes = [route for route in app.routes if isinstance(route, Route) and route.path not in OWN]
     described = [
-        (Operation(id="", summary="", method=method, path=route.path.replace(":path}", "}")), route)
+        (Operation(id="", summary="", method=method, path=route.path.replace(":path}", "}")), route, ())
         for route in routes
         for method in sorted(route.methods)
     ]
