@@ -132,10 +132,7 @@ class ReverieStore(BaseStore):
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """`batch` in a thread: the event loop never waits for a disk or a host.
-
-        Calls of one event loop that wait for a thread are carried out together, as one batch.
-        """
+        """`batch` in a thread; calls of one event loop that wait for a thread are carried out as one batch."""
         ops = list(ops)
         for op in ops:
             _check(op)
@@ -342,8 +339,12 @@ def _check(op: Op) -> None:
 
 
 def _key(op: Op) -> Any:
-    """The same for reads that ask the same; each with a filter is its own."""
-    return id(op) if isinstance(op, SearchOp) and op.filter else (type(op), op)
+    """The same for reads that ask the same; one that holds a list or a filter is its own."""
+    try:
+        hash(op)
+    except TypeError:
+        return id(op)
+    return type(op), op
 
 
 def _held(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:

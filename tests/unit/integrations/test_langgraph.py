@@ -395,6 +395,15 @@ def test_many_calls_at_once_are_few_batches(memory: Memory) -> None:
     assert max(sizes) > 150
 
 
+def test_reads_whose_paths_are_lists_are_answered(memory: Memory) -> None:
+    store = ReverieStore(memory)
+    store.put(("a", "b"), "k", {"n": 1})
+    names = ListNamespacesOp(match_conditions=[MatchCondition("prefix", ["a"])])  # type: ignore[arg-type]
+    found = SearchOp(["a"])  # type: ignore[arg-type]
+    assert store.batch([names, names]) == [[("a", "b")], [("a", "b")]]
+    assert [len(items) for items in store.batch([found, found])] == [1, 1]  # type: ignore[arg-type]
+
+
 def test_a_graph_uses_it(store: ReverieStore) -> None:
     from langgraph.graph import END, START, StateGraph
     from langgraph.store.base import BaseStore
