@@ -131,7 +131,7 @@ class Nothing(StrEnum):
     """Why a dream had nothing to do. That is no error."""
 
     TOO_FEW = "too_few"
-    """Fewer than two memories can be taken."""
+    """Fewer than two entries can be taken."""
     CANNOT_BE_SMALLER = "cannot_be_smaller"
     """Everything in it must be kept, or a text would be no smaller than its sources."""
 
@@ -139,7 +139,7 @@ class Nothing(StrEnum):
     def said(self) -> str:
         """The same as a sentence."""
         if self is Nothing.TOO_FEW:
-            return "Nothing to do: fewer than two memories can be taken."
+            return "Nothing to do: fewer than two entries can be taken."
         return "Nothing to do: this memory cannot be made smaller without losing what must be kept."
 
 
@@ -293,7 +293,7 @@ class DreamReport(Struct, frozen=True):
         return to_datetime(self.created_at)
 
     def __repr__(self) -> str:
-        size = f"{len(self.sources)} entries, {self.input_tokens} to {self.output_tokens} tokens"
+        size = f"{len(self.sources)} entries, {self.tokens_before} to {self.output_tokens} tokens"
         return f"<DreamReport {self.id} of {self.ref}: {size}, {self.state}>"
 
 

@@ -57,6 +57,8 @@ class GateReport:
 
     tokens: int
     input_tokens: int
+    source_tokens: int
+    """Tokens of the sources with their duplicates, which the distiller was not given."""
     budget: int
     must_keep: tuple[Kept, ...]
     invented: tuple[Invented, ...]
@@ -75,7 +77,7 @@ class GateReport:
 
     @property
     def smaller(self) -> bool:
-        return self.tokens < self.input_tokens or self.tokens == 0
+        return self.tokens < self.source_tokens or self.tokens == 0
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -102,12 +104,13 @@ def verify(
     budget: int,
     input_tokens: int,
     count: Callable[[str], int],
+    source_tokens: int | None = None,
     statements: Sequence[Statement] = (),
 ) -> GateReport:
     """Check `text` against the sources it was made from.
 
-    `budget` is for input and output together; `input_tokens` is what the distiller was given. `statements`: the
-    statements of the text with their sources, where the distiller knows them.
+    `budget` is for input and output together; `input_tokens` is what the distiller was given, `source_tokens` the same
+    with duplicates. `statements`: the statements of the text with their sources, where the distiller knows them.
     """
     invented = _invented(sources, text)
     flipped = _flipped(sources, text, statements)
@@ -115,6 +118,7 @@ def verify(
     return GateReport(
         tokens=count(text),
         input_tokens=input_tokens,
+        source_tokens=input_tokens if source_tokens is None else source_tokens,
         budget=budget,
         must_keep=_kept(sources, text, must_keep),
         invented=invented,

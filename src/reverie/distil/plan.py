@@ -52,15 +52,15 @@ class Work:
 
     @property
     def shrinks(self) -> bool:
-        """Whether the least meaningful distillate is smaller than its input."""
-        return 0 < self.least_output < self.input_tokens
+        """Whether the least meaningful distillate is smaller than its sources, duplicates included."""
+        return 0 < self.least_output < self.tokens_before
 
     def output_limit(self, budget: int, share: Share, *, shrink: bool = True, floor: int = SMALL) -> int:
         """The most tokens the output may have: its share, never below what must be kept."""
         rest = self.least_output + self.rest * share.of_rest // 1000
         wanted = max(rest, self.input_tokens * share.of_input // 1000, floor)
         room = min(wanted, budget - self.input_tokens)
-        return min(room, self.input_tokens - 1) if shrink else room
+        return min(room, self.tokens_before - 1) if shrink else room
 
 
 def line(source: Source) -> str:

@@ -264,7 +264,7 @@ class Composer:
         """
         most = plan.most_bytes or 0
         cleaned = self._gates.cleaner(actor, plan)
-        gates = GateReport(0, 0, 0, (), (), ())
+        gates = GateReport(0, 0, 0, 0, (), (), ())
         if distiller is not None:
             work = unweighed(to_sources(snapshot.sources))
             answer = distiller.distil(Request(work, most, size, (), (), clean=cleaned, spend=guard))

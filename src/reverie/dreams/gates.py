@@ -184,7 +184,7 @@ class Gates:
 
     def unasked(self, work: Work, text: str, budget: int) -> GateReport:
         """The report of gates that were not asked: only the tokens."""
-        return GateReport(self._count(text), work.input_tokens, budget, (), (), ())
+        return GateReport(self._count(text), work.input_tokens, work.tokens_before, budget, (), (), ())
 
     def verify(
         self, work: Work, answer: DistilledText, text: str, budget: int, cleaned: Callable[[str], str] | None
@@ -205,6 +205,7 @@ class Gates:
             must_keep=find(kept, _outdated(kept, answer.fates)),
             budget=budget,
             input_tokens=work.input_tokens,
+            source_tokens=work.tokens_before,
             count=self._count,
             statements=answer.statements,
         )

@@ -1,7 +1,7 @@
 """One part of a memory, distilled: a text, and the entries it stands for.
 
-Hot memory never grows by a dream with a budget, or one that fits its part to the budget: the entries that leave have
-more tokens than the text that takes their place. Every interface makes such plans.
+Hot memory never grows by a dream that fits its part to the budget, as nightly ones do: the entries that leave have more
+tokens than the text that takes their place. A dream of all that was selected makes one text of it, whatever that costs.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PartDistillation:
             done = self._gates.distil(actor, plan, work, budget, share, policy, chosen, guard)
             fell_back = fell_back or done.fell_back
             if not done.stay:
-                idle = self._idle(plan, snapshot, done)
+                idle = self._idle(snapshot, done)
                 if not idle:
                     break
                 done = replace(done, stay=idle)
@@ -88,23 +88,20 @@ class PartDistillation:
             work = self._snapshots.weigh(snapshot.sources)
         if plan.strict and snapshot.stayed and not snapshot.entries:
             raise NotSmaller
-        if self._idle(plan, snapshot, done):
+        if self._idle(snapshot, done):
             raise NotSmaller
         return ReadyPart(snapshot, work, replace(done, fell_back=fell_back), budget)
 
-    def _idle(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
+    def _idle(self, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
         """Of a part that would hardly become smaller: the entries whose every word the text would repeat, and that no
         other statement is part of. Of one that would grow, at least one, or all.
 
         As entries of their own they cost no heading and keep their date, their tags and their place in a search.
         """
         tokens, taken = done.gates.tokens, self.tokens(snapshot.entries)
-        if not snapshot.fitted and (plan.budget is None or not plan.strict):
-            return frozenset()  # all of it as one text, whatever that costs: no interface asks for this
-        grows = tokens >= taken
-        hardly = tokens * _WORTH > taken * (_WORTH - 1) and snapshot.fitted
-        if not grows and not hardly:
+        if not snapshot.fitted or tokens * _WORTH <= taken * (_WORTH - 1):
             return frozenset()
+        grows = tokens >= taken
         fates = done.answer.fates if not snapshot.held_by else {}
         if not grows and any(fate == "retired" for own in fates.values() for fate, _ in own):
             return frozenset()  # under pressure the whole part is dreamt once, or every night would take a little of it

@@ -165,6 +165,7 @@ class Redream:
             must_keep=must_keep,
             budget=report.budget,
             input_tokens=work.input_tokens,
+            source_tokens=work.tokens_before,
             count=self._count,
             statements=answer.statements,
         )

@@ -109,7 +109,7 @@ def dream_plan(
         budget=budget,
         distiller=distiller,
         after=After(after),
-        fit=fit or budget is None,
+        fit=fit,
         instructions=instructions,
     )
 

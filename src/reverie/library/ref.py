@@ -359,9 +359,9 @@ class Ref:
         """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
         All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
-        the budget can hold; call it again for the rest, as does a dream without a budget. `instructions` say what to
-        keep, drop or word: a model reads them, and `report.instructions_applied` says whether one did.
-        `progress(step, done, total)` is called on the way.
+        the budget can hold; call it again for the rest. A dream without a budget does so where not all of it fits.
+        `instructions` say what to keep, drop or word: a model reads them, and `report.instructions_applied`
+        says whether one did. `progress(step, done, total)` is called on the way.
 
         >>> days = memory.ref("weather")
         >>> _ = days.put_many([f"Day {n}: the ferry left at {n + 5} o'clock, and it rained." for n in range(12)])

@@ -117,8 +117,14 @@ def test_a_budget_that_is_too_small_names_the_one_that_is_enough(acme: Any) -> N
     assert acme.post("memory/notes/dreams", {"budget": least}).status_code == 201
 
 
-@pytest.mark.parametrize("texts", [("Haha!", "Oh wow."), ("Mia is allergic to nuts.", "Never call before ten.")])
-@pytest.mark.parametrize("fit", [False, True])
+@pytest.mark.parametrize(
+    ("texts", "fit"),
+    [
+        (("Haha!", "Oh wow."), False),
+        (("Haha!", "Oh wow."), True),
+        (("Mia is allergic to nuts.", "Never call before ten."), True),
+    ],
+)
 def test_what_cannot_be_made_smaller_stays_as_it_is(acme: Any, texts: tuple[str, ...], fit: bool) -> None:
     for text in texts:
         acme.put(text)

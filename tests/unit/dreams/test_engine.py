@@ -513,3 +513,14 @@ def test_consolidation_merges_supersedes_and_is_idempotent(host: Host, ada: Acto
     assert (second.input_count, second.output_count, second.merged) == (2, 2, [])
     assert host.reader.snapshot(ada) == head
     assert host.audit.verify(ada).ok
+
+
+def test_a_memory_of_nothing_but_repetitions_becomes_one_line(host: Host, ada: Actor) -> None:
+    """The text is compared with all that leaves, not with the one copy that the distiller was given."""
+    for _ in range(6):
+        host.entries.put(ada, "twice", [Draft("The quarterly report is due on the last Friday of the month.")])
+    report = host.dreams.run(ada, DreamPlan("twice", fit=True))
+    assert report is not None
+    assert report.hot_after < report.hot_before // 2
+    (left,) = host.reader.page(ada, "twice", limit=10).items
+    assert "due on the last Friday of the month (\u00d76)" in left.content

@@ -355,9 +355,7 @@ def _plan(
         raise Invalid("--tag is not empty.")
     youngest = age(older_than, "--older-than")
     selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=youngest)
-    return DreamPlan(
-        ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit or budget is None
-    )
+    return DreamPlan(ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit)
 
 
 def _command(plan: DreamPlan, older_than: str | None, at: At) -> str:

@@ -197,7 +197,7 @@ def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
         budget=body.budget,
         distiller=body.distiller,
         after=After(body.after),
-        fit=body.fit or body.budget is None,
+        fit=body.fit,
         instructions=body.instructions,
     )
 
