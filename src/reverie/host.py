@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reverie.memory.export import Bundles
     from reverie.memory.file_retention import FileRetention
     from reverie.memory.history import History
+    from reverie.memory.idempotency import Idempotency
     from reverie.memory.keys import Keys
     from reverie.memory.lifecycle import Lifecycle
     from reverie.memory.policy import RuleBook
@@ -51,6 +52,7 @@ USE_CASES = {
     "bundles": "reverie.memory.export:Bundles parts rules entries",
     "file_retention": "reverie.memory.file_retention:FileRetention parts rules",
     "history": "reverie.memory.history:History parts",
+    "idempotency": "reverie.memory.idempotency:Idempotency parts rules",
     "keys": "reverie.memory.keys:Keys parts rules",
     "lifecycle": "reverie.memory.lifecycle:Lifecycle parts rules",
     "rules": "reverie.memory.policy:RuleBook parts",
@@ -94,7 +96,6 @@ USE_CASES = {
     "commitments": "reverie.protocols.openwop.commitments:Commitments parts entries",
     "seeder": "reverie.protocols.openwop.conformance.seeding:Seeder parts rules",
     "forks": "reverie.protocols.openwop.forks:Forks parts runs",
-    "idempotency": "reverie.memory.idempotency:Idempotency parts rules",
     "injection_probe": (
         "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection entries reader lifecycle"
     ),
@@ -139,6 +140,7 @@ class Host:
         consolidator: Consolidator
         commitments: CommitmentPort
         history: History
+        idempotency: Idempotency
         runs: RunPort
         schedules: Scheduler
         lineage: Lineage

@@ -14,7 +14,7 @@ from reverie.core.errors import Busy, Invalid, ReverieError
 from reverie.http.call import Call
 from reverie.http.problems import answer
 from reverie.http.threads import Lane
-from reverie.memory.idempotency import Claim, Idempotency, StoredAnswer
+from reverie.memory.idempotency import Claim, StoredAnswer
 
 HEADER = "idempotency-key"
 REPLAYED = "openwop-Idempotent-Replay"
@@ -46,7 +46,7 @@ class Once:
         until = loop.time() + PATIENCE_SECONDS
         while True:
             found = await call.run(
-                Lane.WRITE, lambda: call.host.use(Idempotency).claim(call.actor, operation, key, request)
+                Lane.WRITE, lambda: call.host.idempotency.claim(call.actor, operation, key, request)
             )
             if isinstance(found, StoredAnswer):
                 return Response(found.body or None, found.status, {REPLAYED: "true"}, _media(found.body))
@@ -64,11 +64,11 @@ class Once:
             """Work and record in one thread: a caller that hangs up does not part them."""
             host, actor = call.host, call.actor
             try:
-                with host.use(Idempotency).working(actor, claim):
+                with host.idempotency.working(actor, claim):
                     response = self._attempt(call, claim.id, work)
-                host.use(Idempotency).keep(actor, claim, response.status_code, bytes(response.body))
+                host.idempotency.keep(actor, claim, response.status_code, bytes(response.body))
             except Exception:
-                host.use(Idempotency).release(actor, claim)
+                host.idempotency.release(actor, claim)
                 raise
             return response
 
@@ -76,7 +76,7 @@ class Once:
             return await call.run(lane, whole)
         except ReverieError as refused:
             if self._status_of(refused) == 429:  # no slot was free: the work never began
-                await call.run(Lane.WRITE, lambda: call.host.use(Idempotency).release(call.actor, claim))
+                await call.run(Lane.WRITE, lambda: call.host.idempotency.release(call.actor, claim))
             raise
 
     def _attempt(self, call: Call, name: str, work: Callable[[str | None], Response]) -> Response:

@@ -278,7 +278,9 @@ class TestWhatIsSeenFromOutside:
         native = [path for name, path in document["paths"].items() if name.startswith("/v1/host/reverie/")]
         for operation in (op for path in native for op in path.values()):
             assert {"400", "401", "403", "404", "429", "503"} <= set(operation["responses"])
-            assert operation["security"] == [{"key": []}]
+            (needed,) = operation["security"]
+            assert needed.keys() == {"key"}
+            assert all(scope.startswith("x-host-reverie-") for scope in needed["key"])
         put = document["paths"]["/v1/host/reverie/memory/{ref}/entries"]["post"]["responses"]
         assert {"201", "409", "413", "415", "422", "507"} <= set(put)
         assert document["components"]["schemas"]["EntryIn"]["examples"]

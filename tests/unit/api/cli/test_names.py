@@ -38,10 +38,12 @@ def test_a_beginning_of_several_ids_is_refused_with_them(cli: Cli) -> None:
 
 
 def test_dreams_agree_on_their_arguments(cli: Cli) -> None:
-    lines = "\n".join(json.dumps(f"On day {n} the ferry left at {n + 5} o'clock, and it rained.") for n in range(20))
+    lines = "\n".join(
+        json.dumps(f"On day {n} the ferry left at {n + 5} o'clock, and it rained.") for n in [*range(10)] * 2
+    )
     cli("put", "--many", "--ref", "notes", stdin=lines)
     plan = cli("dream", "plan", "--ref", "notes", "--budget", "5000", "--older-than", "2000-01-01")
-    assert "There is nothing to dream" in plan.out
+    assert "Nothing to do: fewer than two entries" in plan.out
     plan = cli("dream", "plan", "--ref", "notes", "--budget", "5000", "--fit")
     assert plan.out.splitlines()[-1] == "Ready. Run: reverie dream run --ref notes --budget 5000 --fit"
     dream = cli("dream", "run", "--ref", "notes", "--json").json["id"]

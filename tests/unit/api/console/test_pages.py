@@ -293,7 +293,7 @@ def test_a_dream_that_makes_nothing_says_why(site: Site) -> None:
         for _ in range(600):
             if "No dream was made" in (page := browser.get(where).text):
                 break
-        assert "nothing to do" in page
+        assert "Nothing to do" in page
 
 
 def test_schedules_are_made_paused_and_removed(site: Site) -> None:
