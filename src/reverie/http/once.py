@@ -45,9 +45,7 @@ class Once:
         request, loop = await _request(call), asyncio.get_running_loop()
         until = loop.time() + PATIENCE_SECONDS
         while True:
-            found = await call.run(
-                Lane.WRITE, lambda: call.host.idempotency.claim(call.actor, operation, key, request)
-            )
+            found = await call.run(Lane.WRITE, lambda: call.host.idempotency.claim(call.actor, operation, key, request))
             if isinstance(found, StoredAnswer):
                 return Response(found.body or None, found.status, {REPLAYED: "true"}, _media(found.body))
             if found is not None:
