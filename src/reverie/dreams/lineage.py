@@ -107,9 +107,14 @@ class DreamFigures(Struct, frozen=True):
     """Tokens of the entries that went to cold storage."""
 
     @property
+    def taken(self) -> int:
+        """Tokens of the entries that the text replaced; of its sources in reports that did not measure it."""
+        return self.cold_tokens or self.tokens_before
+
+    @property
     def saved(self) -> int:
-        """Tokens that its sources took and its text does not."""
-        return max(0, self.tokens_before - self.output_tokens)
+        """Tokens that hot memory has fewer since this dream."""
+        return max(0, self.taken - self.output_tokens)
 
 
 class Lineage:

@@ -97,9 +97,11 @@ def _told(look: Look, report: DreamReport) -> Document:
     for name in ("about", "statements", "collapsed", "replay", "unanswered"):
         document.pop(name, None)
     document["sources"] = len(report.sources)
+    taken = report.cold_tokens or report.tokens_before
     return {
         "report": document,
-        "saved": max(0, report.tokens_before - report.output_tokens),
+        "taken": taken,
+        "saved": max(0, taken - report.output_tokens),
         "fates": [
             {"name": name, "title": title, "meaning": meaning, "count": counts[name]}
             for name, (title, meaning) in FATES.items()

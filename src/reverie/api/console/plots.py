@@ -55,26 +55,20 @@ def hot_and_cold(dreams: Sequence[DreamFigures], earlier: Sequence[DreamFigures]
 
 
 def saved(dreams: Sequence[DreamFigures]) -> list[Row]:
-    """What the dreams that held at each time save together, oldest first.
-
-    A dream that was superseded counts until the next one of its memory, which took its text.
-    """
+    """Tokens saved so far, after each dream that was not undone, oldest first."""
     rows: list[Row] = []
-    held: dict[str, int] = {}
-    replaced: dict[str, int] = {}
+    total = 0
     for one in reversed(dreams):
         if one.state in ("done", "superseded"):
-            held[one.ref] = held.get(one.ref, 0) - replaced.pop(one.ref, 0) + one.saved
-            if one.state == "superseded":
-                replaced[one.ref] = one.saved
-            rows.append([cell(one.created_at, moment(one.created_at)), cell(sum(held.values()))])
+            total += one.saved
+            rows.append([cell(one.created_at, moment(one.created_at)), cell(total)])
     return rows
 
 
 def before_and_after(dreams: Sequence[DreamFigures]) -> list[Row]:
-    """Tokens of the sources and of the text of each dream, oldest first."""
+    """Tokens of the entries that each dream took and of its text, oldest first."""
     return [
-        [cell(one.created_at, moment(one.created_at)), cell(one.tokens_before), cell(one.output_tokens)]
+        [cell(one.created_at, moment(one.created_at)), cell(one.taken), cell(one.output_tokens)]
         for one in reversed(dreams)
     ]
 

@@ -54,7 +54,7 @@ def test_a_series_counts_what_was_readable_at_the_end_of_each_day(tmp_path: Path
     assert [(one.days, one.entries) for one in weeks] == [(3, 16), (3, days[-1].entries)]
     assert host.history.series(ADA, since=until + MS_PER_DAY, until=until + 2 * MS_PER_DAY) == []
     [figures] = host.lineage.figures(ADA, since=0, until=host.reader.snapshot(ADA))
-    assert (figures.id, figures.saved) == (report.id, report.tokens_before - report.output_tokens)
+    assert (figures.id, figures.saved) == (report.id, report.hot_before - report.hot_after)
     assert host.lineage.figures(ADA, since=report.seq, until=report.seq + 9) == []
     host.close()
 
@@ -115,10 +115,11 @@ def test_the_middle_and_the_slow_search_are_near_what_was_measured() -> None:
     assert one.slowest_but(0.95) == pytest.approx(200, rel=0.08)
 
 
-def test_dreams_that_hold_are_saved_together_and_a_superseded_one_until_the_next() -> None:
+def test_a_dream_that_replaces_another_saves_only_what_the_memory_has_fewer() -> None:
+    """Its sources are the originals again; what left hot memory is the text of the first dream, and new entries."""
     made = [
-        DreamFigures("a", "x", 1, 10, 100, 40, state="superseded"),
-        DreamFigures("b", "x", 2, 20, 150, 50, state="done"),
+        DreamFigures("a", "x", 1, 10, 120, 40, state="superseded", cold_tokens=100),
+        DreamFigures("b", "x", 2, 20, 180, 50, state="done", cold_tokens=90),
         DreamFigures("c", "x", 3, 30, 30, 20, state="done"),
         DreamFigures("d", "y", 4, 40, 90, 20, state="undone"),
     ]
