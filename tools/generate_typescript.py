@@ -47,7 +47,8 @@ class Operation:
         parameters = operation.get("parameters", ())
         self.segments = re.findall(r"{(\w+)}", self.path)
         self.query = [one for one in parameters if one["in"] == "query"]
-        self.headers = [one for one in parameters if one["in"] == "header" and one["name"] != "last-event-id"]
+        headers = [{**one, "name": one["name"].lower()} for one in parameters if one["in"] == "header"]
+        self.headers = [one for one in headers if one["name"] != "last-event-id"]
         body = operation.get("requestBody", {}).get("content", {})
         self.media = next(iter(body), None)
         self.body = None if self.media is None else type_of(body[self.media]["schema"])

@@ -49,23 +49,23 @@ export class Reverie {
   /** The tenant's memories with the number of their entries. */
   listMemories(options?: { prefix?: string; signal?: AbortSignal }): Promise<RefsOut>;
   /** Destroy everything about a subject. */
-  forget(body: ForgetIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<ForgottenOut>;
+  forget(body: ForgetIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ForgottenOut>;
   /** Who the key is: its tenant, rights, authority and scopes. */
   me(options?: { signal?: AbortSignal }): Promise<MeOut>;
   /** Destroy what has expired or outlived the undo window. */
-  sweep(options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<SweptOut>;
+  sweep(options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<SweptOut>;
   /** Counts and sizes. */
   stats(options?: { signal?: AbortSignal }): Promise<StatsOut>;
   /** Limits, retention and quotas. */
   getPolicy(options?: { signal?: AbortSignal }): Promise<PolicyOut>;
   /** Change limits, retention or quotas. */
-  changePolicy(body: PolicyIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<PolicyOut>;
+  changePolicy(body: PolicyIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<PolicyOut>;
   /** The ids of registered secrets. */
   listSecrets(options?: { signal?: AbortSignal }): Promise<SecretsOut>;
   /** Register a secret: its value is replaced in everything stored from now on. */
-  registerSecret(body: SecretIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<SecretOut>;
+  registerSecret(body: SecretIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<SecretOut>;
   /** Remove a secret from the registry; what was redacted stays redacted. */
-  removeSecret(id: string, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<SecretOut>;
+  removeSecret(id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<SecretOut>;
   /** Prove the log, and that every stored text is the one that was written. */
   verifyAudit(options?: { signal?: AbortSignal }): Promise<VerdictOut>;
   /** The tenant's memory as a bundle of JSON lines. */
@@ -101,7 +101,7 @@ export class Reverie {
   /** Everything that was made from an entry. */
   derived(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DerivedOut>;
   /** Merge duplicates and supersede outdated statements. */
-  consolidate(ref: string, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<ConsolidatedOut>;
+  consolidate(ref: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ConsolidatedOut>;
   /** Reports of dreams of every memory, newest first. */
   listAllDreams(options?: { limit?: number; ref?: string | null; signal?: AbortSignal }): Promise<DreamsOut>;
   /** The report of a dream, by its id alone. */
@@ -117,13 +117,13 @@ export class Reverie {
   /** Every schedule: last ran, next due, why not. */
   listSchedules(options?: { signal?: AbortSignal }): Promise<SchedulesOut>;
   /** Add a schedule of dreams. */
-  addSchedule(body: ScheduleIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;
+  addSchedule(body: ScheduleIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;
   /** Change a schedule: pause it, resume it, or anything else. */
-  changeSchedule(id: string, body: ScheduleChangeIn, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;
+  changeSchedule(id: string, body: ScheduleChangeIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;
   /** Remove a schedule. */
-  removeSchedule(id: string, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<RemovedOut>;
+  removeSchedule(id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<RemovedOut>;
   /** Run a schedule now; its next tick stays as it is. */
-  runSchedule(id: string, options?: { IdempotencyKey?: string; signal?: AbortSignal }): Promise<OutcomeOut>;
+  runSchedule(id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<OutcomeOut>;
 }
 
 export interface AnswerOut {

@@ -53,7 +53,7 @@ export class Reverie extends Host {
   }
 
   forget(body, options = {}) {
-    return this.request({ method: "POST", path: `/memory/forget`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
+    return this.request({ method: "POST", path: `/memory/forget`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   me(options = {}) {
@@ -61,7 +61,7 @@ export class Reverie extends Host {
   }
 
   sweep(options = {}) {
-    return this.request({ method: "POST", path: `/sweep`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
+    return this.request({ method: "POST", path: `/sweep`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 
   stats(options = {}) {
@@ -73,7 +73,7 @@ export class Reverie extends Host {
   }
 
   changePolicy(body, options = {}) {
-    return this.request({ method: "PATCH", path: `/policy`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
+    return this.request({ method: "PATCH", path: `/policy`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   listSecrets(options = {}) {
@@ -81,11 +81,11 @@ export class Reverie extends Host {
   }
 
   registerSecret(body, options = {}) {
-    return this.request({ method: "POST", path: `/secrets`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
+    return this.request({ method: "POST", path: `/secrets`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   removeSecret(id, options = {}) {
-    return this.request({ method: "DELETE", path: `/secrets/${segment(id)}`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
+    return this.request({ method: "DELETE", path: `/secrets/${segment(id)}`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 
   verifyAudit(options = {}) {
@@ -157,7 +157,7 @@ export class Reverie extends Host {
   }
 
   consolidate(ref, options = {}) {
-    return this.request({ method: "POST", path: `/memory/${segment(ref)}/consolidate`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/consolidate`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 
   listAllDreams(options = {}) {
@@ -189,18 +189,18 @@ export class Reverie extends Host {
   }
 
   addSchedule(body, options = {}) {
-    return this.request({ method: "POST", path: `/schedules`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
+    return this.request({ method: "POST", path: `/schedules`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   changeSchedule(id, body, options = {}) {
-    return this.request({ method: "PATCH", path: `/schedules/${segment(id)}`, options, headers: { IdempotencyKey: "Idempotency-Key" }, body });
+    return this.request({ method: "PATCH", path: `/schedules/${segment(id)}`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   removeSchedule(id, options = {}) {
-    return this.request({ method: "DELETE", path: `/schedules/${segment(id)}`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
+    return this.request({ method: "DELETE", path: `/schedules/${segment(id)}`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 
   runSchedule(id, options = {}) {
-    return this.request({ method: "POST", path: `/schedules/${segment(id)}/run`, options, headers: { IdempotencyKey: "Idempotency-Key" } });
+    return this.request({ method: "POST", path: `/schedules/${segment(id)}/run`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 }
