@@ -237,7 +237,8 @@ class Caller:
             return
         answer = self.client.send("POST", "memory/forget", json={"subject": put.subject})
         assert answer.status_code == 200, answer.text
-        assert answer.json()["certificate"] is not None
+        # a request that was cut off may have been carried out: then nothing is left to certify when it is repeated
+        assert answer.json()["certificate"] is not None or self.client.repeated
         span.ended = self.history.now()
 
     def change(self) -> None:

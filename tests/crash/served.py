@@ -88,6 +88,8 @@ class Client:
         self.may_refuse = may_refuse
         self.chance = chance
         headers = {"Authorization": f"Bearer {key}"}
+        self.repeated = False
+        """Whether the last request that was sent took more than one try."""
         self._http = httpx2.Client(headers=headers, trust_env=False, timeout=PATIENCE, verify=False)
 
     def close(self) -> None:
@@ -108,9 +110,11 @@ class Client:
     def send(self, method: str, path: str, **options: Any) -> httpx2.Response:
         """As many tries as it takes: a server may close an idle connection in the instant in which it is used."""
         until = time.monotonic() + PATIENCE
+        self.repeated = False
         while True:
             try:
                 return self.once(method, path, **options)
             except Unanswered:
+                self.repeated = True
                 assert time.monotonic() < until, f"no host answered {method} {path}"
                 time.sleep(0.02)
