@@ -28,7 +28,7 @@ PAGES = {
     "search": "/memories?q=how+many+boats+does+the+free+plan+allow",
     "memory": "first:/memories:.rows a.content",
     "dreams": "/dreams",
-    "dream": "first:/dreams:td a",
+    "dream": "first:/dreams:tr[data-item] + tr[data-item] td a",
     "context": "/context?q=What+did+we+decide+about+the+launch%3F&budget=600",
     "windows": "/windows",
     "agents": "/agents",
@@ -114,7 +114,7 @@ def take(
 def go(page: Page, base: str, where: str) -> bool:
     """Open a page, or the first link of one."""
     if where.startswith("first:"):
-        _, path, selector = where.split(":")
+        _, path, selector = where.split(":", 2)
         page.goto(base + path)
         found = page.locator(selector).first
         if not found.count():
