@@ -106,5 +106,5 @@ def _terminate(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
         )
