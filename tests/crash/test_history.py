@@ -50,6 +50,8 @@ def play(hosts: list[Served], key: str, faults: list[Callable[[], None]]) -> His
     callers[0].everything()
     verdict = first.send("GET", "audit/verify").json()
     assert verdict["ok"], verdict
+    certificates = first.send("GET", "events", params={"type": "memory.forgotten", "limit": 1000}).json()["events"]
+    assert len(certificates) >= len(history.forgets)  # also of those that were cut off, carried out and repeated
     for caller in callers:
         caller.client.close()
     first.close()

@@ -261,7 +261,7 @@ class DreamEngine:
         save_report(tx, report, seq=report.seq)
 
     def _make(self, dream: _Dream) -> ReadyPart | None:
-        """The text, and the entries it stands for."""
+        """The text, and the entries it represents."""
         actor, plan, guard = dream.actor, dream.plan, dream.guard
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)

@@ -1,4 +1,4 @@
-"""One part of a memory, distilled: a text, and the entries it stands for.
+"""One part of a memory, distilled: a text, and the entries it represents.
 
 Hot memory never grows by a dream that fits its part to the budget, as nightly ones do: the entries that leave have more
 tokens than the text that takes their place. A dream of all that was selected makes one text of it, whatever that costs.
@@ -24,7 +24,7 @@ _WORTH = 20
 
 
 class NotSmaller(Exception):
-    """Nothing can leave without losing what must be kept, or the text would be no smaller than what it stands for."""
+    """Nothing can leave without losing what must be kept, or the text would be no smaller than what it represents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PartDistillation:
         chosen: Distiller,
         guard: SpendGuard,
     ) -> ReadyPart:
-        """A text, and the entries it stands for: those whose must-keep statements are all in it.
+        """A text, and the entries it represents: those whose must-keep statements are all in it.
 
         The others stay as they are. The model-free distiller works again without them; a model's text is used as it
         is, but where every entry leaves, a model that lost such a statement gives way to the model-free distiller.
@@ -105,15 +105,15 @@ class PartDistillation:
         fates = done.answer.fates if not snapshot.held_by else {}
         if not grows and any(fate == "retired" for own in fates.values() for fate, _ in own):
             return frozenset()  # under pressure the whole part is dreamt once, or every night would take a little of it
-        told = [statement.source_ids for statement in done.answer.statements]
-        shared = {source for sources in told if len(sources) > 1 for source in sources}
+        lines = [statement.source_ids for statement in done.answer.statements]
+        shared = {source for sources in lines if len(sources) > 1 for source in sources}
         same = [
             entry
             for entry in snapshot.entries
             if entry.id not in shared and {fate for fate, _ in fates.get(entry.id, ())} == {"kept"}
         ]
         idle = {entry.id for entry in same}
-        if same and all(map(idle.issuperset, told)):  # a text needs a statement, or what is left could not leave
+        if same and all(map(idle.issuperset, lines)):  # a text needs a statement, or what is left could not leave
             idle.remove(min(same, key=lambda entry: (len(entry.content), entry.id)).id)
         if not idle and grows:
             return frozenset(entry.id for entry in snapshot.entries)
