@@ -129,12 +129,14 @@ def question(text: str) -> list[Word]:
             alternatives.setdefault(fold(surface), 1.0)
             if (language in _COMPOUNDING or not shown) and len(term) >= _EDGE:
                 alternatives |= {_START + term[:_EDGE]: _PARTLY, term[-_EDGE:] + _START: _PARTLY}
+        if "_" in term:
+            alternatives.setdefault(stem(term.replace("_", ""), language), 1.0)
         found[term] = Word(surface or term, tuple(alternatives.items()), weight(fold(surface)))
     return list(found.values())[:MAX_QUERY_TERMS]
 
 
 def near(words: Sequence[Word], known: Callable[[Sequence[str]], Collection[str]]) -> list[Word]:
-    """Words with terms of similar meaning; or, when nothing has a word, with those one misspelling away.
+    """Words with terms of similar meaning; or, when nothing has a word, with those one misspelling or hyphen away.
 
     `known` says which terms there are.
     """
@@ -150,7 +152,10 @@ def _near(
     own = dict(word.terms)
     added = {term: SIMILAR for term in alike if term in there and term not in own}
     if not any(term in there for term in own):
-        by_term = dict.fromkeys(stem(spelt) for spelt in misspelt(fold(word.text)))
+        folded = fold(word.text)
+        hyphenated = known([f"{folded[:at]}_{folded[at:]}" for at in range(1, min(len(folded), MAX_TERM_LENGTH))])
+        by_term = dict.fromkeys(stem(spelt) for spelt in misspelt(folded)) if not hyphenated else ()
+        added |= dict.fromkeys(hyphenated, 1.0)
         added |= {term: MISSPELT for term in known([term for term in by_term if len(term) > 2]) if term not in own}
     return Word(word.text, (*word.terms, *sorted(added.items())), word.weight) if added else word
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.search.analysis import MAX_QUERY_TERMS, MAX_TERM_LENGTH, query_terms, question, terms
+from reverie.search.analysis import MAX_QUERY_TERMS, MAX_TERM_LENGTH, near, query_terms, question, terms
 from reverie.search.languages import FUNCTION_WORDS, IRREGULAR, detect, fold, guess, stem
 
 
@@ -170,3 +170,19 @@ def test_a_question_finds_an_entry_in_its_language(entry, asked):
 def test_a_function_word_of_another_language_finds_nothing():
     indexed = set(terms("AWS ist zu teuer, wir ziehen zu Hetzner um"))
     assert not any(term in indexed for word in question("Wann ist der Zahnarzttermin?") for term, _ in word.terms)
+
+
+@pytest.mark.parametrize(
+    ("entry", "asked"),
+    [
+        ("The Wi-Fi at the office drops after lunch", "wifi"),
+        ("wifi drops after lunch", "Wi-Fi"),
+        ("Send the invoice by e-mail", "email"),
+        ("Her email bounced", "e-mail"),
+        ("The follow-up is on Monday", "followup"),
+    ],
+)
+def test_a_word_is_found_with_and_without_its_hyphen(entry, asked):
+    indexed = set(terms(entry))
+    words = near(question(asked), lambda candidates: [term for term in candidates if term in indexed])
+    assert any(term in indexed and share == 1 for term, share in words[0].terms)
