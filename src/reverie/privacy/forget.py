@@ -38,7 +38,7 @@ from reverie.privacy.certificate import CERTIFIED, Forgotten, certificate, count
 from reverie.privacy.mentions import Mention, phrase
 from reverie.privacy.reach import Reach, Target, all_entries, find, mentioning
 from reverie.services import Services
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import ReadTx, WriteTx, each_event
 from reverie.window.admin import drop_window
 from reverie.window.transcript import SCOPE_ATTRIBUTE
 
@@ -302,11 +302,7 @@ def _uncertified(tx: ReadTx, lines: Sequence[ForgetLine]) -> list[ForgetLine]:
             missing.append(line)
     if all(line.folded for line in missing):
         return missing
-    last: dict[object, int] = {}
-    after = 0
-    while events := tx.read_log(after=after, types=("memory.forgotten",)):
-        last |= {event.data.get("subject"): event.at for event in events}
-        after = events[-1].seq
+    last = {event.data.get("subject"): event.at for event in each_event(tx, types=("memory.forgotten",))}
     return [line for line in missing if line.folded or last.get(line.subject, -1) < line.at]
 
 

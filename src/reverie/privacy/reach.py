@@ -24,7 +24,7 @@ from reverie.dreams.redream import Derived
 from reverie.dreams.report import find_report
 from reverie.memory.read import ANYTHING
 from reverie.privacy.mentions import Mention, runs
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, each_event
 
 WAYS = ("subject", "tag", "mention", "lineage")
 """How an entry is reached: by its field, by a `subject:` tag, by its words, or because it was made from another."""
@@ -125,15 +125,12 @@ def mentioning(tx: ReadTx, target: Target, known: Reach | None = None) -> Iterat
         yield from (entry for entry in all_entries(tx, target.ref) if _mentions(entry, target))
         return
     named = {key for key, way in known.ways.items() if way in ("mention", "lineage")}
-    after = known.position
-    while events := tx.read_log(after=after, limit=1000):
-        after = events[-1].seq
-        for event in events:
-            if event.entry_id is not None and "ref" in event.data:
-                named.add((str(event.data["ref"]), event.entry_id))
-            elif event.entry_id is not None:  # where it is, nothing says: look at everything
-                yield from (entry for entry in all_entries(tx, target.ref) if _mentions(entry, target))
-                return
+    for event in each_event(tx, after=known.position):
+        if event.entry_id is not None and "ref" in event.data:
+            named.add((str(event.data["ref"]), event.entry_id))
+        elif event.entry_id is not None:  # the event does not name its memory: look at every entry
+            yield from (entry for entry in all_entries(tx, target.ref) if _mentions(entry, target))
+            return
     for ref, entry_id in sorted(named):
         entry = _get(tx, ref, entry_id)
         if entry is not None and entry.state is not EntryState.ERASED and _mentions(entry, target):

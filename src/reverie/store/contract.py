@@ -16,7 +16,7 @@ returned in this same transaction, and refuse any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -39,6 +39,9 @@ from reverie.core.query import (
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
+
+LOG_PAGE = 1000
+"""Events that are read at once."""
 
 
 class ReadTx(Protocol):
@@ -395,3 +398,12 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Finish what was accepted, then let go of everything."""
+
+
+def each_event(tx: ReadTx, *, after: int = 0, types: Sequence[str] | None = None) -> Iterator[Event]:
+    """The events after a position, in order; a page of the log is read when it is needed."""
+    while events := tx.read_log(after=after, limit=LOG_PAGE, types=types):
+        yield from events
+        if len(events) < LOG_PAGE:
+            return
+        after = events[-1].seq

@@ -7,9 +7,10 @@ repeats and everything the operation changes are one commit: who sees epoch E se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -33,7 +34,7 @@ from reverie.protocols.akashik.operations.table import TABLE
 from reverie.protocols.akashik.operations.tasks import each_task
 from reverie.protocols.akashik.units import ARCHIVED, HOT, PURGED, UNIT_STATES, as_born, shown_unit, tombstone
 from reverie.protocols.akashik.visibility import CredentialView, View
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import ReadTx, WriteTx, each_event
 
 if TYPE_CHECKING:
     from reverie.dreams.archive import Archives
@@ -316,21 +317,12 @@ class Field:
         def body(tx: ReadTx) -> dict[str, Any]:
             view, head = self._view(tx, actor, agent_id), tx.head()
             session = self._name(tx, actor, session_id)
-            found: list[Mapping[str, Any]] = []
-            at = after_seq
-            while len(found) < limit:
-                page = tx.read_log(after=at, limit=1000)
-                for event in page:
-                    at = event.seq
-                    if session is not None and event.session != session:
-                        continue
-                    if view.enters(event.session):
-                        found.append(event.document())
-                        if len(found) == limit:
-                            break
-                if len(page) < 1000:
-                    break
-            return {"events": found, "head_seq": head.seq, "head_hash": head.hash}
+            found = (
+                event.document()
+                for event in each_event(tx, after=after_seq)
+                if (session is None or event.session == session) and view.enters(event.session)
+            )
+            return {"events": list(islice(found, limit)), "head_seq": head.seq, "head_hash": head.hash}
 
         return self._read(actor, body)
 

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from reverie.core.clock import to_iso
 from reverie.core.entry import Draft, Entry, EntryState, Link, Source
 from reverie.core.query import Filter
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, each_event
 
 TYPES = (
     "finding",
@@ -46,7 +46,6 @@ ARCHIVED = Filter(states=UNIT_STATES, archived=True, gone=True, expired=None)
 PURGED = Filter(states=frozenset({EntryState.ERASED}), archived=None, gone=True, expired=None)
 
 _PURGES = ("memory.purged", "memory.expired")
-_PAGE = 1000
 _OWN_TAGS = ("compacted-from:", "archive:")
 """Tags the host gives; not shown."""
 
@@ -130,23 +129,18 @@ def as_born(tx: ReadTx, entry: Entry) -> Entry:
 
 def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
     """What is left of a purged unit: the log says when, why and by whom."""
-    after = entry.born_seq
-    while True:
-        page = tx.read_log(after=after, limit=_PAGE, types=_PURGES)
-        for event in page:
-            if event.entry_id == entry.id:
-                made = event.data.get("tombstone")
-                if isinstance(made, dict):
-                    return made
-                return {
-                    "unit_id": entry.id,
-                    "deleted_at": to_iso(event.at),
-                    "reason": "forget" if event.operation == "FORGET" else event.type,
-                    "purged_by": event.actor,
-                }
-        if len(page) < _PAGE:
-            return {"unit_id": entry.id, "deleted_at": None, "reason": "forgotten", "purged_by": None}
-        after = page[-1].seq
+    for event in each_event(tx, after=entry.born_seq, types=_PURGES):
+        if event.entry_id == entry.id:
+            made = event.data.get("tombstone")
+            if isinstance(made, dict):
+                return made
+            return {
+                "unit_id": entry.id,
+                "deleted_at": to_iso(event.at),
+                "reason": "forget" if event.operation == "FORGET" else event.type,
+                "purged_by": event.actor,
+            }
+    return {"unit_id": entry.id, "deleted_at": None, "reason": "forgotten", "purged_by": None}
 
 
 def intent_of(entry: Entry) -> Mapping[str, Any]:

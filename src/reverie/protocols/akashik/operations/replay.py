@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from reverie.core.actor import Right
@@ -12,12 +13,11 @@ from reverie.core.entry import Scope
 from reverie.core.event import Event
 from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.visibility import View
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, each_event
 
 TARGETS = ("task", "memory_unit", "decision", "conflict", "session")
 DEPTHS = ("summary", "detailed", "full_trace")
 MOST_EVENTS = 10_000
-_PAGE = 2000
 _BORN = frozenset({"memory.recorded", "memory.written", "memory.imported", "dream.redone"})
 _MISSING = {
     "memory_unit": ("UNIT_NOT_FOUND", "There is no unit of this id."),
@@ -134,16 +134,7 @@ class Log:
 
 def read(tx: ReadTx, *, upto: int) -> Iterable[Event]:
     """The log up to a position."""
-    after = 0
-    while True:
-        page = tx.read_log(after=after, limit=_PAGE)
-        for event in page:
-            if event.seq > upto:
-                return
-            yield event
-        if len(page) < _PAGE:
-            return
-        after = page[-1].seq
+    return takewhile(lambda event: event.seq <= upto, each_event(tx))
 
 
 def _ask(ready: Ready) -> ReplayRequest:
