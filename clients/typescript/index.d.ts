@@ -31,11 +31,11 @@ export class Reverie {
   /** One entry. */
   getEntry(ref: string, id: string, options?: { as_of?: number | null; cold?: boolean; ifNoneMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
   /** Pin, archive, hold or retract an entry, or take it back; or give it another expiry. */
-  changeEntry(ref: string, id: string, body: ChangeIn, options?: { ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
+  changeEntry(ref: string, id: string, body: ChangeIn, options?: { idempotencyKey?: string; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
   /** Take an entry out of every read, or destroy it now. */
-  deleteEntry(ref: string, id: string, options?: { erase?: boolean; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut | ErasedOut>;
+  deleteEntry(ref: string, id: string, options?: { erase?: boolean; idempotencyKey?: string; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut | ErasedOut>;
   /** Make an archived, retracted or deleted entry readable again. */
-  restoreEntry(ref: string, id: string, options?: { ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
+  restoreEntry(ref: string, id: string, options?: { idempotencyKey?: string; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
   /** Store an entry in place of a readable one, in one transaction. */
   supersedeEntry(ref: string, id: string, body: EntryIn, options?: { ifMatch?: string; idempotencyKey?: string; signal?: AbortSignal }): Promise<ReceiptOut>;
   /** Ids that begin with a prefix, to complete a short one. */
@@ -71,23 +71,23 @@ export class Reverie {
   /** The tenant's memory as a bundle of JSON lines. */
   exportBundle(options?: { ref?: string | null; events?: boolean; signal?: AbortSignal }): Promise<string>;
   /** Store a bundle; entries whose id is known already are left alone. */
-  importBundle(body: string, options?: { ref?: string | null; signal?: AbortSignal }): Promise<ImportedOut>;
+  importBundle(body: string, options?: { ref?: string | null; idempotencyKey?: string; signal?: AbortSignal }): Promise<ImportedOut>;
   /** Look again for secrets in what is stored, with today's rules. */
-  scan(body: ScanIn, options?: { signal?: AbortSignal }): Promise<ScanOut>;
+  scan(body: ScanIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ScanOut>;
   /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on. */
   listEvents(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): Promise<EventsOut>;
   /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on, as a stream. */
   listEventsStream(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Distil many entries into one, or say what that would do. */
-  dream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): Promise<EstimateOut | NothingOut | DreamOut>;
+  dream(ref: string, body: DreamIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<EstimateOut | NothingOut | DreamOut>;
   /** Distil many entries into one, or say what that would do, as a stream. */
-  dreamStream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
+  dreamStream(ref: string, body: DreamIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Reports of dreams, newest first. */
   listDreams(ref: string, options?: { limit?: number; signal?: AbortSignal }): Promise<DreamsOut>;
   /** The report of a dream. */
   getDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
   /** Put the sources back exactly as they were, while the sources exist. */
-  undoDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
+  undoDream(ref: string, id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<DreamOut>;
   /** What became of every entry a dream took. */
   diffDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DiffOut>;
   /** Dream again from the same sources and compare bytes. */
@@ -107,7 +107,7 @@ export class Reverie {
   /** The report of a dream, by its id alone. */
   getAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
   /** Put the sources of a dream back, by its id alone. */
-  undoAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
+  undoAnyDream(id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<DreamOut>;
   /** What became of every entry a dream took, by its id alone. */
   diffAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DiffOut>;
   /** Dream again from the same sources and compare bytes, by its id alone. */

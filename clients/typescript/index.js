@@ -17,15 +17,15 @@ export class Reverie extends Host {
   }
 
   changeEntry(ref, id, body, options = {}) {
-    return this.request({ method: "PATCH", path: `/memory/${segment(ref)}/entries/${segment(id)}`, options, headers: { ifMatch: "if-match" }, body });
+    return this.request({ method: "PATCH", path: `/memory/${segment(ref)}/entries/${segment(id)}`, options, headers: { idempotencyKey: "idempotency-key", ifMatch: "if-match" }, body, keyed: true });
   }
 
   deleteEntry(ref, id, options = {}) {
-    return this.request({ method: "DELETE", path: `/memory/${segment(ref)}/entries/${segment(id)}`, options, query: ["erase"], headers: { ifMatch: "if-match" } });
+    return this.request({ method: "DELETE", path: `/memory/${segment(ref)}/entries/${segment(id)}`, options, query: ["erase"], headers: { idempotencyKey: "idempotency-key", ifMatch: "if-match" }, keyed: true });
   }
 
   restoreEntry(ref, id, options = {}) {
-    return this.request({ method: "POST", path: `/memory/${segment(ref)}/entries/${segment(id)}/restore`, options, headers: { ifMatch: "if-match" } });
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/entries/${segment(id)}/restore`, options, headers: { idempotencyKey: "idempotency-key", ifMatch: "if-match" }, keyed: true });
   }
 
   supersedeEntry(ref, id, body, options = {}) {
@@ -97,11 +97,11 @@ export class Reverie extends Host {
   }
 
   importBundle(body, options = {}) {
-    return this.request({ method: "POST", path: `/import`, options, query: ["ref"], body, media: "application/x-ndjson" });
+    return this.request({ method: "POST", path: `/import`, options, query: ["ref"], headers: { idempotencyKey: "idempotency-key" }, body, media: "application/x-ndjson", keyed: true });
   }
 
   scan(body, options = {}) {
-    return this.request({ method: "POST", path: `/scan`, options, body });
+    return this.request({ method: "POST", path: `/scan`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   listEvents(options = {}) {
@@ -113,11 +113,11 @@ export class Reverie extends Host {
   }
 
   dream(ref, body, options = {}) {
-    return this.request({ method: "POST", path: `/memory/${segment(ref)}/dreams`, options, body });
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/dreams`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   dreamStream(ref, body, options = {}) {
-    return this.stream({ method: "POST", path: `/memory/${segment(ref)}/dreams`, options, body });
+    return this.stream({ method: "POST", path: `/memory/${segment(ref)}/dreams`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
   listDreams(ref, options = {}) {
@@ -129,7 +129,7 @@ export class Reverie extends Host {
   }
 
   undoDream(ref, id, options = {}) {
-    return this.request({ method: "POST", path: `/memory/${segment(ref)}/dreams/${segment(id)}/undo`, options });
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/dreams/${segment(id)}/undo`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 
   diffDream(ref, id, options = {}) {
@@ -169,7 +169,7 @@ export class Reverie extends Host {
   }
 
   undoAnyDream(id, options = {}) {
-    return this.request({ method: "POST", path: `/dreams/${segment(id)}/undo`, options });
+    return this.request({ method: "POST", path: `/dreams/${segment(id)}/undo`, options, headers: { idempotencyKey: "idempotency-key" }, keyed: true });
   }
 
   diffAnyDream(id, options = {}) {

@@ -136,6 +136,27 @@ def test_workspace_files(client: official.OpenwopClient) -> None:
     assert client.get_workspace_file("notes/plan.md") is None
 
 
+def test_a_run_is_paused_and_resumed(client: official.OpenwopClient) -> None:
+    made = client.runs_create(
+        official.CreateRunRequest(workflowId="conformance-cancellable", inputs={"delayMs": 60_000})
+    )
+    paused = client.runs_pause(made.runId, official.PauseRunRequest(drainPolicy="immediate"), idempotency_key="once")
+    assert paused.status == "paused"
+    assert paused.pausedAt
+    assert client.runs_pause(
+        made.runId, official.PauseRunRequest(drainPolicy="immediate"), idempotency_key="once"
+    ).pausedAt == (paused.pausedAt)
+    with pytest.raises(official.WopError) as refused:
+        client.runs_pause(made.runId)
+    assert refused.value.status == 409
+    resumed = client.runs_resume(made.runId)
+    assert resumed.status == "running"
+    assert resumed.resumedAt
+    client.runs_pause(made.runId, official.PauseRunRequest(drainPolicy="immediate"))
+    client.runs_cancel(made.runId)
+    assert [event.type for event in client.runs_events(made.runId)][-1] == "run.cancelled"
+
+
 def test_what_is_not_offered_is_absent(client: official.OpenwopClient) -> None:
     run = completed(client, "conformance-noop")
     assert client.runs_debug_bundle(run.runId) is None

@@ -29,6 +29,7 @@ class RunStatus(StrEnum):
 
     PENDING = "pending"
     RUNNING = "running"
+    PAUSED = "paused"
     CANCELLING = "cancelling"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -71,6 +72,21 @@ class Fork(Struct, frozen=True):
     """Replay: the run whose recorded events this one shows."""
 
 
+class Pause(Struct, frozen=True):
+    """A pause that someone asked for. It takes effect between two steps of the run."""
+
+    policy: str
+    at: int
+    noted: bool = False
+    """Whether it has taken effect: the run's stream says so, and no process works on the run."""
+    withdrawn: bool = False
+    """Whether the run was resumed before the pause had taken effect."""
+
+    @property
+    def pending(self) -> bool:
+        return not self.noted
+
+
 class Run(Struct, frozen=True):
     """The state of a run."""
 
@@ -98,6 +114,11 @@ class Run(Struct, frozen=True):
     completed_at: int | None = None
     interrupted: Interrupted = Interrupted.FAIL
     attempts: int = 1
+    resumes: int = 0
+    """How many of the attempts began because a pause ended."""
+    pause: Pause | None = None
+    done: bool = False
+    """Whether its work was done before it was paused: nothing is left but its end."""
     fork: Fork | None = None
     engine: int = ENGINE_VERSION
     """The version of the engine that wrote it; runs older than this field are of version 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -52,11 +52,19 @@ class Consolidator:
         self._rules = rules
         self._distiller = ExtractiveDistiller()
 
-    def run(self, actor: Actor, ref: str, *, trigger: str = "on-demand", as_of: int | None = None) -> Consolidated:
+    def run(
+        self,
+        actor: Actor,
+        ref: str,
+        *,
+        trigger: str = "on-demand",
+        as_of: int | None = None,
+        check: Callable[[ReadTx], None] | None = None,
+    ) -> Consolidated:
         """Reconcile the standing entries of a ref in one transaction. Superseded entries rest with a link.
 
         A pass that is a run leaves its event even when nothing changed. `as_of`: only entries born at or before this
-        log position.
+        log position. `check` is asked first in the transaction: raising, it cancels the pass.
         """
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, ref)
@@ -67,14 +75,16 @@ class Consolidator:
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, holder, until=until)):
             raise Busy("This memory is being dreamt or consolidated right now.")
         try:
-            return retry(lambda _: self._attempt(actor, scope, as_of, trigger), busy=_too_fast, tries=_TRIES)
+            return retry(lambda _: self._attempt(actor, scope, as_of, trigger, check), busy=_too_fast, tries=_TRIES)
         finally:
             self._parts.store.write(scope, lambda tx: tx.release(lease, holder))
 
-    def _attempt(self, actor: Actor, scope: Scope, as_of: int | None, trigger: str) -> Consolidated:
+    def _attempt(
+        self, actor: Actor, scope: Scope, as_of: int | None, trigger: str, check: Callable[[ReadTx], None] | None
+    ) -> Consolidated:
         entries = self._parts.store.read(scope, lambda tx: _standing(tx, as_of))
         merges = reconcile(to_sources(entries), self._distiller)
-        return self._commit(actor, scope.ref or "", entries, merges, trigger)
+        return self._commit(actor, scope.ref or "", entries, merges, trigger, check)
 
     def _commit(
         self,
@@ -83,12 +93,15 @@ class Consolidator:
         entries: Sequence[Entry],
         merges: Sequence[Merge],
         trigger: str,
+        check: Callable[[ReadTx], None] | None,
     ) -> Consolidated:
         by_id = {entry.id: entry for entry in entries}
         merged = sorted(entry_id for merge in merges for entry_id in merge.merged)
         counts = {why: sum(len(m.merged) for m in merges if m.why == why) for why in ("duplicate", "outdated")}
 
         def body(tx: WriteTx, rules: Rules) -> Consolidated:
+            if check is not None:
+                check(tx)
             for entry_id in {*merged, *(merge.kept for merge in merges)}:
                 current = tx.get(entry_id)
                 if current is None or current.version != by_id[entry_id].version:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from reverie.core.canonical import canonical
 from reverie.core.errors import Busy, Invalid, ReverieError
 from reverie.http.call import Call
 from reverie.http.problems import answer
+from reverie.http.reply import TextReply
 from reverie.http.threads import Lane
 from reverie.memory.idempotency import Claim, StoredAnswer
 
@@ -34,9 +36,18 @@ class Once:
         self._code_of = code_of
 
     async def __call__(
-        self, call: Call, operation: str, lane: Lane, work: Callable[[str | None], Response]
+        self,
+        call: Call,
+        operation: str,
+        lane: Lane,
+        work: Callable[[str | None], Response],
+        *,
+        now: Callable[[], Response] | None = None,
     ) -> Response:
-        """The answer of `work`, which gets an id for what it makes: the same id when a dead process began it before."""
+        """The answer of `work`, which gets an id for what it makes: the same id when a dead process began it before.
+
+        Of a TextReply only the status is kept; a retry gets what `now` answers, from what is stored at that time.
+        """
         key = call.headers.get(HEADER)
         if key is None:
             return await call.run(lane, lambda: work(None))
@@ -46,6 +57,8 @@ class Once:
         until = loop.time() + PATIENCE_SECONDS
         while True:
             found = await call.run(Lane.WRITE, lambda: call.host.idempotency.claim(call.actor, operation, key, request))
+            if isinstance(found, StoredAnswer) and now is not None and not found.body:
+                return await call.run(lane, lambda: _replayed(now()))
             if isinstance(found, StoredAnswer):
                 return Response(found.body or None, found.status, {REPLAYED: "true"}, _media(found.body))
             if found is not None:
@@ -64,7 +77,8 @@ class Once:
             try:
                 with host.idempotency.working(actor, claim):
                     response = self._attempt(call, claim.id, work)
-                host.idempotency.keep(actor, claim, response.status_code, bytes(response.body))
+                body = b"" if isinstance(response, TextReply) else bytes(response.body)
+                host.idempotency.keep(actor, claim, response.status_code, body)
             except Exception:
                 host.idempotency.release(actor, claim)
                 raise
@@ -88,9 +102,16 @@ class Once:
             return answer(fault, status, redactor=call.host.parts.redactor, code=code, known=known)
 
 
+def _replayed(response: Response) -> Response:
+    response.headers[REPLAYED] = "true"
+    return response
+
+
 async def _request(call: Call) -> str:
     """Everything that makes two requests the same: the order of members and blanks do not count."""
-    body: Any = await call.json() if await call.body() else None
+    sent = await call.body()
+    is_json = call.headers.get("content-type", "").partition(";")[0].strip().lower() in ("", "application/json")
+    body: Any = None if not sent else await call.json() if is_json else hashlib.sha256(sent).hexdigest()
     return canonical(
         {
             "path": dict(call.path_params),

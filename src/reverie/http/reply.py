@@ -32,3 +32,7 @@ class Reply(Response):
         ]
         if headers:
             self.raw_headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+class TextReply(Reply):
+    """A document with text of a memory. It is never kept for a retry: a forget would not find it."""

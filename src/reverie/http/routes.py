@@ -186,11 +186,13 @@ class Route(PlainRoute):
         return await call.run(self.needs.lane, partial(self.handler, **values))
 
     async def _with_body(self, call: Call, values: dict[str, Any]) -> Response:
-        if not _is_json(call.header(b"content-type")):
+        needed = self.operation is None or self.operation.body_required
+        if not _is_json(call.header(b"content-type")) and (needed or await call.body()):
             raise UnsupportedMedia()
         body, name, lane = await call.body(), self.body_name, self.needs.lane
-        if not body:
+        if not body and needed:
             raise Invalid("The body is empty. Send a JSON object.", pointer="")
+        body = body or b"{}"
         small = len(body) <= SMALL_BODY
         if small and not self._waits:
             return await call.run(lane, lambda: self.handler(**values, **{name: self._read(call, body)}))

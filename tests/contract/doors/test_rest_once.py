@@ -7,6 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from reverie.memory.idempotency import StoredAnswer
+
 ROOT = "/v1/host/reverie"
 REPLAYED = "openwop-idempotent-replay"
 
@@ -64,3 +66,95 @@ def test_every_other_change_is_answered_again(caller: Any, method: str, path: st
 def test_a_key_has_visible_characters_only(caller: Any) -> None:
     assert send(caller, "POST", "/sweep", None, "a key").status_code == 400
     assert send(caller, "POST", "/sweep", None, "x" * 256).status_code == 400
+
+
+def test_a_repeated_dream_is_one_dream_and_one_undo(caller: Any) -> None:
+    for n in range(3):
+        for tank in range(4):
+            text = f"The tank {tank} in the north cellar holds {tank + 3} litres of rain water."
+            caller.post(f"{ROOT}/memory/notes/entries", {"content": text, "id": f"e{n}-{tank}"})
+    dream, plan = uuid4().hex, uuid4().hex
+    planned = [send(caller, "POST", "/memory/notes/dreams", {"plan": True}, plan) for _ in range(2)]
+    assert planned[0].json() == planned[1].json()
+    first, again = (send(caller, "POST", "/memory/notes/dreams", {}, dream) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201), first.text
+    assert again.json() == first.json()
+    assert again.headers[REPLAYED] == "true"
+    assert len(caller.get(f"{ROOT}/memory/notes/dreams").json()["dreams"]) == 1
+    path, undo = f"/memory/notes/dreams/{first.json()['id']}/undo", uuid4().hex
+    undone, repeated = (send(caller, "POST", path, None, undo) for _ in range(2))
+    assert (undone.status_code, repeated.status_code) == (200, 200), undone.text
+    assert repeated.json() == undone.json()
+    assert send(caller, "POST", path, None, uuid4().hex).status_code == 409
+    streamed = caller.send(
+        "POST",
+        f"{ROOT}/memory/notes/dreams",
+        json={},
+        headers={"Idempotency-Key": dream, "Accept": "text/event-stream"},
+    )
+    assert streamed.json() == first.json()
+
+
+def test_a_dream_that_was_committed_before_its_process_died_is_not_dreamt_again(
+    caller: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(8):
+        caller.post(f"{ROOT}/memory/notes/entries", {"content": "The tank in the north cellar holds 30 litres."})
+    key = uuid4().hex
+
+    class Died(BaseException):
+        """No answer is kept, and none is sent."""
+
+    def die(*answer: Any) -> StoredAnswer:
+        if len(answer) > 1:
+            raise Died
+        return StoredAnswer(*answer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("reverie.memory.idempotency.StoredAnswer", die)
+        patch.setattr("reverie.memory.idempotency.LEASE_MS", 1)
+        with pytest.raises(Died):
+            send(caller, "POST", "/memory/notes/dreams", {}, key)
+    again = send(caller, "POST", "/memory/notes/dreams", {}, key)
+    assert again.status_code == 201, again.text
+    assert [dream["id"] for dream in caller.get(f"{ROOT}/dreams").json()["dreams"]] == [again.json()["id"]]
+
+
+def test_a_change_of_an_entry_is_made_once_and_its_text_is_not_kept(caller: Any) -> None:
+    entry = caller.post(f"{ROOT}/memory/notes/entries", {"content": "Ada keeps bees.", "subject": "ada"}).json()
+    path, key, tag = f"/memory/notes/entries/{entry['id']}", uuid4().hex, f'"{entry["version"]}"'
+    options = {"json": {"pinned": True}, "headers": {"Idempotency-Key": key, "If-Match": tag}}
+    first = caller.send("PATCH", ROOT + path, **options)
+    again = caller.send("PATCH", ROOT + path, **options)  # without the key: 409, the version has moved
+    assert (again.status_code, again.json(), again.headers["etag"]) == (200, first.json(), first.headers["etag"])
+    assert again.headers[REPLAYED] == "true"
+    key = uuid4().hex
+    gone, repeated = (send(caller, "DELETE", path, None, key) for _ in range(2))
+    assert (repeated.status_code, repeated.json()) == (gone.status_code, gone.json()) == (200, gone.json())
+    back, key = uuid4().hex, uuid4().hex
+    restored = [send(caller, "POST", f"{path}/restore", None, back) for _ in range(2)]
+    assert [answer.status_code for answer in restored] == [200, 200]
+    erased, repeated = (send(caller, "DELETE", f"{path}?erase=true", None, key) for _ in range(2))
+    assert repeated.json() == erased.json() != {"id": entry["id"], "erased_bytes": 0}
+    assert "bees" not in send(caller, "POST", f"{path}/restore", None, back).text
+
+
+def test_a_repeated_import_and_a_repeated_scan_answer_the_same(caller: Any) -> None:
+    caller.post(f"{ROOT}/memory/notes/entries", {"content": "Ada likes tea."})
+    bundle = caller.get(f"{ROOT}/export").content
+    key, headers = uuid4().hex, {"Content-Type": "application/x-ndjson"}
+    answers = [
+        caller.send("POST", f"{ROOT}/import?ref=copy", content=bundle, headers={**headers, "Idempotency-Key": key})
+        for _ in range(2)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+    assert answers[0].json() == answers[1].json()
+    assert answers[1].headers[REPLAYED] == "true"
+    other = caller.send(
+        "POST", f"{ROOT}/import?ref=copy", content=bundle + b"\n", headers={**headers, "Idempotency-Key": key}
+    )
+    assert other.status_code == 409
+    key = uuid4().hex
+    scans = [send(caller, "POST", "/scan", {"dry_run": True}, key) for _ in range(2)]
+    assert scans[0].json() == scans[1].json()
+    assert scans[1].headers[REPLAYED] == "true"

@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import api
+from reverie.api.rest.call import ONCE, api, once
 from reverie.api.rest.errors import documented
 from reverie.api.views import report_document
 from reverie.core.actor import Right
@@ -47,9 +47,11 @@ def get(call: Call, id: Segment) -> Response:  # noqa: A002
     "/dreams/{id}/undo",
     tags=["dreams"],
     id="undo_any_dream",
+    parameters=[ONCE],
     summary="Put the sources of a dream back, by its id alone",
     answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented(writes=True)},
 )
+@once("undo_dream")
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(report_document(call.host.lineage.undo(call.actor, id)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 from starlette.responses import Response
@@ -23,7 +24,7 @@ ONCE = {
     "description": "Makes a retry safe: the same key does nothing twice.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
-_once = Once(status_of, lambda error: error.reason)
+carry_out = Once(status_of, lambda error: error.reason)
 
 
 def api() -> Router:
@@ -31,16 +32,25 @@ def api() -> Router:
     return Router(PREFIX)
 
 
-def once(operation: str) -> Callable[[Handler], Handler]:
-    """Carry out requests with an `Idempotency-Key` once. For handlers whose answers hold no text of a memory: an answer
-    is kept for a day, and a forget does not look there."""
+def once(operation: str, *, now: Callable[..., Response] | None = None) -> Callable[[Handler], Handler]:
+    """Carry out requests with an `Idempotency-Key` once. A handler that answers with a TextReply names `now`, which
+    takes the same arguments and answers a retry.
+
+    A handler with an argument `work_id` gets an id for what it makes; None when the request has no key.
+    """
 
     def mark(handler: Any) -> Any:
         needs: Needs = handler.needs
+        named = "work_id" in signature(handler).parameters
 
         @wraps(handler)
         async def answered(**values: Any) -> Response:
-            return await _once(values["call"], f"rest.{operation}", needs.lane, lambda _: handler(**values))
+            def work(work_id: str | None) -> Response:
+                made: Response = handler(**values, **({"work_id": work_id} if named else {}))
+                return made
+
+            again = None if now is None else partial(now, **values)
+            return await carry_out(values["call"], f"rest.{operation}", needs.lane, work, now=again)
 
         return answered
 

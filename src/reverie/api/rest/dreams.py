@@ -18,11 +18,11 @@ from reverie.api.views import estimate_document, nothing_document, report_docume
 from reverie.core.actor import Right
 from reverie.core.clock import parse_duration
 from reverie.core.dream import After, DreamPlan, DreamReport, Nothing, Selector
-from reverie.core.errors import ReverieError
+from reverie.core.errors import NotFound, ReverieError
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.problems import answer, problem
-from reverie.http.reply import Reply
+from reverie.http.reply import Reply, TextReply
 from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.sse import MEDIA_TYPE, event_stream, message, wanted
 from reverie.http.threads import Lane
@@ -34,6 +34,10 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
 """Dreams that are streamed. A task that is referred to nowhere may vanish."""
 
 
+def _planned(call: Call, ref: str, body: dream_wire.DreamIn) -> Response:
+    return TextReply(estimate_document(call.host.dreams.plan(call.actor, _plan(ref, body))))
+
+
 @router.post(
     "/memory/{ref}/dreams",
     tags=["dreams"],
@@ -41,8 +45,10 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
     summary="Distil many entries into one, or say what that would do",
     description=(
         "With `Accept: text/event-stream` the steps come as events `step`, and the last event is `report`, `nothing` "
-        "or `error`. A dream goes on when the caller leaves; its report is stored."
+        "or `error`. A dream goes on when the caller leaves; its report is stored. A request with an `Idempotency-Key` "
+        "is answered by the report alone."
     ),
+    parameters=[ONCE],
     answers={
         200: DocumentedAnswer(
             "The plan; or that there was nothing to do, and why; or a stream of steps.",
@@ -53,14 +59,15 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
         **documented(body=True, writes=True),
     },
 )
+@once("dream", now=_planned)
 @needs(Right.DREAM, Right.READ, lane=Lane.HEAVY)
-def dream(call: Call, ref: Segment, body: dream_wire.DreamIn) -> Response:
+def dream(call: Call, ref: Segment, body: dream_wire.DreamIn, work_id: str | None = None) -> Response:
     plan = _plan(ref, body)
     if body.plan:
-        return Reply(estimate_document(call.host.dreams.plan(call.actor, plan)))
-    if wanted(call):
+        return _planned(call, ref, body)
+    if wanted(call) and work_id is None:
         return event_stream(call, key_of(call.actor), _stream(call, plan))
-    made = call.host.dreams.attempt(call.actor, plan)
+    made = _before(call, work_id) or call.host.dreams.attempt(call.actor, plan, dream_id=work_id)
     return Reply(nothing_document(made)) if isinstance(made, Nothing) else Reply(report_document(made), 201)
 
 
@@ -91,9 +98,11 @@ def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     "/memory/{ref}/dreams/{id}/undo",
     tags=["dreams"],
     id="undo_dream",
+    parameters=[ONCE],
     summary="Put the sources back exactly as they were, while the sources exist",
     answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented(writes=True)},
 )
+@once("undo_dream")
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(report_document(call.host.lineage.undo(call.actor, id, ref=ref)))
@@ -183,6 +192,14 @@ def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 @needs(Right.DREAM, lane=Lane.HEAVY)
 def consolidate(call: Call, ref: Segment) -> Response:
     return Reply(msgspec.to_builtins(call.host.consolidator.run(call.actor, ref)))
+
+
+def _before(call: Call, work_id: str | None) -> DreamReport | None:
+    """The report of this request's dream, when a process that died had committed it."""
+    try:
+        return None if work_id is None else call.host.lineage.report(call.actor, work_id)
+    except NotFound:
+        return None
 
 
 def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 from urllib.parse import quote
@@ -10,7 +11,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from reverie.api.rest import outward, wire
-from reverie.api.rest.call import api
+from reverie.api.rest.call import ONCE, api, once
 from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import (
     etag,
@@ -23,9 +24,9 @@ from reverie.api.rest.mapping import (
     unchanged,
 )
 from reverie.core.actor import Right
-from reverie.core.entry import Receipt
+from reverie.core.entry import Entry, Receipt
 from reverie.http.call import Call, needs
-from reverie.http.reply import Reply
+from reverie.http.reply import Reply, TextReply
 from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.memory.export import entry_document, entry_documents
@@ -127,13 +128,25 @@ def get(
     )
 
 
+def _shown(entry: Entry) -> Response:
+    return TextReply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+
+
+def _now(call: Call, ref: str, id: str, **_: object) -> Response:  # noqa: A002
+    """The entry that a retry is about, as it is now. Who may change it saw it in the first answer."""
+    reader = replace(call.actor, rights=call.actor.rights | {Right.READ})
+    return _shown(call.host.reader.get(reader, ref, id, cold=True))
+
+
 @router.patch(
     "/memory/{ref}/entries/{id}",
     tags=["entries"],
     id="change_entry",
+    parameters=[ONCE],
     summary="Pin, archive, hold or retract an entry, or take it back; or give it another expiry",
     answers={200: DocumentedAnswer(body=outward.EntryOut), **documented(body=True, writes=True)},
 )
+@once("change_entry", now=_now)
 @needs(Right.WRITE, Right.ADMIN)
 def change(
     call: Call,
@@ -147,7 +160,7 @@ def change(
     expected = expected_version(if_match)
     if name == "expires_at":
         entry = lifecycle.renew(call.actor, ref, id, int(value), expected=expected)
-        return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+        return _shown(entry)
     verb = {
         ("pinned", True): lifecycle.pin,
         ("pinned", False): lifecycle.unpin,
@@ -159,16 +172,18 @@ def change(
         ("state", "active"): lifecycle.restore,
     }[name, value]
     entry = verb(call.actor, ref, id, expected=expected)
-    return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+    return _shown(entry)
 
 
 @router.delete(
     "/memory/{ref}/entries/{id}",
     tags=["entries"],
     id="delete_entry",
+    parameters=[ONCE],
     summary="Take an entry out of every read, or destroy it now",
     answers={200: DocumentedAnswer(body=(outward.EntryOut, outward.ErasedOut)), **documented(writes=True)},
 )
+@once("delete_entry", now=_now)
 @needs(Right.WRITE)
 def delete(
     call: Call,
@@ -181,16 +196,18 @@ def delete(
     if asked.erase:
         return Reply({"id": id, "erased_bytes": call.host.lifecycle.erase(call.actor, ref, id, expected=expected)})
     entry = call.host.lifecycle.delete(call.actor, ref, id, expected=expected)
-    return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+    return _shown(entry)
 
 
 @router.post(
     "/memory/{ref}/entries/{id}/restore",
     tags=["entries"],
     id="restore_entry",
+    parameters=[ONCE],
     summary="Make an archived, retracted or deleted entry readable again",
     answers={200: DocumentedAnswer(body=outward.EntryOut), **documented(writes=True)},
 )
+@once("restore_entry", now=_now)
 @needs(Right.WRITE)
 def restore(
     call: Call,
@@ -199,7 +216,7 @@ def restore(
     if_match: IfMatch = None,
 ) -> Response:
     entry = call.host.lifecycle.restore(call.actor, ref, id, expected=expected_version(if_match))
-    return Reply(entry_document(entry), 200, {"ETag": etag(entry.version)})
+    return _shown(entry)
 
 
 @router.post(

@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import log_wire, outward, wire
-from reverie.api.rest.call import ONCE, api, once
+from reverie.api.rest.call import ONCE, api, carry_out, once
 from reverie.api.rest.errors import documented
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
@@ -18,7 +18,6 @@ from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.sse import LINES, line_stream
 from reverie.http.threads import Lane
-from reverie.memory.export import Imported
 
 router = api()
 BUNDLE = LINES
@@ -184,6 +183,7 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
 @router.post(
     "/import",
     id="import_bundle",
+    parameters=[ONCE],
     summary="Store a bundle; entries whose id is known already are left alone",
     description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     tags=["bundles"],
@@ -197,21 +197,23 @@ async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Respo
         raise UnsupportedMedia(f"Send a bundle: `Content-Type: {BUNDLE}`.")
     body = await call.body()
 
-    def work() -> Imported:
+    def work(_: str | None) -> Response:
         lines = body.splitlines(keepends=True)
         call.charge(len(lines))
-        return call.host.bundles.take(call.actor, lines, ref=asked.ref)
+        return Reply(msgspec.to_builtins(call.host.bundles.take(call.actor, lines, ref=asked.ref)))
 
-    return Reply(msgspec.to_builtins(await call.run(Lane.HEAVY, work)))
+    return await carry_out(call, "rest.import_bundle", Lane.HEAVY, work)
 
 
 @router.post(
     "/scan",
     id="scan",
+    parameters=[ONCE],
     summary="Look again for secrets in what is stored, with today's rules",
     tags=["secrets"],
     answers={200: DocumentedAnswer(body=outward.ScanOut), **documented(body=True, writes=True)},
 )
+@once("scan")
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
 def scan(call: Call, body: wire.ScanIn) -> Response:
     return Reply(msgspec.to_builtins(call.host.rescan.scan(call.actor, dry_run=body.dry_run)))

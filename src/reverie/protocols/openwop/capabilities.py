@@ -14,6 +14,7 @@ from reverie.core.policy import TenantPolicy
 from reverie.jobs.timetable import HORIZON_MS
 from reverie.protocols.openwop.forks import MODES
 from reverie.protocols.openwop.passes import MOST_ENTRIES
+from reverie.protocols.openwop.workflow import DRAIN_POLICIES
 from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
 from reverie.services import Services
 
@@ -77,7 +78,10 @@ def families(has: Wired) -> dict[str, Any]:
         }
     if has.writable:
         found["replay"] = {"supported": True, "modes": list(MODES)}
-        found["runs"] = {"bulkCancel": {"supported": True, "maxRunIds": MAX_RUN_IDS}}
+        found["runs"] = {
+            "bulkCancel": {"supported": True, "maxRunIds": MAX_RUN_IDS},
+            "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
+        }
         found["idempotency"] = {
             "supported": True,
             "layer1RetentionSeconds": TenantPolicy().idempotency_ms // 1000,

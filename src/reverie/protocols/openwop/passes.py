@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.dream import DreamPlan, DreamReport, GivenText, Selector
+from reverie.core.entry import Scope
 from reverie.core.errors import Busy, Invalid
 from reverie.core.run import COMPACT, CONSOLIDATE, DISTILL
 from reverie.distil.request import Told
@@ -149,10 +150,12 @@ class PassRunner:
         run_id: str | None = None,
         trigger: str = "on-demand",
         as_of: int | None = None,
+        check: Check | None = None,
     ) -> Consolidated:
         """Reconcile a memory. Its event is there even when nothing changed: then as many entries out as in."""
         runner = replace(actor, run=run_id or self._parts.ids.new())
-        done = self._patiently(lambda: self._consolidator.run(runner, ref, trigger=trigger, as_of=as_of))
+        consolidate = partial(self._consolidator.run, runner, ref, trigger=trigger, as_of=as_of, check=check)
+        done = self._patiently(actor, consolidate, check)
         self._commitments.infer(actor, ref)
         return done
 
@@ -184,7 +187,7 @@ class PassRunner:
         self.check(workflow_id, inputs, configurable)
         ref = str(inputs["memoryRef"])
         if workflow_id == CONSOLIDATE:
-            done = self.consolidate(actor, ref, run_id=run_id, as_of=snapshot_seq)
+            done = self.consolidate(actor, ref, run_id=run_id, as_of=snapshot_seq, check=check)
             return {"memoryRef": ref, "inputCount": done.input_count, "outputCount": done.output_count}
         if workflow_id == DISTILL:
             passed = self.distil(
@@ -239,7 +242,7 @@ class PassRunner:
             self._rules.register_run(actor, run, secrets)
         try:
             dream = partial(self._dreams.run, runner, plan, distiller=distiller, dream_id=run, check=check)
-            report = self._patiently(dream)
+            report = self._patiently(actor, dream, check)
         except Busy:
             if plan.most_bytes is None:
                 raise
@@ -255,7 +258,7 @@ class PassRunner:
             archive = orjson.loads(self._archives.get(actor, report.checksum))
         return Passed(run, report, entry.content, archive)
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _patiently(self, actor: Actor, attempt: Callable[[], T], check: Check | None) -> T:
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -263,6 +266,8 @@ class PassRunner:
             except Busy:
                 if time.monotonic() >= until:
                     raise
+            if check is not None:
+                self._parts.store.read(Scope(actor.tenant), check)
             time.sleep(_LOOK_AGAIN_SECONDS)
 
 

@@ -16,6 +16,11 @@ OPEN_SPACE = "run-open"
 """A document for each run that has not ended: what a recovery looks through."""
 
 
+def lease_of(run_id: str) -> str:
+    """The lease of the process that works on a run."""
+    return f"run/{run_id}"
+
+
 def names_entry(value: Any) -> bool:
     """Whether a stored variable is an entry."""
     return isinstance(value, dict) and value.keys() == {ENTRY}

@@ -26,7 +26,8 @@ from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
 from reverie.protocols.openwop.background import Background
-from reverie.protocols.openwop.run_records import ENTRY, OPEN_SPACE, load_run, names_entry, save_run
+from reverie.protocols.openwop.pauses import Pauses, in_replay
+from reverie.protocols.openwop.run_records import ENTRY, OPEN_SPACE, lease_of, load_run, names_entry, save_run
 from reverie.protocols.openwop.workflow import ActiveRun, Stopped, Workflow
 from reverie.protocols.openwop.workspace import WORKFLOW as WORKSPACE_WORKFLOW
 from reverie.protocols.openwop.workspace import snapshot as workspace_snapshot
@@ -55,6 +56,7 @@ class Runs:
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
         self._holder = holder(f"runs/{parts.ids.new()}")
         self._background = Background()
+        self._pauses = Pauses(self._holder, LEASE_MS)
 
     # what can be run
 
@@ -162,9 +164,11 @@ class Runs:
     def events(self, actor: Actor, run: Run, *, after: int = -1, limit: int = 1000) -> list[tuple[int, Event]]:
         """(sequence, event) of a run, those after a sequence: 0, 1, 2 ... without a gap, the end last."""
         actor.require(Right.READ)
-        recorded = run.fork.recorded if run.fork and run.fork.recorded else run.id
-        skip = max(after + 1, 0)
-        found = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.read_run(recorded, skip=skip, limit=limit))
+        skip, scope = max(after + 1, 0), Scope(actor.tenant)
+        if run.fork and (recorded := run.fork.recorded):
+            shown = self._parts.store.read(scope, lambda tx: in_replay(tx, recorded))
+            return list(enumerate(shown))[skip : skip + limit]
+        found = self._parts.store.read(scope, lambda tx: tx.read_run(run.id, skip=skip, limit=limit))
         return list(enumerate(found, skip))
 
     def cancel(self, actor: Actor, run_id: str) -> Run:
@@ -178,8 +182,8 @@ class Runs:
                 return run
             if run.workflow == WORKSPACE_WORKFLOW:
                 raise Forbidden("This run is the host's own and does not end.", code="run_forbidden")
-            if tx.claim(_lease(run_id), "cancel", until=tx.now + 1):
-                tx.release(_lease(run_id), "cancel")
+            if tx.claim(lease_of(run_id), "cancel", until=tx.now + 1):
+                tx.release(lease_of(run_id), "cancel")
                 return self._end(tx, actor, run, RunStatus.CANCELLED)
             data = {"run": run_id}
             seq = tx.append(NewEvent("run.cancelling", "RUN", actor.id, data=data))
@@ -189,29 +193,46 @@ class Runs:
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
+    def pause(self, actor: Actor, run_id: str, policy: str) -> Run:
+        """Pause a run: after its current step, or with policy `immediate` inside it; that step then starts afresh.
+
+        Raises Conflict for a run that has ended, is paused or cannot be paused.
+        """
+        actor.require(Right.WRITE)
+        self._writable()
+
+        def body(tx: WriteTx) -> Run:
+            run = load_run(tx, run_id)
+            return self._pauses.ask(tx, actor, run, policy, known=run.workflow in self._workflows)
+
+        return self._parts.store.write(Scope(actor.tenant), body)
+
+    def resume(self, actor: Actor, run_id: str) -> Run:
+        """Continue a paused run, in the background. Raises Conflict for one that is not paused."""
+        actor.require(Right.WRITE)
+        self._writable()
+        self._background.check()
+        run = self._parts.store.write(Scope(actor.tenant), lambda tx: self._pauses.end(tx, actor, load_run(tx, run_id)))
+        if run.pause is None:  # else its process has not stopped yet, and goes on by itself
+            self._go_on(actor, run, later=True)
+        return run
+
     def recover(self, actor: Actor) -> int:
         """Go on with every run of the tenant whose process died, or end it. Returns how many."""
         if self._parts.read_only:
             return 0
         done = 0
         for run_id in self._parts.store.read(Scope(actor.tenant), _open_runs):
-            run = self._resume(actor, run_id, waiting=True)
+            run = self._take_over(actor, run_id, waiting=True)
             if run is None:
                 continue
             done += 1
-            workflow = self._workflows.get(run.workflow)
-            again = run.interrupted is Interrupted.AGAIN and workflow is not None and run.attempts <= MOST_ATTEMPTS
             if run.status is RunStatus.CANCELLING:
                 self._finish(actor, run, RunStatus.CANCELLED)
-            elif workflow is None or not again:
-                fault = Fault("run_interrupted", "The process that worked on this run stopped. Start it again.")
-                self._finish(actor, run, RunStatus.FAILED, fault=fault)
+            elif run.pause is not None and self._settle(actor, run) is not None:
+                continue  # it was to pause, and has now
             else:
-                rights = frozenset(Right(right) for right in run.rights)
-                starter = dataclasses.replace(actor, id=run.actor, rights=rights, authority=run.authority)
-                self._later(starter, run, workflow) if workflow.background else self._execute(
-                    starter, run, workflow.body
-                )
+                self._go_on(actor, run, later=False)
         return done
 
     def stop(self) -> None:
@@ -219,6 +240,24 @@ class Runs:
         self._background.stop()
 
     # inside
+
+    def _go_on(self, actor: Actor, run: Run, *, later: bool) -> None:
+        """Do the work of a run again in the name of its starter, or end it where that is not possible."""
+        if run.done:
+            self._finish(actor, run, RunStatus.COMPLETED, variables=run.variables)
+            return
+        workflow = self._workflows.get(run.workflow)
+        again = run.interrupted is Interrupted.AGAIN and run.attempts - run.resumes <= MOST_ATTEMPTS
+        if workflow is None or not again:
+            fault = Fault("run_interrupted", "The process that worked on this run stopped. Start it again.")
+            self._finish(actor, run, RunStatus.FAILED, fault=fault)
+            return
+        rights = frozenset(Right(right) for right in run.rights)
+        starter = dataclasses.replace(actor, id=run.actor, rights=rights, authority=run.authority)
+        if later or workflow.background:
+            self._later(starter, run, workflow)
+        else:
+            self._execute(starter, run, workflow.body)
 
     def _later(self, actor: Actor, run: Run, workflow: Workflow) -> Run:
         """Continue in the background; returns the run as it is now."""
@@ -271,8 +310,8 @@ class Runs:
             return tx.head().seq, tx.count(Filter()) if run.ref is not None else 0, known
 
         snapshot, seen, known = self._parts.store.read(Scope(actor.tenant, run.ref), look)
-        if known and (resumed := self._resume(actor, run.id)) is not None:
-            return resumed
+        if known and (taken := self._take_over(actor, run.id)) is not None:
+            return taken
 
         def body(tx: WriteTx) -> Run:
             begun = msgspec.structs.replace(
@@ -284,13 +323,13 @@ class Runs:
             seq = tx.append(NewEvent("run.started", "RUN", actor.id, data=data))
             save_run(tx, begun, seq=seq, new=True)
             tx.save(OPEN_SPACE, run.id, b"", seq=seq)
-            tx.claim(_lease(run.id), self._holder, until=tx.now + LEASE_MS)
+            tx.claim(lease_of(run.id), self._holder, until=tx.now + LEASE_MS)
             tx.wake(tx.now + LEASE_MS)  # the process that works on it may be gone by then
             return begun
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
-    def _resume(self, actor: Actor, run_id: str, *, waiting: bool = False) -> Run | None:
+    def _take_over(self, actor: Actor, run_id: str, *, waiting: bool = False) -> Run | None:
         """Take over a run that no process works on; None when there is none. Raises RunOver at its end.
 
         `waiting`: leave a run to its starter, for an hour.
@@ -307,17 +346,21 @@ class Runs:
                 if waiting:
                     return None
                 raise RunOver()
+            if run.pause is not None and run.pause.noted:
+                if waiting:
+                    return None
+                raise RunOver("This run is paused.")
             if waiting and run.interrupted is Interrupted.ELSEWHERE and tx.now - run.started_at < ABANDONED_MS:
                 return None
-            if not tx.claim(_lease(run_id), taker, until=tx.now + LEASE_MS):
+            if not tx.claim(lease_of(run_id), taker, until=tx.now + LEASE_MS):
                 if waiting:
                     return None
                 raise RunOver("Another process works on this run.")
             taken = msgspec.structs.replace(run, attempts=run.attempts + 1)
             data = {"resumed": run_id, "attempt": taken.attempts}
             save_run(tx, taken, seq=tx.append(NewEvent("run.resumed", "RUN", actor.id, data=data)))
-            tx.release(_lease(run_id), taker)
-            tx.claim(_lease(run_id), self._holder, until=tx.now + LEASE_MS)
+            tx.release(lease_of(run_id), taker)
+            tx.claim(lease_of(run_id), self._holder, until=tx.now + LEASE_MS)
             return taken
 
         return self._parts.store.write(Scope(actor.tenant), body)
@@ -325,24 +368,43 @@ class Runs:
     def _execute(self, actor: Actor, run: Run, body: Callable[[ActiveRun], Mapping[str, Any]]) -> Run:
         acting = dataclasses.replace(actor, run=run.id)
         work = ActiveRun(self._parts, self._rules, self._entries, acting, run, stopping=self._background.stopping)
-        with self._leases.beating(actor, _lease(run.id), self._holder, for_ms=LEASE_MS):
-            try:
-                variables = body(work)
-            except Stopped:
-                asked = work.cancelled()
-                return self._finish(actor, run, RunStatus.CANCELLED) if asked else run
-            except RunOver:
-                return self.get(dataclasses.replace(actor, rights=actor.rights | {Right.READ}), run.id)
-            except ReverieError as error:
-                fault = Fault(error.reason, error.message, _plain(error.details))
-                return self._finish(actor, run, RunStatus.FAILED, fault=fault)
-            except Exception as error:
-                fault = Fault("internal_error", "Something went wrong here.")
-                self._finish(actor, run, RunStatus.FAILED, fault=fault)
-                raise error
-            finally:
-                self._rules.end_run(actor, run.id)
-            return self._finish(actor, run, RunStatus.COMPLETED, variables=_kept(variables))
+        with self._leases.beating(actor, lease_of(run.id), self._holder, for_ms=LEASE_MS):
+            while True:
+                try:
+                    variables = body(work)
+                except Stopped:
+                    if (settled := self._settle(actor, run)) is not None:
+                        return settled
+                    continue
+                except RunOver:
+                    return self.get(dataclasses.replace(actor, rights=actor.rights | {Right.READ}), run.id)
+                except ReverieError as error:
+                    fault = Fault(error.reason, error.message, _plain(error.details))
+                    return self._finish(actor, run, RunStatus.FAILED, fault=fault)
+                except Exception as error:
+                    fault = Fault("internal_error", "Something went wrong here.")
+                    self._finish(actor, run, RunStatus.FAILED, fault=fault)
+                    raise error
+                finally:
+                    self._rules.end_run(actor, run.id)
+                return self._finish(actor, run, RunStatus.COMPLETED, variables=_kept(variables))
+
+    def _settle(self, actor: Actor, run: Run) -> Run | None:
+        """A run that stopped inside or between its steps: cancelled, paused, or left as it is because the process
+        ends. None: its pause was withdrawn, it goes on."""
+
+        def body(tx: WriteTx) -> Run | None:
+            stored = load_run(tx, run.id)
+            if stored.ended or stored.attempts != run.attempts:
+                return stored  # someone else took it over
+            if stored.status is RunStatus.CANCELLING:
+                return self._end(tx, actor, stored, RunStatus.CANCELLED)
+            if stored.pause is None or stored.pause.noted:
+                return stored
+            settled = self._pauses.take_effect(tx, actor, stored)
+            return settled if settled.status is RunStatus.PAUSED else None
+
+        return self._parts.store.write(Scope(actor.tenant), body)
 
     def _finish(
         self,
@@ -366,6 +428,10 @@ class Runs:
             end = RunStatus.CANCELLED if stored.status is RunStatus.CANCELLING else status
             if end is not RunStatus.CANCELLED:
                 stored = msgspec.structs.replace(stored, fault=clean, variables=variables or {})
+            if end is RunStatus.COMPLETED and stored.pause is not None and stored.pause.pending:
+                stored = self._pauses.take_effect(tx, actor, stored, done=True)
+                if stored.status is RunStatus.PAUSED:
+                    return stored
             return self._end(tx, actor, stored, end)
 
         return self._parts.store.write(Scope(actor.tenant), body)
@@ -375,14 +441,14 @@ class Runs:
         workflow = self._workflows.get(run.workflow)
         transient = {taken.name for taken in workflow.takes if taken.transient} if workflow else set()
         inputs = {name: value for name, value in run.inputs.items() if name not in transient}
-        ended = msgspec.structs.replace(run, status=status, completed_at=tx.now, inputs=inputs)
+        ended = msgspec.structs.replace(run, status=status, completed_at=tx.now, inputs=inputs, pause=None)
         data: dict[str, Any] = {"run": run.id, "workflow": run.workflow}
         if status is RunStatus.FAILED and run.fault:
             data["code"] = run.fault.code
         seq = tx.append(NewEvent(f"run.{status.value}", "RUN", actor.id, data=data))
         save_run(tx, ended, seq=seq)
         tx.drop(OPEN_SPACE, run.id, seq=seq)
-        tx.release(_lease(run.id), self._holder)
+        tx.release(lease_of(run.id), self._holder)
         return ended
 
     def _shown(self, actor: Actor, value: Any) -> Any:
@@ -399,10 +465,6 @@ class Runs:
     def _writable(self) -> None:
         if self._parts.read_only:
             raise ReadOnly()
-
-
-def _lease(run_id: str) -> str:
-    return f"run/{run_id}"
 
 
 def upcoming_recovery(tx: ReadTx) -> int | None:

@@ -25,10 +25,14 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 _STEP_SECONDS = 0.1
+IMMEDIATE = "immediate"
+DRAIN = "drain-current-node"
+DRAIN_POLICIES = (IMMEDIATE, DRAIN)
+"""When a pause takes effect: inside a step, whose work is dropped, or after it."""
 
 
 class Stopped(Exception):
-    """A run is to stop: someone asked for it, or its process ends."""
+    """A run is to stop or to pause: someone asked for it, or its process ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class Workflow:
     """Refuse inputs and options that cannot be right, before a run begins."""
 
 
+def _stops(run: Run) -> bool:
+    return run.status not in (RunStatus.RUNNING, RunStatus.PAUSED)
+
+
 def memory_ref(inputs: Mapping[str, Any]) -> str:
     """The memory named in a run's inputs. A malformed name is refused: the run would write there."""
     ref = inputs.get("memoryRef")
@@ -96,6 +104,8 @@ class ActiveRun:
         self.actor = actor
         """Acts in the name of the run: its events go to the run's stream."""
         self.run = run
+        self._completed: frozenset[str] | None = frozenset() if run.attempts == 1 else None
+        """Nodes that ended in an earlier attempt; None: not looked up yet."""
 
     @property
     def inputs(self) -> Mapping[str, Any]:
@@ -109,26 +119,30 @@ class ActiveRun:
         """An id for something this run makes: the same when its work is done again after a crash."""
         return f"{self.run.id}.{name}"
 
-    def cancelled(self) -> bool:
-        """Whether someone asked the run to stop. A body of several steps looks between them."""
-        run = self._parts.store.read(Scope(self.actor.tenant), lambda tx: load_run(tx, self.run.id))
-        return run.status is not RunStatus.RUNNING
-
     def check(self, tx: ReadTx) -> None:
-        """Raise Stopped when someone asked the run to stop: asked inside the transaction that ends its work."""
-        if load_run(tx, self.run.id).status is not RunStatus.RUNNING:
+        """Raise Stopped when the run is to end inside a step: asked inside the transaction that ends its work."""
+        run = load_run(tx, self.run.id)
+        if _stops(run) or (run.pause is not None and run.pause.pending and run.pause.policy == IMMEDIATE):
             raise Stopped()
 
     def wait(self, milliseconds: int) -> None:
         """Do nothing for a while. Raises Stopped as soon as someone asks the run to stop, or the process ends."""
         until = time.monotonic() + milliseconds / 1000
         while (left := until - time.monotonic()) > 0:
-            if self.cancelled() or self._stopping.wait(min(left, _STEP_SECONDS)):
+            self._parts.store.read(Scope(self.actor.tenant), self.check)
+            if self._stopping.wait(min(left, _STEP_SECONDS)):
                 raise Stopped()
 
     @contextmanager
     def node(self, node_id: str, *, output: bool = False) -> Iterator[None]:
-        """A step of the run, with an event at its start and its end. `output`: the run's variables are its result."""
+        """A step of the run, with an event at its start and its end. `output`: the run's variables are its result.
+
+        Raises Stopped before a step that must not begin. A step that ended in an earlier attempt adds no event.
+        """
+        self._parts.store.read(Scope(self.actor.tenant), self._boundary)
+        if node_id in self._ended_before():
+            yield
+            return
         self.note("node.started", node=node_id)
         try:
             yield
@@ -138,6 +152,18 @@ class ActiveRun:
             self.note("node.failed", node=node_id, code=fault.reason)
             raise
         self.note("node.completed", node=node_id, **({"output": True} if output else {}))
+        self._completed = self._ended_before() | {node_id}
+
+    def _boundary(self, tx: ReadTx) -> None:
+        run = load_run(tx, self.run.id)
+        if _stops(run) or (run.pause is not None and run.pause.pending):
+            raise Stopped()
+
+    def _ended_before(self) -> frozenset[str]:
+        if self._completed is None:
+            found = self._parts.store.read(Scope(self.actor.tenant), lambda tx: tx.read_run(self.run.id))
+            self._completed = frozenset(str(event.data["node"]) for event in found if event.type == "node.completed")
+        return self._completed
 
     def note(self, name: str, **data: Any) -> None:
         """Append an event to the run's stream."""

@@ -111,6 +111,18 @@ class RunCancelled(Shown):
     already_terminal: bool | UnsetType = UNSET
 
 
+class RunPaused(Shown):
+    run_id: str
+    status: Literal["paused"]
+    paused_at: Time
+
+
+class RunResumed(Shown):
+    run_id: str
+    status: Literal["running"]
+    resumed_at: Time
+
+
 class BulkResult(Shown):
     run_id: str
     ok: bool

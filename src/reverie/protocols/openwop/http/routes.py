@@ -18,6 +18,7 @@ SCOPES = [
     ("POST", r"/v1/runs/[^/]+/cancel", "runs:cancel"),
     ("POST", r"/v1/runs:bulk-cancel", "runs:cancel"),
     ("POST", r"/v1/runs/[^/]+:fork", "runs:create"),
+    ("POST", r"/v1/runs/[^/]+:(pause|resume)", "runs:cancel"),
     ("GET", r"/v1/runs/.*", "runs:read"),
     ("GET", r"/v1/host/workspace/.*", "workspace:read"),
     ("PUT", r"/v1/host/workspace/.*", "workspace:write"),

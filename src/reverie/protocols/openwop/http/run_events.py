@@ -119,6 +119,8 @@ def _payload(run: Run, event: Event) -> dict[str, Any]:
         fork = data.get("fork")
         named = {"forkedFrom": {"runId": fork["source"], "fromSeq": fork["from"], "mode": fork["mode"]}} if fork else {}
         return {"workflowId": data["workflow"], **named}
+    if event.type == "run.paused":
+        return {"drainPolicy": data["policy"]}
     if event.type in ("run.failed", "node.failed"):
         return {"error": fault_document(run.fault or Fault(str(data.get("code", "internal_error")), _NO_MESSAGE))}
     if event.type == "run.completed" or data.get("output"):

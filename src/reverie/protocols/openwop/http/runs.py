@@ -1,11 +1,11 @@
-"""Runs: start, look at, follow, cancel, fork."""
+"""Runs: start, look at, follow, cancel, pause, fork."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -57,6 +57,17 @@ class BulkIn(Open):
     schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"runIds": ["01JD3Y"], "reason": "not needed"}]}
 
     run_ids: Annotated[list[Annotated[str, Meta(max_length=1500)]], Meta(min_length=1)]
+    reason: Annotated[str, Meta(max_length=4096)] | None = None
+
+
+class PauseIn(Open):
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"drainPolicy": "immediate"}]}
+
+    drain_policy: Literal["drain-current-node", "immediate"] = "drain-current-node"
+    reason: Annotated[str, Meta(max_length=4096)] | None = None
+
+
+class ResumeIn(Open):
     reason: Annotated[str, Meta(max_length=4096)] | None = None
 
 
@@ -199,6 +210,43 @@ def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
         said = f"This run has ended: it is {run.status.value}."
         return {"runId": run_id, "ok": False, "error": {"code": "run_terminal", "message": said}}
     return {"runId": run_id, "ok": True, "status": run.status.value}
+
+
+@router.post(
+    "/runs/{run_id}:pause",
+    id="pause_run",
+    summary="Pause a run, after its current step or inside it",
+    parameters=[described.ONCE],
+    body_required=False,
+    answers={202: DocumentedAnswer(body=described.RunPaused), **described.refusals()},
+)
+@needs(Right.WRITE)
+async def pause(call: Call, run_id: Segment, body: PauseIn) -> Response:
+    def work(_: str | None) -> Response:
+        run = call.host.use(Runs).pause(call.actor, run_id, body.drain_policy)
+        assert run.pause is not None
+        return Reply({"runId": run.id, "status": run.status.value, "pausedAt": to_iso(run.pause.at)}, 202)
+
+    return await once(call, "runs.pause", Lane.WRITE, work)
+
+
+@router.post(
+    "/runs/{run_id}:resume",
+    id="resume_run",
+    summary="Continue a paused run",
+    parameters=[described.ONCE],
+    body_required=False,
+    answers={202: DocumentedAnswer(body=described.RunResumed), **described.refusals()},
+)
+@needs(Right.WRITE)
+async def resume(call: Call, run_id: Segment, body: ResumeIn) -> Response:
+    del body  # a reason is accepted; events hold no text
+
+    def work(_: str | None) -> Response:
+        run, at = call.host.use(Runs).resume(call.actor, run_id), call.host.parts.clock.now()
+        return Reply({"runId": run.id, "status": run.status.value, "resumedAt": to_iso(at)}, 202)
+
+    return await once(call, "runs.resume", Lane.WRITE, work)
 
 
 @router.post(
