@@ -156,16 +156,10 @@ class Search:
             result = replace(result, hits=_traced(tx, result.hits))
             return _with_superseded(tx, result) if include else result
 
-        result = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
-        if where == Filter() and since is None and until is None:
-            self._note(actor, ref, query, result)
+        result, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
+        if self._searches is not None and where == Filter() and since is None and until is None:
+            self._searches.note(actor, ref, query, seq, result.hits)
         return result
-
-    def _note(self, actor: Actor, ref: str, query: str, result: SearchResult) -> None:
-        """Record a question, with what it found: a forget of that reaches the question."""
-        if self._searches is not None:
-            first = [hit for hit in result.hits[:3] if not hit.weak]
-            self._searches.note(actor, ref, query, [one for hit in first for one in (hit.entry.id, *hit.sources)])
 
     def context(
         self,
@@ -232,9 +226,9 @@ class Search:
             hits = [hit for hit in (*now.hits, *then.hits) if _was_readable(hit.entry, as_of)]
             return replace(now, hits=sorted(hits, key=lambda hit: -hit.score)[:limit])
 
-        found = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
-        if where == Filter() and since is None and until is None and as_of is None:
-            self._note(actor, ref, purpose, found)
+        found, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
+        if self._searches is not None and where == Filter() and since is None and until is None and as_of is None:
+            self._searches.note(actor, ref, purpose, seq, found.hits)
         strong = [hit for hit in found.hits if not hit.weak]
         packed = [_packed(strong, budget, tokens.count) for budget in budgets]
         made = [
@@ -345,10 +339,14 @@ class Search:
         return _Candidates(question, candidates, neighbours, spans, frozenset(briefs))
 
 
-def _searching(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], T]:
-    """The same body, marked: what a search needs comes with its snapshot."""
-    body.searches = True  # type: ignore[attr-defined]
-    return body
+def _searching(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], tuple[T, int]]:
+    """The result of `body` and its log position. Marked: what a search needs comes with its snapshot."""
+
+    def searching(tx: ReadTx) -> tuple[T, int]:
+        return body(tx), tx.head().seq
+
+    searching.searches = True  # type: ignore[attr-defined]
+    return searching
 
 
 def _added(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> list[Candidate]:

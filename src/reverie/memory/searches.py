@@ -20,6 +20,7 @@ from reverie.core.dream import Replay
 from reverie.core.entry import Scope
 from reverie.core.errors import ReverieError
 from reverie.core.query import Filter
+from reverie.memory.hits import Hit
 from reverie.memory.policy import RuleBook, Rules
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
@@ -38,11 +39,15 @@ _WAITING = 50
 """Questions to a memory that wait to be stored."""
 
 
+_DESTROYING = ("memory.forgotten", "memory.purged")
+"""Events after which an earlier question may repeat what is gone."""
+
+
 class RecordedSearch(Struct, frozen=True):
-    """A question, when it was asked last, and the entries it found then."""
+    """A question, the log position it was answered at last, and the entries it found there."""
 
     text: str
-    at: int
+    seq: int = 0
     found: Sequence[str] = ()
 
 
@@ -65,8 +70,11 @@ class RecordedSearches:
         self._lock = threading.Lock()
         self._waiting: dict[tuple[str, str], deque[RecordedSearch]] = {}
 
-    def note(self, actor: Actor, ref: str, text: str, found: Sequence[str] = ()) -> None:
-        """Remember a question until it is stored: one append."""
+    def note(self, actor: Actor, ref: str, text: str, seq: int, hits: Sequence[Hit] = ()) -> None:
+        """Remember a question, answered at log position `seq`, until it is stored: one append.
+
+        A forget of what its first hits are, or were made from, reaches the question.
+        """
         if self._off or actor.door in _UNRECORDED or len(text) > LONGEST:
             return
         asked = self._waiting.get((actor.tenant, ref))
@@ -75,7 +83,9 @@ class RecordedSearches:
                 if len(self._waiting) >= _MEMORIES:
                     self._waiting.pop(next(iter(self._waiting)))
                 asked = self._waiting.setdefault((actor.tenant, ref), deque(maxlen=_WAITING))
-        asked.append(RecordedSearch(text, self._parts.clock.now(), found[:_FOUND]))
+        first = [hit for hit in hits[:3] if not hit.weak]
+        found = [one for hit in first for one in (hit.entry.id, *hit.sources)]
+        asked.append(RecordedSearch(text, seq, found[:_FOUND]))
 
     def flush(self, tenant: str | None = None, ref: str | None = None) -> None:
         """Store what waits: all of it, or that of one tenant or memory. A failed batch is dropped: it is no memory."""
@@ -98,10 +108,10 @@ class RecordedSearches:
             clean = [msgspec.structs.replace(one, text=redactor.text(one.text, known).text) for one in asked]
 
             def body(tx: WriteTx) -> None:
-                forgotten = tx.read_log(before=tx.head().seq + 1, limit=1, types=("memory.forgotten",))
-                since = forgotten[0].at if forgotten else -1
+                destroyed = tx.read_log(before=tx.head().seq + 1, limit=1, types=_DESTROYING)
+                since = destroyed[0].seq if destroyed else 0
                 row = self._row(tx, ref)
-                new = [one for one in clean if one.at > since]
+                new = [one for one in clean if one.seq >= since]
                 self._keep(tx, [*row.questions, *new], row.replays, rules.policy.recorded_searches)
 
             return body
@@ -111,7 +121,8 @@ class RecordedSearches:
     def forget(self, tx: WriteTx, names: Callable[[str], bool], gone: Collection[str] = ()) -> None:
         """Drop the questions to the bound memory, or to any, that name somebody or found one of these entries.
 
-        What waits in this process is dropped whole; other processes drop what they recorded before the certificate.
+        What waits in this process is dropped whole; other processes drop what was answered before the certificate, by
+        log position: clocks may disagree.
         """
         tenant = tx.scope.tenant
         with self._lock:
@@ -177,9 +188,12 @@ class RecordedSearches:
 
     def _keep(self, tx: WriteTx, questions: Sequence[RecordedSearch], replays: Sequence[Replay], most: int) -> None:
         assert self._parts.cipher is not None
-        newest = {" ".join(one.text.casefold().split()): one for one in questions}
-        ordered = sorted(newest.values(), key=lambda one: one.at)
-        kept = _Row(ordered[-most:] if most else (), replays if most else ())
+        newest: dict[str, RecordedSearch] = {}
+        for one in questions:
+            words = " ".join(one.text.casefold().split())
+            newest.pop(words, None)  # asked again: now the last
+            newest[words] = one
+        kept = _Row(list(newest.values())[-most:] if most else (), replays if most else ())
         if not kept.questions and not any(replay.questions for replay in kept.replays):
             tx.keep_searches(None)
             return
