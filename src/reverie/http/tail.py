@@ -1,7 +1,8 @@
 """Following the log. One look per tenant serves all its streams, and sees which of their keys are still valid.
 
 A commit of this process wakes the streams of its tenant at once, commits in quick succession every PAUSE_SECONDS; a
-commit or a revoked key of another process is seen within POLL_SECONDS. Streams at the same place share one read.
+commit or a revoked key of another process is seen within POLL_SECONDS. Streams at the same place share one read,
+encoded in its thread; the streams of a tenant read one page at a time, and are woken a few in each turn of the loop.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
 from reverie.core.actor import Actor, Right
@@ -21,25 +23,29 @@ from reverie.http.threads import Lane, Threads
 POLL_SECONDS = 0.25
 PAUSE_SECONDS = 0.05
 HEARTBEAT_SECONDS = 10.0
-_PAGE = 500
-_MOST_PAGES = 8
+_PAGE = 100
+_MOST_PAGES = 32
+_WOKEN = 8
+"""Streams that are woken in one turn of the event loop, so that other requests have theirs in between."""
 
 
 Types = tuple[str, ...] | None
+Encode = Callable[[Event], bytes]
+_Place = tuple[int, Types, Encode | None]
 
 
+@dataclass(frozen=True, slots=True)
 class LogPage:
     """Events of the log, read once and encoded once for all streams that are at the same place."""
 
-    def __init__(self, events: list[Event]) -> None:
-        self.events = events
-        self._encoded: bytes | None = None
+    events: list[Event]
+    encoded: bytes
+    """All of them as messages, where the streams encode them alike."""
 
-    def encoded(self, encode: Callable[[Event], bytes]) -> bytes:
-        """All of them as messages. Every stream encodes alike."""
-        if self._encoded is None:
-            self._encoded = b"".join(map(encode, self.events))
-        return self._encoded
+    @property
+    def full(self) -> bool:
+        """Whether it stays as it is while the log grows."""
+        return len(self.events) >= _PAGE
 
 
 class Watch:
@@ -48,14 +54,15 @@ class Watch:
     def __init__(
         self,
         look: Callable[[list[str]], tuple[int, set[str]]],
-        read: Callable[[int, Types], LogPage],
+        read: Callable[[int, Types, Encode | None], LogPage],
         tenant: str,
         threads: Threads,
     ) -> None:
         self.head = 0
         self._read = read
-        self._pages: dict[tuple[int, Types], asyncio.Future[LogPage]] = {}
+        self._pages: dict[_Place, asyncio.Future[LogPage]] = {}
         """Reads of the log up to the present head."""
+        self._reading = asyncio.Semaphore(1)
         self.stopping = False
         self._look = look
         self._tenant = tenant
@@ -77,7 +84,8 @@ class Watch:
     def stop(self) -> None:
         """End every stream."""
         self.stopping = True
-        self._wake()
+        for bell in self._waiting:
+            bell.set()
 
     async def wait(self, seconds: float) -> None:
         """Until the log has grown or a stream has to end, at most `seconds`."""
@@ -92,19 +100,23 @@ class Watch:
         finally:
             self._waiting.discard(bell)
 
-    async def page(self, after: int, types: Types) -> LogPage:
+    async def page(self, after: int, types: Types, encode: Encode | None) -> LogPage:
         """Events after a position. They cover the log up to the head there was when this was called."""
-        found = self._pages.get((after, types))
+        place = (after, types, encode)
+        found = self._pages.get(place)
         if found is None:
-            read = self._threads.run(Lane.READ, self._tenant, partial(self._read, after, types))
-            found = self._pages[after, types] = asyncio.ensure_future(read)
+            found = self._pages[place] = asyncio.ensure_future(self._one(place))
             if len(self._pages) > _MOST_PAGES:
                 del self._pages[next(iter(self._pages))]
         try:
             return await asyncio.shield(found)
         except ReverieError:
-            self._pages.pop((after, types), None)
+            self._pages.pop(place, None)
             raise
+
+    async def _one(self, place: _Place) -> LogPage:
+        async with self._reading:
+            return await self._threads.run(Lane.READ, self._tenant, partial(self._read, *place))
 
     async def join(self, key_id: str | None) -> None:
         """One stream more. The first look is made before it begins."""
@@ -135,9 +147,9 @@ class Watch:
         self._valid = valid | (self._valid - set(asked))
         self.head = max(head, self.head)
         if grown:
-            self._pages = {}
+            self._pages = {place: page for place, page in self._pages.items() if _stays(page)}
         if grown or lost:
-            self._wake()
+            await self._wake()
 
     async def _run(self) -> None:
         while not self.stopping:
@@ -148,9 +160,15 @@ class Watch:
                 await self.refresh()
             await asyncio.sleep(PAUSE_SECONDS)
 
-    def _wake(self) -> None:
-        for bell in self._waiting:
+    async def _wake(self) -> None:
+        for number, bell in enumerate(list(self._waiting), 1):
             bell.set()
+            if not number % _WOKEN:
+                await asyncio.sleep(0)
+
+
+def _stays(page: asyncio.Future[LogPage]) -> bool:
+    return page.done() and not page.cancelled() and page.exception() is None and page.result().full
 
 
 class Tail:
@@ -192,11 +210,14 @@ class Tail:
         head = self._host.reader.snapshot(self._host.system_actor(tenant))
         return head, self._host.keys.valid(keys)
 
-    def _page(self, tenant: str, after: int, types: Types) -> LogPage:
+    def _page(self, tenant: str, after: int, types: Types, encode: Encode | None) -> LogPage:
         actor = self._host.system_actor(tenant)
-        return LogPage(self._host.reader.events(actor, after=after, limit=_PAGE, types=types))
+        events = self._host.reader.events(actor, after=after, limit=_PAGE, types=types)
+        return LogPage(events, b"".join(map(encode, events)) if encode else b"")
 
-    async def follow(self, actor: Actor, *, after: int, types: Types) -> AsyncIterator[LogPage | None]:
+    async def follow(
+        self, actor: Actor, *, after: int, types: Types, encode: Encode | None = None
+    ) -> AsyncIterator[LogPage | None]:
         """Pages of events after a position, each event once and in order; None when a sign of life is due.
 
         Ends at shutdown, and when the caller's key is no longer valid: nothing is read after that was seen.
@@ -208,7 +229,7 @@ class Tail:
             while not watch.over(actor.key_id):
                 head = watch.head
                 while after < head and not watch.over(actor.key_id):
-                    page = await watch.page(after, types)
+                    page = await watch.page(after, types, encode)
                     after = page.events[-1].seq if page.events else head
                     if page.events:
                         yield page

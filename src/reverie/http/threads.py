@@ -6,8 +6,8 @@ another tenant's next one by at most one piece of work, and a few threads of one
 it for the interpreter. Work that finds a slot pays for one lock.
 
 A request gives the interpreter up at every call of the database and at every change of thread, and waits to get it back
-from whoever computes. So long work that comes in pieces (an export) pauses between two of them while other tenants have
-requests in the quick lanes: they wait for the rest of one piece, not at every step.
+from whoever computes. So long work (an export, a scan, a proof) pauses between two of its steps while other tenants
+have requests in the quick lanes (`core/pause.py`): they wait for the rest of one slice, not at every change of thread.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from functools import cache, partial
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, TypeVar
+
+from reverie.core.pause import PAUSE, pause
 
 T = TypeVar("T")
 _END: Any = object()
@@ -52,8 +54,10 @@ SLOTS: Mapping[Lane, tuple[int, int]] = {
 }
 """Lane: (slots, slots that one tenant may hold). A put at 64 connections costs the same with 8, 16, 32 or 96 slots."""
 PATIENCE_SECONDS = 0.02
-"""How long a piece of long work waits for the requests of others. Then it goes on: busy neighbours slow it down, and
-never stop it."""
+"""How long a pause of long work lasts while others ask. Then it goes on: busy neighbours slow it down, and never stop
+it."""
+SLICE_SECONDS = 0.002
+"""How long it then computes before the next pause."""
 PAUSE_SECONDS = 0.003
 """A caller that asks one thing after another is still asking this long after an answer."""
 THREADS = sum(slots for slots, _ in SLOTS.values())
@@ -201,6 +205,23 @@ class Precedence:
             sleep(self._pause)
 
 
+class _Pauses:
+    """The pauses of one piece of long work."""
+
+    __slots__ = ("_precedence", "_slice", "_tenant", "_until")
+
+    def __init__(self, precedence: Precedence, tenant: str, seconds: float) -> None:
+        self._precedence = precedence
+        self._tenant = tenant
+        self._slice = seconds
+        self._until = 0.0
+
+    def __call__(self) -> None:
+        if monotonic() >= self._until:
+            self._precedence.give_way(self._tenant)
+            self._until = monotonic() + self._slice
+
+
 class Threads:
     """The lanes of one application, over the threads of the process."""
 
@@ -213,7 +234,7 @@ class Threads:
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
         if lane is Lane.HEAVY:
-            self._start(lane, _Job(tenant, work, loop, future))
+            self._start(lane, _Job(tenant, self._pausing(tenant, work), loop, future))
             return await future
         self._precedence.begin(tenant)
         try:
@@ -225,6 +246,15 @@ class Threads:
     def executor(self, lane: Lane, tenant: str) -> Executor:
         """The lane as an executor, for work that nothing in an event loop waits for."""
         return _LaneExecutor(self, lane, tenant)
+
+    def _pausing(self, tenant: str, work: Callable[[], T]) -> Callable[[], T]:
+        """Long work with its pauses. It runs in a context of its own."""
+
+        def paused() -> T:
+            PAUSE.set(_Pauses(self._precedence, tenant, SLICE_SECONDS))
+            return work()
+
+        return paused
 
     def _start(self, lane: Lane, job: _Job | _Task) -> None:
         turns = self._lanes[lane]
@@ -240,7 +270,7 @@ class Threads:
         following = iter(items)
 
         def piece() -> T:
-            self._precedence.give_way(tenant)
+            pause()
             return next(following, _END)
 
         while (item := await self.run(Lane.HEAVY, tenant, piece)) is not _END:

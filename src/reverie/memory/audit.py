@@ -12,13 +12,14 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import ReverieError
 from reverie.core.event import Event, genesis
+from reverie.core.pause import pause
 from reverie.core.query import Anchored, each
 from reverie.memory.entries import entry_hash
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
-_PAGE = 2000
+_PAGE = 200
 CLOCK_SKEW_MS = 60_000
 _VERIFIED = "verified/"
 DESTROYING = frozenset({"memory.purged", "memory.expired"})
@@ -115,6 +116,7 @@ def _verify(tx: ReadTx, noted: Anchored | None, progress: Progress | None) -> Ve
     while True:
         events = tx.read_log(after=after, limit=_PAGE)
         for event in events:
+            pause()
             if event.seq != expected_seq:
                 return broken(expected_seq, "an event is missing")
             if event.prev_hash != expected_hash:
@@ -157,6 +159,7 @@ def _verify_entries(tx: ReadTx, written: dict[tuple[str, str], tuple[int, str | 
         return Verdict(False, head.seq, checked, head.hash, broken_at=seq, reason=reason)
 
     for entry in each(lambda cursor: tx.scan(ANYTHING, limit=_PAGE, cursor=cursor)):
+        pause()
         seq, logged = written.pop((entry.ref, entry.id), (None, None))
         if seq is None:
             return broken(entry.born_seq, "a stored entry is not in the log")

@@ -37,6 +37,7 @@ from reverie.core.entry import (
 )
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import Event, NewEvent
+from reverie.core.pause import pause
 from reverie.core.query import Page, each
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook, Rules
@@ -101,6 +102,7 @@ class Bundles:
 
         scope = Scope(actor.tenant, ref)
         for entry, links in each(lambda cursor: self._parts.store.read(scope, lambda tx: page(tx, cursor))):
+            pause()
             counts["entries"] += 1
             yield line({"type": "entry", **entry_document(entry)})
             for link in links:
@@ -113,6 +115,7 @@ class Bundles:
         while events and after < head.seq:
             log = self._log(actor, after)
             for event in log:
+                pause()
                 if event.seq <= head.seq:
                     counts["events"] += 1
                     yield line({**event.document(), "event_type": event.type, "type": "event"})
@@ -146,6 +149,7 @@ class Bundles:
         waiting: dict[str, list[Draft]] = {}
         links: list[tuple[str, Link]] = []
         for number, raw in enumerate(lines, 1):
+            pause()
             document = _parse(raw, number)
             if document.get("type") == "entry":
                 target = ref or str(document.get("ref", ""))

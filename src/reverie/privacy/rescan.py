@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
+from reverie.core.pause import pause
 from reverie.core.query import Page, pages
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
@@ -21,7 +22,7 @@ from reverie.memory.rewrite import cleaned, rewrite
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
-_PAGE = 500
+_PAGE = 200
 Progress = Callable[[int, int], None]
 
 
@@ -57,6 +58,7 @@ class Rescan:
 
         for page in pages(read):
             for entry in page.items:
+                pause()
                 total += 1
                 _, kinds = cleaned(entry, self._parts.redactor, rules.known)
                 if kinds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -158,9 +159,9 @@ def test_many_streams_of_a_tenant_cost_one_look_and_one_read(make_host: Callable
     reads: list[int] = []
     look, read = tail._look, tail._page
 
-    def counted_read(tenant: str, after: int, types: Any) -> Any:
+    def counted_read(tenant: str, after: int, *how: Any) -> Any:
         reads.append(after)
-        return read(tenant, after, types)
+        return read(tenant, after, *how)
 
     def counted(tenant: str, keys: list[str]) -> tuple[int, set[str]]:
         looks.append(tenant)
@@ -188,6 +189,89 @@ def test_many_streams_of_a_tenant_cost_one_look_and_one_read(make_host: Callable
         return counts
 
     assert asyncio.run(asyncio.wait_for(go(), 30)) == [1] * 20
+
+
+def test_a_long_log_is_read_once_for_many_slow_streams_while_it_grows(
+    make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Full pages stay as they are; they are encoded where they are read, one at a time, and never on the event loop."""
+    monkeypatch.setattr(tailing, "_PAGE", 4)
+    host = make_host()
+    tail = make_tail(host)
+    reads: list[int] = []
+    busy: list[int] = []
+    encoding: set[int] = set()
+    read = tail._page
+
+    def counted_read(tenant: str, after: int, *how: Any) -> Any:
+        busy.append(1)
+        try:
+            assert len(busy) == 1
+            reads.append(after)
+            return read(tenant, after, *how)
+        finally:
+            busy.pop()
+
+    def encode(event: Any) -> bytes:
+        encoding.add(threading.get_ident())
+        return b"%d " % event.seq
+
+    tail._page = counted_read  # type: ignore[method-assign]
+    put(host, ada, 12)
+
+    async def one() -> bytes:
+        seen = b""
+        async for page in tail.follow(ada, after=0, types=None, encode=encode):
+            seen += page.encoded if page else b""
+            if seen.endswith(b"8 "):
+                put(host, ada)  # it grows under them
+                tail.ring(ada.tenant)
+            if seen.count(b" ") >= 12:
+                return seen
+        return seen
+
+    async def go() -> list[bytes]:
+        return await asyncio.gather(*[one() for _ in range(10)])
+
+    seen = asyncio.run(asyncio.wait_for(go(), 30))
+    assert all(one.startswith(b"1 2 3 4 5 6 7 8 9 10 11 12 ") for one in seen)
+    assert reads.count(0) == reads.count(4) == 1
+    assert threading.get_ident() not in encoding
+
+
+def test_streams_are_woken_a_few_in_a_turn_of_the_event_loop(
+    make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tailing, "_WOKEN", 3)
+    host = make_host()
+    tail = make_tail(host)
+    put(host, ada)
+    woken = 0
+    in_one_turn: list[int] = []
+
+    async def one() -> None:
+        nonlocal woken
+        async with tail.watch(ada.tenant, None) as watch:
+            await watch.wait(30)
+            woken += 1
+
+    async def go() -> None:
+        nonlocal woken
+        streams = [asyncio.ensure_future(one()) for _ in range(20)]
+        watch = None
+        while watch is None or len(watch._waiting) < 20:
+            await asyncio.sleep(0.01)
+            watch = tail._watches.get(ada.tenant)
+        put(host, ada)
+        tail.ring(ada.tenant)
+        while not all(stream.done() for stream in streams):
+            await asyncio.sleep(0)
+            in_one_turn.append(woken)
+            woken = 0
+
+    asyncio.run(asyncio.wait_for(go(), 30))
+    assert sum(in_one_turn) == 20
+    assert max(in_one_turn) <= 6  # those of this turn, and of the one before
 
 
 def test_a_stream_shows_the_callers_tenant_only(make_host: Callable[..., Host], ada: Actor) -> None:

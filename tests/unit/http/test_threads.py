@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reverie.core.pause import PAUSE, pause
 from reverie.http.threads import Lane, Threads
 
 
@@ -171,6 +172,30 @@ def test_a_piece_of_long_work_waits_while_another_tenant_asks() -> None:
         gate.let()
         await asking
         assert await piece == 1  # nothing is asked any more
+
+    run(go())
+
+
+def test_long_work_pauses_between_its_steps_while_another_tenant_asks() -> None:
+    async def go() -> None:
+        threads, gate, steps = lanes(4, 4, patience=60), Gate(), []
+
+        def long_work() -> int:
+            for number in range(3):
+                pause()
+                steps.append(number)
+            return len(steps)
+
+        asking = asyncio.ensure_future(threads.run(Lane.READ, "b", gate.work("b")))
+        await gate.wait(1)
+        long = asyncio.ensure_future(threads.run(Lane.HEAVY, "a", long_work))
+        done, _ = await asyncio.wait([long], timeout=0.1)
+        assert not done
+        assert steps == []
+        gate.let()
+        await asking
+        assert await long == 3
+        assert await threads.run(Lane.READ, "a", PAUSE.get) is None  # quick work has no pauses
 
     run(go())
 

@@ -69,9 +69,9 @@ def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> in
 async def _stream(call: Call, after: int, types: tuple[str, ...] | None) -> AsyncGenerator[bytes, None]:
     state = call.app.state
     yield RETRY
-    async for page in state.tail.follow(call.actor, after=after, types=types):
+    async for page in state.tail.follow(call.actor, after=after, types=types, encode=sse):
         if page is None:
             yield ALIVE
         else:
             state.metrics.events.inc(len(page.events))
-            yield page.encoded(sse)
+            yield page.encoded
