@@ -1,4 +1,4 @@
-"""Which patterns occur in a text at all: one pass per group of patterns, however many there are."""
+"""Multi-pattern search: one pass over a text per group of patterns, regardless of their number."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Automata:
         return self._credit > (before - self._credit) * (len(data) // (2 * _PROBE))
 
     def search(self, data: bytes) -> list[int]:
-        """The same, whatever it costs."""
+        """Return the numbers of the matching patterns, without a limit on cost."""
         started = time.thread_time_ns()
         found = [numbers[i] for patterns, numbers in self._sets for i in patterns.Match(data) or ()]
         spent = time.thread_time_ns() - started - len(data) * _WARM

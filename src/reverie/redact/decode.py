@@ -1,4 +1,4 @@
-"""Secrets in another notation: percent signs, escapes, entities, base64, hex, look-alike letters, lines that go on.
+"""Secrets in another notation: percent signs, escapes, entities, base64, hex, look-alike letters, wrapped lines.
 
 Decode once and look. A decoded copy is only looked at; what is found in it is cut from the original, whole. Text is
 decoded line by line, runs of base64 and of hex by themselves, and only when they hold text. Linear: every byte is
@@ -45,9 +45,9 @@ ENCODED: Final = (
     rb"%[0-9A-Fa-f]{2}|\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2}|[0-3][0-7]{2})|&(?:#[0-9xX]|[a-z]{2,8};)"
     rb"|[A-Za-z0-9_](?:\xd0|\xd1|\xd2|\xd4|\xce|\xcf)|(?:\xd0|\xd1|\xd4|\xce|\xcf)[\x80-\xbf][A-Za-z0-9_]"
 )
-"""Where text may be in another notation."""
+"""Prefilter for text in another notation."""
 RUN: Final = rb"[A-Za-z0-9+/_-]{24}|[0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :]"
-"""Where base64 or hex may be."""
+"""Prefilter for runs of base64 or hex."""
 
 # Every alternative begins with a byte of its own, so that the search skips from one such byte to the next.
 _ONE: Final = re.compile(
@@ -95,7 +95,7 @@ class Decoded(NamedTuple):
 
 
 def decode(lines: bytes) -> Decoded:
-    """`lines` with escapes of every kind replaced by what they stand for."""
+    """Decode escapes of every kind in `lines`."""
     parts: list[bytes] = []
     pieces: list[tuple[int, int, int, int]] = []
     done = length = 0
@@ -120,7 +120,7 @@ def decode(lines: bytes) -> Decoded:
 
 
 def _stands_for(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
-    """What an escape `whole`, or the letters of another alphabet in `text`, stands for."""
+    """Decode one escape (`whole`), or the look-alike letters in `text`; None when it decodes to nothing usable."""
     if kind == "percent":
         made = binascii.unhexlify(text.replace(b"%", b""))
     elif kind is None:
@@ -173,7 +173,7 @@ def _text(raw: bytes) -> bytes | None:
 
 
 def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
-    """Words that go on behind a line end and an indent: where each begins, and the copy in one piece."""
+    """Join words that continue after a line end and an indent: yields the start of each and the joined copy."""
     if b"\n " not in data and b"\n\t" not in data:
         return
     done = 0

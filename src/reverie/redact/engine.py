@@ -56,7 +56,7 @@ ALGORITHM: Final = "8"
 KNOWN: Final = "known-secret"
 FORM_LEAK: Final = "form-leak"
 DENSE: Final = "nearby-secret"
-"""What may be a secret, in a text so full of words for secrets that each word is judged by itself."""
+"""Label of a suspect in a text so full of words for secrets that each word is judged by itself."""
 
 # Labels of earlier versions, in markers that are stored.
 _FORMER: Final = frozenset({"told-in-words", "told-pair", "foreign-secret"})
@@ -69,7 +69,7 @@ _DEPTH: Final = 2
 _WAS_DENSE: Final = 64
 _DENSE_MARKER: Final = markers.PREFIX + DENSE.encode() + b"]"
 _BETWEEN: Final = b"\n\n\n"
-# How far behind its block a value over several lines is looked for in such a text.
+# Distance behind its block within which a value over several lines is searched for in such a text.
 _REACH: Final = 4 * 1024
 
 
@@ -81,7 +81,7 @@ class Redaction:
     findings: Mapping[str, int]
 
 
-# Ranks. A BYOK marker hides whatever is in it; a known secret is named by its id; then the table in its order.
+# Ranks. A BYOK marker hides its whole content; a known secret is named by its id; then the table in its order.
 _BYOK, _KNOWN, _RULE, _VARIANT, _GENERIC, _DENSE = 0, 1, 10, 1_000, 2_000, 3_000
 
 
@@ -107,7 +107,7 @@ class Redactor:
 
     @cached_property
     def triggers(self) -> list[bytes]:
-        """What the filter looks for: the triggers of the rules, then what else makes a text worth a closer look."""
+        """List the patterns of the prefilter: triggers of the rules, then all else that calls for a closer look."""
         return [
             *(rule.trigger.encode() for rule in self._rules),
             markers.LEAK,
@@ -130,7 +130,7 @@ class Redactor:
 
     @cached_property
     def _copies(self) -> frozenset[int]:
-        """What is no rule but makes a copy to look at."""
+        """Indices of triggers that belong to no rule but call for a decoded copy."""
         return frozenset({self._disguise, self._escape, self._encoded, self._run})
 
     @cached_property
@@ -159,7 +159,7 @@ class Redactor:
         return f"{ALGORITHM}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
 
     def text(self, text: str, known: KnownSecrets = KnownSecrets.EMPTY) -> Redaction:
-        """`text` without secrets. Never raises, whatever the text; linear time."""
+        """Redact `text`. Never raises, on any input; linear time."""
         data = encode(text)
         spans, dry = self._scan(data, blocks(data), known)
         if not spans:
@@ -174,7 +174,7 @@ class Redactor:
                 spans = to_line_ends(data, spans)
             findings.update(span.kind for span in spans)
             data, changed = replaced(data, spans, known)
-            # How much of a dense text is judged depends on where it begins.
+            # The share of a dense text that is judged depends on where it begins.
             regions = blocks(data) if dry else around(data, changed, known.longest)
             spans, more = self._scan(data, regions, known, passes)
             dry = dry or more
@@ -204,7 +204,7 @@ class Redactor:
     def value(self, value: JSON, known: KnownSecrets = KnownSecrets.EMPTY) -> tuple[JSON, Mapping[str, int]]:
         """`value` with every string in it redacted, keys too, and the findings in all of them.
 
-        Keys that become equal are told apart by a number, so that nothing is lost. A string under a key such as
+        Keys that become equal are numbered, so that nothing is lost. A string under a key such as
         `password` is judged together with that key.
         """
         texts = list(tree.strings(value))
@@ -290,8 +290,9 @@ class Redactor:
         *,
         copy: bool = True,
     ) -> Iterator[Span]:
-        """What is found in `chunk`, which begins at `offset` of `data`. `copy`: the text itself is written differently,
-        so that a marker in the chunk is none in the text."""
+        """Yield the finds in `chunk`, which begins at `offset` of `data`. `copy`: the chunk is a decoded copy, so a
+        marker in it is not a marker in the text.
+        """
         left: set[Range] = set()
         for index, ranges in hits.items():
             meter.work(PLACE * len(ranges))
@@ -317,7 +318,7 @@ class Redactor:
         meter: Meter,
         copy: bool,
     ) -> Iterator[Span]:
-        """What one rule finds, or what is found in one kind of copy."""
+        """Yield the finds of one rule, or of one kind of decoded copy."""
         if index == self._leak:
             for leak in markers.find_leaks(chunk, canonical=copy):
                 rank = _BYOK if leak.label == markers.BYOK else _VARIANT
@@ -342,13 +343,13 @@ class Redactor:
         return rule is not None and rule.locate is not None and (generic or not rule.generic)
 
     def _rule_hits(self, copy: bytes, near: Sequence[int] | None = None) -> dict[int, list[Range]]:
-        """What a copy of the text is looked at for: everything but further copies."""
+        """Match a decoded copy against all rules, but not against triggers of further copies."""
         return {i: ranges for i, ranges in self._filter.match(copy, near).items() if i not in self._copies}
 
     def _by_rule(
         self, index: int, data: bytes, chunk: bytes, offset: int, ranges: Sequence[Range], meter: Meter
     ) -> Iterator[Span]:
-        """What one rule finds. Verdicts of generic rules are counted: the words they go by are in any text."""
+        """Yield the finds of one rule. Verdicts of generic rules are metered: their words occur in any text."""
         rule = self._rules[index]
         rank = (_GENERIC if rule.generic else _RULE) + index
         if rule.locate is None:
@@ -371,7 +372,7 @@ class Redactor:
                 yield Span(offset + span[0], end, rank, rule.label, rule.label)
 
     def _disguised(self, chunk: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
-        """What is found in the folded copy of `chunk`, as spans of the chunk itself."""
+        """Scan the folded copy of `chunk`; yield spans of the chunk itself."""
         text = chunk.decode("utf-8", "surrogatepass")
         folded = fold(text)
         if folded == text:
@@ -391,7 +392,7 @@ class Redactor:
             yield span._replace(start=offset + as_byte[start], end=offset + as_byte[end])
 
     def _escaped(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
-        """What is found in the copy of `lines` with its escapes replaced, as spans of the lines themselves."""
+        """Scan the unescaped copy of `lines`; yield spans of the lines themselves."""
         plain, at = unescape(lines)
         hits = self._filter.match(plain, at)
         rules = {i: ranges for i, ranges in hits.items() if i not in self._copies}
@@ -402,7 +403,7 @@ class Redactor:
             yield span._replace(start=offset + escaped(at, span.start), end=offset + escaped(at, span.end))
 
     def _decoded(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
-        """What is found in the decoded copy of `lines`, runs of base64 and hex in it included."""
+        """Scan the decoded copy of `lines`, with runs of base64 and hex; yield spans of the lines themselves."""
         copy = decode.decode(lines)
         if not copy.pieces:
             return

@@ -1,4 +1,4 @@
-"""How random a string looks, and the arithmetic checks some identifiers carry.
+"""Randomness estimates for strings, and the checksums that some identifiers carry.
 
 Everything here is pure, takes a `str`, and answers in time linear in its length.
 """
@@ -20,7 +20,7 @@ def words(text: str) -> frozenset[str]:
 
 
 # The letter pairs English (and the Latin part of most programming vocabulary) is made of. A string of random
-# letters has about a third of its pairs in this set, a word four fifths or more. That gap tells `connection-pool`
+# letters has about a third of its pairs in this set, a word four fifths or more. That gap separates `connection-pool`
 # from `qzxvkpwj` better than Shannon entropy can on strings this short.
 _COMMON_PAIRS = words(
     """

@@ -1,6 +1,6 @@
-"""Text inside a string of JSON or of code: `\\n` and `\\"` read as what they stand for, and the way back.
+"""Text inside a string literal of JSON or code: unescape `\\n` and `\\"`, and map offsets back to the original.
 
-What an agent's tool returned is often stored as such a string, and there the line of a file begins behind `\\n` and a
+The output of an agent's tool is often stored as such a string: the line of a file begins behind `\\n` and a
 quote is `\\"`. Rules therefore also look at the plain copy, and what they find there is cut from the original.
 """
 
@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import Final
 
 ESCAPE: Final = rb"\\[nrt\"]"
-"""Where an escape may stand."""
+"""Prefilter for escapes."""
 
 _ONE: Final = re.compile(rb"\\([nrt\"\\/])")
 _END: Final = re.compile(rb"\\{1,3}[n\"]")
@@ -19,7 +19,7 @@ _STANDS_FOR: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b'"': b'"', b"\\": 
 
 
 def unescape(data: bytes) -> tuple[bytes, list[int]]:
-    """`data` with every escape replaced, and where in the result the replacements stand."""
+    """Replace every escape in `data`; also return the offsets of the replacements in the result."""
     pieces: list[bytes] = []
     at: list[int] = []
     done = length = 0
@@ -39,7 +39,7 @@ def escaped(at: list[int], position: int) -> int:
 
 
 def before_escape(data: bytes, start: int, end: int) -> int:
-    """Where a value ends that an escaped line end or quote follows, on a line with strings."""
+    """Return the end of a value that is followed by an escaped line end or quote, on a line with string literals."""
     found = _END.search(data, start + 1, min(len(data), end + 1))
     if found is None or data.rfind(b'"', data.rfind(b"\n", 0, start) + 1, start) < 0:
         return end

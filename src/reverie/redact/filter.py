@@ -1,4 +1,4 @@
-"""Which patterns occur in a text, and in which parts of it: what there is to look at more closely."""
+"""Prefilter: the patterns that occur in a text, and the parts of it that need a closer look."""
 
 from __future__ import annotations
 

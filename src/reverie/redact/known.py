@@ -1,4 +1,4 @@
-"""Secrets whose value is known: found wherever they stand, in every form they commonly travel in."""
+"""Secrets with a registered value: found anywhere in a text, in every form in which they are commonly encoded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MERGE_BELOW: Final = 2_000
 
 
 def plain_label(name: str) -> str:
-    """`name` as a plain identifier, fit to stand in a marker."""
+    """Turn `name` into a plain identifier that is valid in a marker."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-")[:64] or "secret"
 
 
@@ -39,7 +39,7 @@ def _base64_cores(raw: bytes) -> Iterator[bytes]:
     """The characters of base64 text that depend on `raw` alone, for each of its three possible alignments.
 
     Inside a longer encoded text, `raw` starts after 0, 1 or 2 bytes of a group of three; the characters it shares
-    with its neighbours are left out, so what remains is the same whatever stands around it.
+    with its neighbours are left out, so the rest does not depend on the surrounding bytes.
     """
     for shift, shared in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
@@ -88,7 +88,7 @@ class KnownSecrets:
     """An immutable registry of secret values, safe to share between threads.
 
     Matching is plain substring search over all values at once, leftmost and longest first, in time linear in the
-    text, whatever the case of its ASCII letters. Values under eight characters are ignored; when one value is
+    text, ignoring the case of ASCII letters. Values under eight characters are ignored; when one value is
     registered under two ids the first id is used.
     Nothing shows a value: not `repr`, not an error.
     """
@@ -144,7 +144,7 @@ class KnownSecrets:
         return max((part.longest for part in self._automata), default=0)
 
     def find(self, data: bytes) -> list[tuple[int, int, str]]:
-        """Where values stand in UTF-8 `data`: (start, end, label). Empty exactly when no value occurs at all."""
+        """Find registered values in UTF-8 `data`: (start, end, label). Empty exactly when no value occurs at all."""
         found: list[tuple[int, int, str]] = []
         lower = data.lower() if self._automata else data
         for part in self._automata:
@@ -184,7 +184,7 @@ class KnownSecrets:
         """A marker for `label` in which no registered value occurs.
 
         A value may be part of the marker itself (somebody's password is `REDACTED`, or an id contains its value);
-        then another label is tried, and when the frame is the value, a single star stands for the secret.
+        then another label is tried, and when the frame is the value, the marker is a single star.
         """
         made = self._markers.get(label)
         if made is None:

@@ -156,7 +156,7 @@ LEAK: Final = (
     rb"(?i)(?:" + _OPENING + rb")" + _BLANK + rb"(?:byok" + _BLANK + _COLON + rb"|redacted" + _BLANK + rb"(?:" + _COLON
     + rb"|" + b"|".join(_spellings(b) for b in (b">", b"}")) + rb"))"
 )  # fmt: skip
-"""Where a look-alike may begin; also true of every canonical marker."""
+"""Prefilter for look-alikes of a marker; also matches every canonical marker."""
 
 _LEAK: Final = (
     rb"(?i)(?:" + _OPENING + rb")" + _BLANK + rb"(?:(byok)" + _BLANK + _COLON + rb"|(redacted)" + _BLANK + rb"("
@@ -179,7 +179,7 @@ class Leak(NamedTuple):
 
 
 def _pairs(line: bytes) -> dict[int, tuple[int, int, int]]:
-    """For every bracket that is closed on `line`: where it opens -> its kind and where its partner stands."""
+    """Map the opening offset of every bracket closed on `line` to its kind and the offset of its partner."""
     stacks: tuple[list[int], ...] = ([], [], [], [])
     pairs: dict[int, tuple[int, int, int]] = {}
     for match in _BRACKET.finditer(line):
@@ -200,7 +200,7 @@ def find_leaks(data: bytes, *, canonical: bool = True) -> Iterator[Leak]:
     """The look-alikes in `data`, in order, never overlapping; canonical markers as well, unless they are not wanted.
 
     Never crosses a line. Brackets inside a value must balance; a BYOK marker that is never closed reaches to the end
-    of its line. Linear in the length of `data`: brackets are paired once per line, whatever stands on it.
+    of its line. Linear in the length of `data`: brackets are paired once per line.
     """
     line_start, line_end, done = 0, -1, 0
     pairs: dict[int, tuple[int, int, int]] = {}

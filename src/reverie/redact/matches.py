@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reverie.redact.rules.rule import Rule
 
 LONG_VALUE: Final = 200
-"""A rule's pattern is bounded; a value that reaches the bound goes on for as long as it looks like one word."""
+"""Longest value that a rule's pattern can match; a value of this length is extended to the end of the word."""
 LONG_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
 # So many values may be refused in one block before the search stops looking inside refused ones.
@@ -51,7 +51,7 @@ def matches(
             meter.work(VERDICT)
             span = rule.judge(chunk, begin, start, end)
             if span is None:
-                # What was refused as a value may itself begin with a key; but a text made of refusals must not be read
+                # A refused value may itself begin with a key; but a text made of refusals must not be read
                 # over and over.
                 refused += 1
                 meter.ran_dry = meter.ran_dry or refused > _REFUSALS

@@ -1,4 +1,4 @@
-"""How much work a text is worth."""
+"""Budget of work for the scan of one text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 _LEAST: Final = 500
 _PER_KILOBYTE: Final = 12
-# What a byte earns behind the first so many of a block, and in every block behind one that took more than it earned.
+# Budget per byte behind this many bytes of a block, and in every block behind one that exceeded its budget.
 _FULL: Final = 32 * 1024
 _PART: Final = 8
 
@@ -22,7 +22,7 @@ VERDICT: Final = 20
 
 
 class Meter:
-    """What a text is worth: some to begin with, and more with every block read.
+    """The budget of one text: a basic amount, and more for every block read.
 
     Two accounts. Verdicts on values: a text that took more than its share once is full of words for secrets, and earns
     an eighth from then on; it is `dry`, and its words are judged by themselves. Steps: the parts a rule is searched for

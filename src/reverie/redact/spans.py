@@ -20,7 +20,7 @@ _NEAR: Final = 512
 _MANY: Final = 500
 _SPARSE: Final = 40
 _LINE_END: Final = ord("\n")
-# Around a change, a long line and a word that goes on over lines are read so far.
+# Around a change, a long line and a word wrapped over lines are read up to this distance.
 _AROUND: Final = 4 * 1024
 
 
@@ -119,7 +119,7 @@ def merge(spans: list[Span]) -> list[Span]:
 
 
 def replaced(data: bytes, spans: list[Span], known: KnownSecrets) -> tuple[bytes, list[tuple[int, int]]]:
-    """`data` with a marker in place of each span, and where the markers stand in the result."""
+    """Replace each span of `data` with a marker; also return the offsets of the markers in the result."""
     pieces: list[bytes] = []
     changed: list[tuple[int, int]] = []
     done = length = 0
@@ -168,7 +168,7 @@ def around(data: bytes, changed: list[Range], reach: int) -> list[Range]:
 
 
 def core(data: bytes, region: Range) -> Range:
-    """Where finds in a region count: not next to an edge that is none in the text."""
+    """Return the part of a region in which finds count: not next to an edge where the region cuts the text."""
     start, end = region
     return start + OVERLAP * _cuts(data, start), end - OVERLAP if _cuts(data, end) else len(data)
 

@@ -31,7 +31,7 @@ _STAND_INS = words(
 
 @remembered
 def is_real(text: str) -> bool:
-    """Not a stand-in such as `user:password@host` in a manual."""
+    """Whether `text` is a real value, not a placeholder such as `user:password@host` in a manual."""
     rest = without_markers(text)
     if not rest or (rest != text.strip(" \t.,;:!?)]}>\"'`") and len(rest) < 4):
         return False
@@ -103,7 +103,7 @@ def _card(text: str) -> bool:
     return luhn(text) and len({c for c in text if c.isdigit()}) > 1
 
 
-# How long an IBAN is, by country.
+# Length of an IBAN, by country.
 _IBAN = {
     country: int(line.split()[0])
     for line in """

@@ -1,4 +1,4 @@
-"""What may stand where only a secret can stand."""
+"""Values accepted at places that hold nothing but a secret."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_whole(text: str) -> bool:
 
 
 def is_literal(text: str) -> bool:
-    """A literal in a place where only a password can stand."""
+    """Whether `text` is a literal, at a place reserved for a password."""
     return is_whole(text) and not is_placeholder(text) and not is_location(text) and len(text) >= 4
 
 
@@ -57,7 +57,7 @@ _PUBLISHED = re.compile(rb"\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?
 
 
 def is_for_everyone(data: bytes, start: int) -> bool:
-    """What begins at `start` is part of a public key as JSON, or of ciphertext that says so."""
+    """Whether the value at `start` is part of a public key as JSON, or of ciphertext marked as such."""
     before = data[max(0, start - 800) : start]
     return _PUBLISHED.search(before) is not None or _SEALED.search(before) is not None
 

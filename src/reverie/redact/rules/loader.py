@@ -124,7 +124,7 @@ def _check(check: str | list[str]) -> Callable[[str], bool] | None:
 
 
 def flaw(entry: WrittenRule) -> str:
-    """What is wrong with an entry, or nothing."""
+    """Return the first fault of an entry; empty if there is none."""
     if not CANONICAL.fullmatch(f"[REDACTED:{entry.kind}]".encode()):
         return "a kind has 1 to 64 letters, digits, '.', '_' or '-'"
     if bool(entry.token) == bool(entry.pattern):

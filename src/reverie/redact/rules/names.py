@@ -26,7 +26,7 @@ KEY_REST = r"[A-Za-z0-9_.\-]{0,24}"
 # In sentences the bare word `pass` is nearly always something else.
 TOLD_HINT = rf"{PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|psk|pat|key(?: base)?|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 TOLD = rf"{TOLD_HINT}|(?:{_KEYED})[ _-]?key"
-# For triggers: a name with a credential word in it, in as few letters as tell one. Many rules look for such names, and
+# For triggers: a name with a credential word in it, in as few letters as identify it. Many rules look for such names, and
 # each new state of an automaton costs as much as there are words in it.
 PASSWORD_HINT = "|".join(["(?:mot[ _]de[ _])?pass", "asword", *compiled().words("name")[2:]])
 KEY_HINT = (
@@ -49,7 +49,7 @@ _IS_SECRET = re.compile(
     r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|authentication|value|prod|dev|test|staging|live|main|primary|secondary|"
     r"default|v?\d+|base64|b64|hex|raw|plain|text|data|env|encoded)$"
 )
-# What follows a credential word and makes it something else: `token_type`, `password_policy`, `secret_name`.
+# Words that follow a credential word and make it something else: `token_type`, `password_policy`, `secret_name`.
 _ABOUT = words(
     """
     name names id ids type types count counts length len size limit limits budget url uri endpoint path paths
@@ -79,7 +79,7 @@ _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.
 
 
 def name_start(data: bytes, position: int) -> int:
-    """Where the name begins that `position` is part of, 48 bytes in front of it at most."""
+    """Return the start of the name that contains `position`, at most 48 bytes before it."""
     head = data[max(0, position - 48) : position]
     return position - len(head) + len(head.rstrip(_NAME_BYTES))
 
@@ -96,7 +96,7 @@ def key_words(key: str) -> list[str]:
 
 @remembered
 def key_strength(key: str) -> str:
-    """What a name promises: `password`, `secret`, `mention`, or nothing when it only talks about one."""
+    """Classify a name: `password`, `secret`, `mention`, or empty when it is only about a secret."""
     words = key_words(key)
     if not words:
         return ""

@@ -9,7 +9,7 @@ from reverie.redact.rules.names import PASSWORD
 
 _MARKER = re.compile(r"\[REDACTED:[A-Za-z0-9_.-]{1,64}\]")
 
-# Words that stand where a secret will stand one day, or say what one is.
+# Words used as placeholders for a secret, or as descriptions of one.
 _PLACEHOLDER_WORDS = words(
     """
     a an the your my our their his her its user users me mine some any this that here there new old current
@@ -122,7 +122,9 @@ def _is_yours(text: str) -> bool:
 
 
 def _is_kept(text: str) -> bool:
-    """An address with a scheme, nobody's login in it and nothing random: the secret is there, not here."""
+    """Whether `text` is an address with a scheme, without a login or a random part: a reference to a secret, not the
+    secret.
+    """
     if "://" not in text or not _KEPT.match(text):
         return False
     pieces = re.split(r"[/#?:=&]+", text)[1:]
@@ -143,7 +145,7 @@ _WRITTEN = re.compile(r" |\(\?|\[A-Z|\[a-z|a-zA-Z|\\[dsSw]")
 
 @remembered
 def is_scramble(text: str) -> bool:
-    """Random whatever it contains: symbols of many kinds that do not nest, or a row of hex in which some repeat."""
+    """Whether `text` is random as a whole: symbols of many kinds that do not nest, or hex digits with repeats."""
     if _WRITTEN.search(text):
         return False
     if len(text) >= 40 and text.isalnum():
@@ -240,9 +242,9 @@ _SAMPLE_NAMES = frozenset({"acme", "contoso", "globex", "initech", "umbrella", "
 def is_named_id(text: str) -> bool:
     """Words joined by `-`, `_` or `.` in front of a UUID or a hex digest: `order-key-<uuid>`.
 
-    Such a name identifies something, whatever its words are. It is a secret only where its place says so (the value of
+    Such a name identifies something; its words do not matter. It is a secret only where its place says so (the value of
     `api_key=`) or where a provider has published its prefix. In front of a digest the words must be words or
-    abbreviations: `qxwv-secret-<hex>` is how services nobody has heard of write their keys.
+    abbreviations: unknown services write their keys as `qxwv-secret-<hex>`.
     """
     found = _NAMED_ID.fullmatch(text)
     if found is None or found.group(2):
@@ -252,7 +254,7 @@ def is_named_id(text: str) -> bool:
 
 
 def is_joined(data: bytes, start: int) -> bool:
-    """Whether the name at `start` goes on from a word in front of it: `order-` before `key-<hex>`."""
+    """Whether the name at `start` continues a word in front of it: `order-` before `key-<hex>`."""
     return start > 1 and data[start - 1] in b"-_." and data[start - 2 : start - 1].isalnum()
 
 
@@ -294,7 +296,7 @@ def is_password_like(text: str) -> bool:
 
 @remembered
 def is_told_value(text: str) -> bool:
-    """Without doubt a value, whatever the words around it: random, or letters and digits that make no term."""
+    """Whether `text` is certainly a value, regardless of context: random, or letters and digits that form no term."""
     if len(text) < 6 or is_placeholder(text) or is_location(text) or is_term(text) or is_code(text):
         return False
     if is_random_value(text):

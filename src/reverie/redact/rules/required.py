@@ -1,4 +1,4 @@
-"""What a text must hold for a pattern to match: a few strings, one of which is in every match.
+"""Required strings of a pattern: a few strings, one of which is in every match.
 
 A search for two thousand strings at once costs the same for every text. An automaton of three hundred patterns does
 not: on random text nearly every byte makes a new state of it. So the strings are looked for first, and a pattern only
@@ -56,7 +56,7 @@ def required(pattern: bytes) -> Strings:
 
 
 def key(pattern: bytes) -> str:
-    """What a pattern's strings are stored under."""
+    """Return the key under which a pattern's strings are stored."""
     return hashlib.sha256(pattern).hexdigest()[:16]
 
 

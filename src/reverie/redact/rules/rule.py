@@ -1,4 +1,4 @@
-"""What a rule is, and the few building blocks its patterns are written with."""
+"""The rule type, and the building blocks of its patterns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Rule:
     `pattern` is RE2 syntax over UTF-8 bytes and never crosses a line. What is replaced is the first group that took
     part in the match, or the whole match if the pattern has no group.
 
-    A long value may be found by its beginning alone; `extent` then tells where it ends. Counting to 256 makes a program
+    A long value may be found by its beginning alone; `extent` then finds its end. Counting to 256 makes a program
     of thousands of steps, too many for a fast automaton.
 
     `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
@@ -26,7 +26,7 @@ class Rule:
     pattern. It may match more, and is cheapest when it ends early and has nothing to remember.
     `locate` replaces the pattern for secrets that span lines; it also yields None for each candidate it refuses, so
     that its work can be counted. A `generic` rule gives way to a specific one where both
-    match. Those that stand `apart` are compiled apart: their triggers count long runs or keep something in mind for the
+    match. Rules marked `apart` are compiled separately: their triggers count long runs or keep state for the
     rest of a line, which would multiply the states of all the others.
 
     The alternatives of a pattern that is `split` are searched for one by one: in one automaton they would multiply each
@@ -72,7 +72,7 @@ class Rule:
 
     @property
     def patterns(self) -> list[str]:
-        """What is searched for: the pattern, or its alternatives one by one."""
+        """List the patterns to search for: the pattern, or its alternatives one by one."""
         return alternatives(self.pattern) if self.split else [self.pattern]
 
     @property
@@ -91,7 +91,7 @@ class Rule:
 
 _RUN = 8
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
-# What gives a pattern its structure; an escape or a class is read as one.
+# The structure of a pattern; an escape or a class is read as one sign.
 _SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
 
 
@@ -107,7 +107,7 @@ def shortened(pattern: str) -> str:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """`pattern` split at the bars that stand outside groups and classes."""
+    """Split `pattern` at the bars outside groups and classes."""
     parts, depth, start = [], 0, 0
     for sign in _SIGN.finditer(pattern):
         if sign.group() == "|" and depth == 0:

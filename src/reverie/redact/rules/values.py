@@ -42,7 +42,7 @@ def cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
     return start, start + len(kept)
 
 
-# What a masked value shows of itself: `sk-live-...`, `sk-live-****`.
+# The visible part of a masked value: `sk-live-...`, `sk-live-****`.
 _MASK = re.compile(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|[-_]\*{3,}|.\*{4,}")
 
 
@@ -144,7 +144,7 @@ def _has_all_kinds(value: str) -> bool:
 
 
 def _changes(value: str) -> int:
-    """How often letters and digits take turns."""
+    """Count the changes between letters and digits."""
     return sum(a.isdigit() != b.isdigit() for a, b in pairwise(value))
 
 

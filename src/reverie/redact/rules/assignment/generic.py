@@ -45,7 +45,7 @@ _KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 
 
 def _key_before(data: bytes, match_start: int, value_start: int) -> tuple[str, str]:
-    """The whole key that a credential word is part of, and what stands between it and the value."""
+    """Return the whole key that a credential word is part of, and the text between it and the value."""
     begin = name_start(data, match_start)
     text = data[begin:value_start].decode("utf-8", "replace")
     found = _KEY_TEXT.match(text)
@@ -54,7 +54,7 @@ def _key_before(data: bytes, match_start: int, value_start: int) -> tuple[str, s
 
 
 def _extent(data: bytes, start: int) -> int:
-    """Where the value ends that begins at `start`."""
+    """Return the end of the value that begins at `start`."""
     value = _QUOTED.get(data[start - 1 : start], _BARE).match(data, start)
     return value.end() if value else start
 
@@ -174,7 +174,7 @@ def _is_slot(data: bytes, match_start: int, end: int) -> bool:
     opened = data.rfind(b"<", max(0, match_start - 48), match_start)
     before = data[max(0, opened - 1) : opened]
     if data[opened + 1 : opened + 2] == b"/":
-        return True  # What was closed has no value behind it.
+        return True  # A closed element has no value behind it.
     if opened < 0 or data[end : end + 2] == b"</":
         return False
     return before in (b"=", b":", b"'", b'"', b"`", b"(", b" ") and bool(data[:opened].rsplit(b"\n", 1)[-1].strip())
@@ -193,7 +193,7 @@ _OWN_LINE = re.compile(rb"[ \t]*(?:export |set |- )?[\"']?[\w.\-]*\Z")
 
 
 def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
-    """Where a bare value ends on a line of its own: at a blank, whatever symbols come before it."""
+    """Extend a bare value on a line of its own to the next blank, across symbols."""
     if data[start - 1 : start] in (b"'", b'"', b"`") or data[end : end + 1] not in (b"<", b">", b"&", b"|", b";"):
         return end
     if b"://" in data[match_start:end] or not _OWN_LINE.match(data, data.rfind(b"\n", 0, match_start) + 1, match_start):

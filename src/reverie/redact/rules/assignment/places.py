@@ -1,4 +1,4 @@
-"""Secrets known by where they stand: the argument of a call or a command, an element, a header, a query."""
+"""Secrets known by their place: the argument of a call or a command, an element, a header, a query."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 

@@ -1,4 +1,4 @@
-"""Tokens of services nobody has heard of: a prefix that sounds like a key, and a long random tail."""
+"""Tokens of unknown services: a prefix that sounds like a key, and a long random tail."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ _PAIR_NAME = re.compile(r"(?i)\bname[\"']?[ \t]*[:=][ \t]*[\"'`]([^\"'`\n]{1,80}
 
 
 def _named(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`{"name": "password", "value": "..."}`, whatever else the object holds between them."""
+    """Find the value of `{"name": "password", "value": "..."}`, with any other members between the two."""
     found = _PAIR_NAME.match(data[match_start:start].decode("utf-8", "replace"))
     name, value = found.group(1) if found else "", data[start:end].decode("utf-8", "replace")
     before = data[max(0, match_start - 200) : match_start].lower()

@@ -1,4 +1,4 @@
-"""Secrets as arguments: beside a user's flag, piped in, in the lines of a router's configuration, in a query's values."""
+"""Secrets as arguments: next to a user's flag, piped in, in lines of a router's configuration, in a query's values."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -26,7 +26,7 @@ _ENDS = " \t.,;:!?)]}>\"'`"
 
 
 def _literal(text: str) -> bool:
-    """A literal in a place where only a secret can stand."""
+    """Whether `text` is a literal, at a place reserved for a secret."""
     whole = without_markers(text) == text.strip(_ENDS)
     return (
         whole

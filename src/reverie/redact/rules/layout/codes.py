@@ -12,7 +12,7 @@ from reverie.redact.rules.rule import Rule, Span
 
 _CODES = r"\b(?:backup|recovery|scratch|emergency|2fa|mfa|one-time|single-use|rescue)[ -](?:2fa |mfa |login |access )?codes?\b"
 _CODES_WORD = rf"(?i){_CODES}".encode()
-# What may stand between the words and the first code: a remark, an owner, a line of its own.
+# Text allowed between the words and the first code: a remark, an owner, a line of its own.
 _ABOUT = rb"[^\n:]{0,80}?(?::|->|=>|\xe2\x86\x92|\b(?:read|are)\b|\n)(?:[ \t]*[=~*_#-]{3,40}[ \t]*\r?\n)?"
 _CODE = (
     rb"(?:[\s,;|:=*()\[\]\"'`.>-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)]|\\n)*"

@@ -20,7 +20,7 @@ _BODY = Lazy(
     rb"(?:(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
     rb"[A-Za-z0-9+/_]{20,}={0,2})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{2,76}={1,2})?"
 )
-# The first line of base64 stands within so many bytes of the header.
+# Longest distance in bytes between the header and the first line of base64.
 _HEADERS = 4_000
 _BASE64 = Lazy(rb"[A-Za-z0-9+/=]{16,}")
 _PUTTY = Lazy(

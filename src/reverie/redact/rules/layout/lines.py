@@ -58,7 +58,7 @@ def _next_lines(data: bytes) -> Iterator[Span]:
         strength = key_strength(key)
         if not strength or not is_whole(value):
             continue
-        # Below a bare `token:` may stand anything; behind a name there stands its value.
+        # Anything may follow below a bare `token:`; a name is followed by its value.
         named = group <= 7
         if group == 7 and (
             data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip(b" \t>") or _PAIR.match(value)
@@ -113,7 +113,7 @@ def _manifests(data: bytes) -> Iterator[Span]:
     for kind in _SECRET_KIND.finditer(data):
         stop = _DOCUMENT_END.search(data, kind.end())
         end = stop.start() if stop else len(data)
-        # Keys may come in any order: `data` may also stand just before the kind.
+        # Keys may come in any order: `data` may also come just before the kind.
         before = max(data.rfind(b"\n---", done, kind.start()), done, kind.start() - 20_000)
         done = end
         sections = [section.end() for section in _DATA.finditer(data, before, end)]

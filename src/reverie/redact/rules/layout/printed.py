@@ -44,7 +44,7 @@ _SALT = re.compile(r"(?i)(?:AUTH|SECURE_AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)")
 
 
 def _printed(data: bytes) -> Iterator[Span]:
-    """What stands alone on the line below such a command."""
+    """Yield the value that is alone on the line below such a command."""
     done = -1
     for hit in _PRINTS.finditer(data):
         if hit.start() < done:

@@ -57,7 +57,7 @@ _SECRET_TYPE = words(
 
 
 def _promise(header: str) -> str:
-    """What the cells below a header are: `password`, `secret`, `code`, `pin`, or nothing of the kind."""
+    """Classify the cells below a header: `password`, `secret`, `code`, `pin`, or empty for anything else."""
     text = re.sub(r"[ ]*\([^()]*\)\Z", "", header.strip(" *`_\"'"))
     if not text or len(text) > 40 or text.count(" ") > 3 or text[-1] in ".:!?":
         return ""
@@ -102,7 +102,7 @@ def _is_phrase(value: str) -> bool:
 
 
 def _delimiter(line: bytes) -> bytes:
-    """What parts the cells of a header."""
+    """Return the delimiter between the cells of a header."""
     if re.search(_BAR, line):
         return b"|"
     if b"\t" in line:
@@ -113,7 +113,7 @@ def _delimiter(line: bytes) -> bytes:
 
 
 def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Span]:
-    """Where the cells of a line stand, without what surrounds them."""
+    """Return the spans of a line's cells, without padding and delimiters."""
     line = data[start:end]
     spans: list[Span] = []
     if delimiter in (b"|", b" "):
@@ -216,7 +216,7 @@ def _column(headers: list[str], wanted: frozenset[str]) -> int:
 
 
 def _row_strength(name: str, kind: str) -> str:
-    """What a row promises of its value, by its name or by its type."""
+    """Classify the value of a row by its name or by its type."""
     strength = key_strength(name.replace(" ", "_"))
     if strength in ("", "mention") and kind.casefold() in _SECRET_TYPE:
         return "password" if kind.casefold() == "password" else "secret"

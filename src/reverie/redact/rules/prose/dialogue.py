@@ -1,4 +1,4 @@
-"""Secrets told as an answer: somebody asks for one, and what comes next is it."""
+"""Secrets given as an answer: a question asks for one, and the next line holds it."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 

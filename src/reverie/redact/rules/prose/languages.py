@@ -1,4 +1,6 @@
-"""Secrets told in other languages than English: the words, how they join a value, and what passes for one."""
+"""Secrets in sentences of languages other than English: the words, how they join a value, and which values are
+accepted.
+"""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -36,7 +38,7 @@ _IS = frozenset(compiled().words("joins"))
 _ENGLISH = frozenset({"is", "to", "on", "now"})
 _TO = frozenset(compiled().words("to"))
 _PARTICLES = "はがを是为為는은이가를을로成"
-# What may join an English word for a secret and a value in a sentence that is not English.
+# Joins between an English word for a secret and a value, in a sentence that is not English.
 _JOINED = re.compile(
     "|".join(
         [
@@ -54,7 +56,7 @@ _CHANGED = re.compile(
     r"zmien|zmień|ustaw|změn|zmen|nastav|schimb|setat|pus|değiş|vaihd|asetin|změ|verander|gewijzigd|wijzig|ingesteld|mis[eo]? |impost|puse|puesto|ponte|coloqu|defini|"
     r"смен|помен|измен|змін|поставил|задал|άλλαξα|όρισα|غير|שינ|החלפ|đổi|ganti|ubah"
 )
-# What makes the word before or behind it something that may be read by all.
+# Words that make the one before or behind them public.
 _OPEN = re.compile(
     r"(?i)public|öffentlich|publique|públic|pubblic|openba|offentlig|offentlege|julki|veřejn|nyilvános|açık|ortak|открыт|публичн|відкрит|δημόσι|عام|公開|公开|公钥|公鑰|공개|công khai|publik|"
     r"fingerprint|abdruck|empreinte|primär|primar|primär|primaire|fremd|foreign|étrang|hash|commit|\bsha|checksum|prüfsumme|\bid\b|-id\b|cache|erreur|error|fehler"
@@ -99,7 +101,7 @@ def passes_for_key(text: str) -> bool:
 
 
 def _joins(between: str, *, english: bool, value: str, line: str) -> bool:
-    """Whether what stands between the word and the value says that the one is the other."""
+    """Whether the text between the word and the value equates the two."""
     bare = between.rstrip(_QUOTES)
     if not bare:
         return not english
@@ -128,7 +130,7 @@ def _secrets(data: bytes) -> Iterator[Span | None]:
 
 
 def _values(data: bytes, groups: set[int]) -> Iterator[Span | None]:
-    """What follows the words of these groups; None for each word without a value."""
+    """Yield the value after each word of these groups; None for each word without a value."""
     done = 0
     for found in spans(_WORD).each(data):
         begin, end = found[0]

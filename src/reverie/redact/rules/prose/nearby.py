@@ -12,7 +12,7 @@ from reverie.redact.rules.rule import Rule, Span
 _AFTER, _BEFORE = 90, 60
 _LONGEST = 700
 _CANDIDATE = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
-# What stands in front of a hash, a path, a member, an address or an escape, and makes the random part of it.
+# Text in front of a random part that makes it a hash, a path, a member, an address or an escape.
 _PART_OF = re.compile(
     rb"(?i)(?:[/\\.#&?%$<@+]|[\w)]\[|[?&]\w{1,20}=|\b(?:sha\d*|md5|h1|base64|etag|rev|commit|id|blob|uuid|guid|hash|version)[\"']?"
     rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"']|[{,][ ]?[\"']?(?:x|y|n|x5t)[\"']?:[ ]?[\"'])\Z"

@@ -19,7 +19,7 @@ _FUNCTION = words(
     these those who whom than been does did don
     """
 )
-# Words that tell a sentence about passphrases from one.
+# Words that occur in a sentence about passphrases, not in a passphrase.
 _SENTENCE = _FUNCTION | words(
     """
     must using used use only also such each every some most many more less very just here please enter type contain

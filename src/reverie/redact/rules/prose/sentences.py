@@ -1,4 +1,4 @@
-"""Secrets told in a sentence: `the password for x is ...`, `use the token ...`."""
+"""Secrets in a sentence: `the password for x is ...`, `use the token ...`."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -27,7 +27,7 @@ _VALUE = re.compile(rb"[^\s\"'`,;<>]{6,256}")
 
 
 def _extent(data: bytes, start: int) -> int:
-    """Where the value ends that begins at `start`."""
+    """Return the end of the value that begins at `start`."""
     value = _VALUE.match(data, start)
     return value.end() if value else start
 
@@ -39,7 +39,7 @@ def _is_scrambled(text: str) -> bool:
 
 
 def _told(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A sentence that tells a secret: `the password for x is ...`, `token: ...`."""
+    """Find the secret in a sentence: `the password for x is ...`, `token: ...`."""
     return _telling(data, match_start, start, end, copula=True)
 
 
@@ -129,11 +129,11 @@ def _later(data: bytes, match_start: int, start: int, end: int) -> Span | None:
 
 
 def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bool:
-    """What tells a public key apart, not a key."""
+    """Whether the value is the fingerprint of a public key, not a key."""
     if "fingerprint" in words.lower() or re.fullmatch(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}", value):
         return True
     if re.fullmatch(r"0x[0-9a-fA-F]{40}", value) and re.search(r"(?i)address|contract|\btoken\b", words):
-        return True  # Where a token lives on a chain; keys have more digits.
+        return True  # The address of a token on a chain; keys have more digits.
     before = data[max(0, match_start - 16) : match_start + len(words.encode())]
     return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and _OF_A_KEY.search(before) is not None
 

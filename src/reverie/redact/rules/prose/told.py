@@ -1,4 +1,4 @@
-"""Secrets told: set by name, beside a user's name, in other languages than English, after the name of a service."""
+"""Secrets in text: set by name, next to a user's name, in languages other than English, after the name of a service."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
