@@ -9,7 +9,7 @@ from reverie.core.errors import Forbidden
 
 
 class Right(StrEnum):
-    """What a key may do. None implies another, except that `admin` keys are made with all of them."""
+    """Right of a key. None implies another, except that `admin` keys are created with all of them."""
 
     READ = "read"
     WRITE = "write"

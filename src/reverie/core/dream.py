@@ -65,13 +65,14 @@ class DreamPlan(Struct, frozen=True):
     """`extractive`, `llm`, or `none`: sources are only archived or purged. None: the tenant's policy decides."""
     after: After = After.COLD
     fit: bool = False
-    """Take the oldest coherent part that fits the budget instead of failing; the next run goes on. So does a plan that
-    names no budget, where all does not fit."""
+    """Take the oldest coherent part that fits the budget instead of failing; the next run takes the following part. A
+    plan without a budget does the same when not everything fits.
+    """
     least_entries: int = 2
     trigger: str = "host-managed"
     operation: str = "DREAM"
     run: str | None = None
-    """Whose known secrets apply in addition to the tenant's."""
+    """Run whose known secrets apply in addition to the tenant's."""
     index: bool = True
     """Whether MEMORY-INDEX.json is written."""
     reason: str | None = None
@@ -87,7 +88,7 @@ class DreamPlan(Struct, frozen=True):
     as_of: int | None = None
     """Only entries born at or before this log position."""
     instructions: str | None = None
-    """What its caller wants kept, dropped or worded, for a model. The model-free distiller does not read them."""
+    """The caller's instructions to a model: content to keep, drop or reword. The model-free distiller ignores them."""
 
 
 class Leaving(Struct, frozen=True):
@@ -113,13 +114,13 @@ class Estimate(Struct, frozen=True):
     budget: int
     minimum_required: int
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Why entries of the ref are not taken, counted: pinned, held, recent, contested ..."""
+    """Number of entries left out, by reason: pinned, held, recent, contested ..."""
     left_for_later: int = 0
     """Entries a `fit` run leaves to the next."""
     distiller: str = ""
     feasible: bool = True
     fates: Mapping[str, int] = field(default_factory=dict)
-    """What would become of the sources, counted: kept, shortened, merged, rolled, outdated, chatter, retired."""
+    """Number of sources by fate: kept, shortened, merged, rolled, outdated, chatter, retired."""
     leaving: Sequence[Leaving] = ()
     """Statements that would leave hot memory without a line of their own; the first hundreds of them."""
     hot_before: int = 0
@@ -128,7 +129,7 @@ class Estimate(Struct, frozen=True):
 
 
 class Nothing(StrEnum):
-    """Why a dream had nothing to do. That is no error."""
+    """Reason for a dream to have nothing to do. This is not an error."""
 
     TOO_FEW = "too_few"
     """Fewer than two entries can be taken."""
@@ -181,9 +182,10 @@ class Replayed(Struct, frozen=True):
 
     question: str
     outcome: str
-    """What became of the first answer before: `kept` among the first answers, among them from `cold` storage, `deep`
-    (only a search that always asks cold storage finds it), `updated` by a newer statement, or `lost`.
-    `unanswered`: there was none, and there is none; `answered`: now there is one."""
+    """Fate of the answer that was first before: `kept` among the first answers, or among them from `cold` storage,
+    `deep` (found only by a search that always includes cold storage), `updated` by a newer statement, or `lost`.
+    `unanswered`: there was none, and there is none; `answered`: now there is one.
+    """
     before: Sequence[ReplayAnswer] = ()
     """The first answers, best first; weak ones left out."""
     after: Sequence[ReplayAnswer] = ()
@@ -203,7 +205,7 @@ class Replay(Struct, frozen=True):
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """How many questions had which outcome."""
+        """Number of questions by outcome."""
         found = [one.outcome for one in self.questions]
         return {name: found.count(name) for name in OUTCOMES if name in found}
 
@@ -218,7 +220,7 @@ class DreamReport(Struct, frozen=True):
     ref: str
     position: int
     seq: int
-    """Where in the log it was committed."""
+    """Log position of its commit."""
     created_at: int
     distiller: str
     fingerprint: str
@@ -247,7 +249,7 @@ class DreamReport(Struct, frozen=True):
     fell_back: str | None = None
     instructions_applied: bool | None = None
     """Whether a model read the instructions of the plan; None: there were none."""
-    """Why the model-free distiller did the work although a model was asked."""
+    """Reason why the model-free distiller replaced the requested model."""
     reused: bool = False
     """The archive of an identical dream was used again."""
     changed_meanwhile: int = 0
@@ -269,7 +271,7 @@ class DreamReport(Struct, frozen=True):
     """The first of the others: entry, number of the statement, class. They rest in cold storage."""
     reclaimed_bytes: int = 0
     given: int = 0
-    """How many texts that are no entries were distilled."""
+    """Number of distilled texts that are not entries."""
     outputs: Sequence[str] = ()
     """Of a dream that made or changed several entries: all of them. Then `output_id` is None."""
     state: str = "done"

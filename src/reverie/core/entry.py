@@ -28,7 +28,7 @@ _TENANT = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 
 FOREIGN_PREFIX = "provider_window:"
-"""How the names of provider windows begin. They are no memory, and no memory door answers for them."""
+"""Name prefix of provider windows. They are not memories, and no memory interface serves them."""
 
 
 def check_namespace(*names: str | None) -> None:
@@ -63,7 +63,7 @@ def valid_tenant(name: str) -> bool:
 
 
 class Scope(Struct, frozen=True):
-    """Where a transaction works: one tenant, and one of its memories or (`ref=None`) all of them.
+    """Scope of a transaction: one tenant, and one of its memories or (`ref=None`) all of them.
 
     Bound when a transaction opens. No query takes a tenant as an argument.
     """
@@ -73,7 +73,7 @@ class Scope(Struct, frozen=True):
 
 
 class EntryState(StrEnum):
-    """Where an entry is in its life. `archived` is a separate flag: an archived entry keeps its state."""
+    """State of an entry in its life cycle. `archived` is a separate flag: an archived entry keeps its state."""
 
     ACTIVE = "active"
     DRAFT = "draft"  # seen by its author only
@@ -97,14 +97,14 @@ NAMED_SESSIONS = frozenset({"akashik"})
 """Doors whose sessions are objects with a name, by which their log is read. Elsewhere a session is a caller's label."""
 
 CREDENTIAL_PREFIXES = ("key:", "host:", "local:")
-"""How the ids of credentials begin; a caller cannot name such an actor."""
+"""Id prefixes of credentials; a caller cannot name such an actor."""
 
 
 class Source(Struct, frozen=True):
-    """Who wrote an entry, and from where."""
+    """Author and origin of an entry."""
 
     actor: str = ""
-    """Who says so: an agent or a person the caller named, else the credential that wrote it."""
+    """Author: an agent or a person named by the caller, else the credential that wrote it."""
     role: str | None = None
     door: str = ""
     session: str | None = None
@@ -235,7 +235,7 @@ class Document(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True):
-    """What a write really did. Given only after the commit is durable."""
+    """Result of a write, given only after the commit is durable."""
 
     id: str
     ref: str
@@ -243,7 +243,7 @@ class Receipt(Struct, frozen=True):
     version: int
     created_at: int
     findings: Mapping[str, int] = field(default_factory=dict)
-    """What was redacted, counted by kind; never a value."""
+    """Redactions, counted by kind; never a value."""
     indexed: str = "ok"
     """`ok`, or `words` when the vector is still to come."""
     replayed: bool = False

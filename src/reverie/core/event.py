@@ -78,7 +78,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "document.saved": "a record other than an entry was saved: a session, an agent or a commitment",
     "document.dropped": "a document that is not memory was dropped",
     "model.reserved": "a call to a model was about to be made; the most it could take was set aside",
-    "model.settled": "what a call to a model really took",
+    "model.settled": "the real usage of a call to a model was recorded",
     "provider_window_updated": "a conversation's provider window grew by a turn",
     "provider_window_reset": "a provider window was dropped and started over",
     "provider_window_rewound": "an item was taken back from a provider window",
@@ -119,7 +119,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "session.joined": "agents joined a session",
     "session.left": "an agent left a session",
     "session.paused": "a session was paused",
-    "session.resumed": "a session goes on",
+    "session.resumed": "a session was resumed",
     "session.ended": "a session ended for good",
     "session.policy_changed": "a session's policy changed",
     "field.compacted": "a COMPACT was carried out: its strategy and counts",
@@ -213,7 +213,9 @@ def keyed_hash(key: bytes, text: str) -> str:
 
 
 def answer_key(log_key: bytes, use: str, key: str) -> str:
-    """What is kept of an idempotency key: its hash under the tenant's key. Callers put anything into such keys."""
+    """Return the stored form of an idempotency key: its hash under the tenant's key, since callers put anything into
+    it.
+    """
     return f"{use}/{keyed_hash(log_key, key)}"
 
 

@@ -20,7 +20,7 @@ JOBS: Mapping[str, str] = {
     "reindex": "make the vectors that are missing",
     "retain": "destroy what expired or outlived its retention",
     "scan": "look at everything stored with today's redaction rules",
-    "recover": "go on with runs whose process died, or end them",
+    "recover": "resume runs whose process died, or end them",
     "forget": "forget again what the ledger names: after a restore, or when a forget was cut off",
     "memory_dreams": "dream the dreams of memory stores that wait, or were abandoned",
     "commitments": "fire the commitments that came due, or whose condition became true",
@@ -54,7 +54,7 @@ class Job(Struct, frozen=True):
 
 
 class JobQueue(Protocol):
-    """Where jobs wait. What is due by the clock is not in it: workers see that for themselves."""
+    """Queue of pending jobs. Work that is due by the clock is not in it: workers find that themselves."""
 
     def add(self, tenant: str, name: str, arguments: Mapping[str, Any], *, unique: str = "") -> Job | None:
         """Add a job; None when the same one waits already."""
@@ -83,6 +83,6 @@ def check_job(name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def pause_ms(attempts: int) -> int:
-    """How long a job waits after so many attempts."""
+    """Return the delay before the next attempt of a job, after `attempts` failures."""
     pause: int = 5_000 << max(attempts - 1, 0)
     return min(pause, 600_000)

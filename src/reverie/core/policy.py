@@ -32,20 +32,21 @@ class TenantPolicy:
     max_entries: int = 10_000_000
     max_bytes: int = 100 * 2**30
     undo_window_ms: int = 7 * MS_PER_DAY
-    """How long a deleted entry can be restored before its text is destroyed."""
+    """Time in which a deleted entry can be restored; then its text is destroyed."""
     cold_retention_ms: int | None = None
-    """How long the sources of dreams rest in cold storage before their text is destroyed; kept when not set."""
+    """Time that the sources of dreams stay in cold storage before their text is destroyed; unlimited when not set."""
     idempotency_ms: int = MS_PER_DAY
-    """How long a retry with the same key is recognised."""
+    """Time in which a retry with the same key is recognised."""
     default_ttl_ms: int | None = None
-    """When set, entries without an expiry get this one."""
+    """Expiry of entries that are written without one; none when not set."""
     zone: str = "UTC"
     """The tenant's time zone: schedules are meant in it."""
     dream_budget: int = 8000
     """The most tokens, input and output together, that one dream may use; the default when none is asked."""
     hot_target: str = "50%"
-    """How much hot memory a dream aims for, as a share of what it distils or in tokens (`8000`). What must be kept
-    stays hot whatever it takes, and a memory below 4,000 hot tokens loses only duplicates and chatter."""
+    """Target size of hot memory after a dream, as a share of its input or in tokens (`8000`). Must-keep statements stay
+    hot regardless of the target, and a memory below 4,000 hot tokens loses only duplicates and chatter.
+    """
     nightly: str = "on"
     """`on` or `off`: whether memories above 4,000 hot tokens are dreamt at 03:00 in the tenant's zone."""
     dream_distiller: str = "extractive"
@@ -53,21 +54,21 @@ class TenantPolicy:
     dream_trust: int = 0
     """Entries of less trust than this stay out of dreams."""
     archive_retention_ms: int = 30 * MS_PER_DAY
-    """How long the archive of a dream is kept; the dream itself stays."""
+    """Time that the archive of a dream is kept; the dream itself stays."""
     recorded_searches: int = 20
-    """How many of the last searches of a memory are kept, sealed, for dreams to replay; at most 200, and 0: none."""
+    """Number of recent searches of a memory that are kept, sealed, for dreams to replay; at most 200, and 0: none."""
     model_tokens_per_day: int = 1_000_000
     model_calls_per_day: int = 1000
     model_cents_per_day: int = 1000
     model_seconds_per_dream: int = 300
     model_fallback: str = "extractive"
-    """When a model fails or its limit is used up: `extractive`, or `refuse`."""
+    """Fallback when a model fails or its limit is used up: `extractive`, or `refuse`."""
     max_memory_bytes: int = 102_400
     """Largest file of a memory store; instead of `max_entry_bytes`, for entries of kind `file`."""
     max_memories_per_store: int = 2000
     max_memory_stores: int = 10_000
     memory_version_retention_ms: int = 30 * MS_PER_DAY
-    """How long replaced and deleted versions of files are kept; the newest ten of a file that exists always are."""
+    """Time that replaced and deleted versions of files are kept; the newest ten of an existing file are always kept."""
     store_secrets: str = "rewrite"
     """A secret in a file of a memory store: `rewrite` replaces it, `refuse` refuses the write."""
     workspace_id: str = ""
@@ -115,8 +116,8 @@ class TenantPolicy:
     def hot_rest(self, hot_tokens: int | None) -> int:
         """Per mille of the statements neither must-keep nor chatter that stay, regardless of how much must be kept.
 
-        The least telling leaves first, so that a target in per cent costs few answers even where most must be kept. A
-        target in tokens has no such floor.
+        The least informative is dropped first, so that a target in per cent costs few answers even where most must be
+        kept. A target in tokens has no such floor.
         """
         percent, _ = share_of(self.hot_target)
         return 0 if percent is None else self.hot_share(hot_tokens)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """Source of the current time."""
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -75,7 +75,7 @@ class ForgetLine(Struct, frozen=True, omit_defaults=True):
     mention: str | None = None
     """The hash of the words, when entries that mention them were forgotten too."""
     tokens: int = 0
-    """How many those were."""
+    """Number of those words."""
 
 
 class ForgetLedger(Protocol):

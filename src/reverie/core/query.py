@@ -14,7 +14,9 @@ Item = TypeVar("Item")
 
 
 class Filter(Struct, frozen=True):
-    """Which entries. Every part given must hold; inside a list one value is enough; an empty list matches nothing."""
+    """Filter on entries. All given conditions must hold; within a list one value is enough; an empty list matches
+    nothing.
+    """
 
     tags: tuple[str, ...] = ()
     """Every one of these tags, exactly as written."""
@@ -81,7 +83,7 @@ class Brief(Struct, frozen=True):
 
 
 class QueryWord(Struct, frozen=True):
-    """A word of a question: the terms that match it, each with a weight up to 1, and how much the word tells."""
+    """A word of a question: the terms that match it, each with a weight up to 1, and the weight of the word itself."""
 
     terms: tuple[tuple[str, float], ...]
     weight: float = 1.0
@@ -93,11 +95,11 @@ class Match(Struct, frozen=True):
     entry: Brief
     score: float
     number: int = 0
-    """Which passage of the entry, from 0."""
+    """Number of the passage in the entry, from 0."""
     span: tuple[int, int] | None = None
     """The characters of the content that the passage is; None: all of it."""
     cover: float = 0.0
-    """The share of the question's words that the passage has, weighted by how much they tell."""
+    """Share of the question's words in the passage, weighted."""
 
 
 Vector = tuple[str, bytes]
@@ -116,7 +118,7 @@ class HybridMatch(Struct, frozen=True):
     cosine: float | None
     """None: no vector of the question's model."""
     among: int = 0
-    """How many passages the memory has."""
+    """Number of passages in the memory."""
 
 
 class Head(Struct, frozen=True):

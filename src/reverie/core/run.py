@@ -55,7 +55,7 @@ class Interrupted(StrEnum):
 
 
 class Fault(Struct, frozen=True):
-    """Why a run failed."""
+    """The reason a run failed."""
 
     code: str
     message: str
@@ -102,7 +102,7 @@ class Run(Struct, frozen=True):
     ref: str | None = None
     """The memory it works on."""
     seen: int = 0
-    """How many entries that memory had at the snapshot."""
+    """Number of entries in that memory at the snapshot."""
     files: tuple[tuple[str, int], ...] = ()
     """Workspace files at its start: (path, version)."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Run(Struct, frozen=True):
     interrupted: Interrupted = Interrupted.FAIL
     attempts: int = 1
     resumes: int = 0
-    """How many of the attempts began because a pause ended."""
+    """Number of attempts that began because a pause ended."""
     pause: Pause | None = None
     done: bool = False
     """Whether its work was done before it was paused: nothing is left but its end."""

@@ -52,6 +52,6 @@ def unnamed(subject: str | None, text: str) -> str | None:
 
 
 def labelled(speaker: str | None, subject: str | None, text: str) -> str | None:
-    """Who says something, and whom it is about where the text does not say so."""
+    """Return the speaker, and the subject where the text does not name it."""
     about = unnamed(subject, text)
     return f"{speaker} on {about}" if speaker and about else speaker or about

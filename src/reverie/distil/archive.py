@@ -17,7 +17,7 @@ INDEX_PATH = "MEMORY-INDEX.json"
 MAX_TOPICS = 8
 INDEX_NAMES = ("memoryRef", "outputId", "archiveChecksum", "createdAt")
 INDEX_FIELDS = (*INDEX_NAMES[:3], "sourceCount", "byteSize", "tokenBudget", "tokensUsed", "createdAt")
-"""What the index file says of an archive: no text, no words of it."""
+"""Fields of an archive in the index file: no text, and no words of it."""
 
 
 def archive_document(sources: Sequence[Source], text: str, *, budget: int, tokenizer: str) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def index_entry(
     output_tokens: int,
     created_at: int,
 ) -> dict[str, Any]:
-    """What the index says of one archive."""
+    """Build the index entry of one archive."""
     return {
         "memoryRef": ref,
         "outputId": output_id,
@@ -94,7 +94,7 @@ def index_document(archives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"schema": INDEX_SCHEMA, "archives": [dict(item) for item in ordered]}
 
 
-def told_apart(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def split_index(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The index file, which has no text of any entry, and its readable companion, by output."""
     items = [{name: item[name] for name in INDEX_FIELDS} for item in document["archives"]]
     more = {

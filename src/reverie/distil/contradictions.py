@@ -153,7 +153,7 @@ class Contradiction:
 
     @property
     def method(self) -> str:
-        """How it was found, in Akashik's words."""
+        """Method of detection, in Akashik's terms."""
         return "temporal" if self.kind == "state" else "logical"
 
 
@@ -161,7 +161,7 @@ class Contradiction:
 class _Clause:
     text: str
     words: frozenset[str]
-    """What it speaks of: stems, without values, states, negations and grammar."""
+    """Topic words: stems, without values, states, negations and grammar."""
     scope: frozenset[str]
     """Of those, the words inside a qualification."""
     context: frozenset[str]
@@ -271,6 +271,11 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
 
 
 def _read(text: str) -> _Clause:
+    """Sort the tokens of a sentence into topic, claim and circumstances.
+
+    Two sentences contradict each other only if they share the topic and the circumstances and differ in the claim, so
+    a number in the wrong set makes either a false alarm or a contradiction that is missed.
+    """
     tokens = tokenize(text.rstrip(" .!"))
     verb = next((i for i, t in enumerate(tokens) if i and (_is_verb(t) or _acts(tokens, i))), None)
     words: dict[str, None] = {}
@@ -282,8 +287,10 @@ def _read(text: str) -> _Clause:
     for i, token in enumerate(tokens):
         before = tokens[i - 1] if i else None
         if token.negates or token.lower in ("no", "cannot"):
+            # A second negation takes the first one back.
             denies = not denies
             continue
+        # The scope of a preposition ends with its phrase.
         if not token.word:
             if token.text in ",;":
                 scoped = False
@@ -292,6 +299,8 @@ def _read(text: str) -> _Clause:
             bounded = True
         amount = _amount(token, tokens[i + 1] if i + 1 < len(tokens) else None)
         dated = _is_date(token)
+        # A number after the verb is the claim (`the limit is 60`); before it, it names the topic (`room 12 is ...`).
+        # A date is a claim only right after a copula (`the launch is on Friday`); elsewhere it says when.
         if amount is not None or dated:
             value_place = (verb is not None and i > verb) or (before is not None and before.lower in ("at", "to"))
             after_copula = verb is not None and _follows_copula(tokens, i)
@@ -320,6 +329,7 @@ def _read(text: str) -> _Clause:
             words[token.stem] = None
             if scoped:
                 scope.add(token.stem)
+    # A name after the copula (`the owner is Alice`) is the claim, not the topic.
     names = _names(tokens, verb)
     for token in tokens:
         if token.lower in names:

@@ -35,7 +35,7 @@ _ANSWERS = word_set(
     " não nee precies nej precis tak nie ano ne da nu igen nem evet hayır ya tidak then and all"
     " oh ooh ah aha aw aww hm hmm um uh so"
 )
-"""What follows one of these is part of the answer, not a name that is addressed."""
+"""Words after which the next word belongs to the answer and is not a name being addressed."""
 _DAYS = MONTH_NAMES | word_set("monday tuesday wednesday thursday friday saturday sunday")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-_TOLD_AGAIN = (1000, 600, 360, 216, 130)  # per mille: weight of a concept after n repetitions
+_REPEATED = (1000, 600, 360, 216, 130)  # per mille: weight of a concept after n repetitions
 _PATIENCE = 200  # statements in a row that may be too long for what is left
 _OVERHEAD = 11  # tokens of a line on top of its words
 
@@ -35,8 +35,8 @@ def order(
     `needs[i]` is an earlier statement without which i is not understood: it is chosen before i, and
     its cost counts as long as it is not. `first` come first whatever they weigh.
     """
-    told: dict[int, int] = {}
-    most = len(_TOLD_AGAIN) - 1
+    repeats: dict[int, int] = {}
+    most = len(_REPEATED) - 1
     leaning: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):
         if needed is not None:
@@ -49,7 +49,7 @@ def order(
         at: int | None = i
         while at is not None and at not in chosen:
             for concept, weight in zip(concepts[at], weights[at], strict=True):
-                gain += weight * _TOLD_AGAIN[told.get(concept, 0)]
+                gain += weight * _REPEATED[repeats.get(concept, 0)]
             cost += costs[at]
             at = needs[at]
         return gain * 64 // (cost + _OVERHEAD)
@@ -68,15 +68,18 @@ def order(
         for at in reversed(chain):
             chosen[at] = None
             for concept in concepts[at]:
-                n = told.get(concept, 0)
+                n = repeats.get(concept, 0)
                 if n < most:
-                    told[concept] = n + 1
+                    repeats[concept] = n + 1
         for at in chain:  # what leans on them has become cheaper
             for other in leaning.get(at, ()):
                 if other not in chosen:
                     heapq.heappush(heap, (-density(other), other))
         return sum(costs[at] for at in chain)
 
+    # Lazy greedy selection: choosing a statement makes others that share its concepts less dense, so the density in the
+    # heap is an upper bound, and only the top needs to be computed again. The one exception, a statement whose
+    # prerequisite was chosen, is pushed again with its new density; the stale copy is skipped once it is chosen.
     used = sum(choose(i) for i in first)
     heap.extend((-density(i), i) for i in range(len(weights)) if i not in chosen)
     heapq.heapify(heap)
@@ -87,7 +90,7 @@ def order(
             heapq.heappop(heap)
             continue
         now = -density(i)
-        if now > promised:  # it tells less than it promised: back in line
+        if now > promised:  # its density fell since it was queued: queue it again
             heapq.heapreplace(heap, (now, i))
             continue
         heapq.heappop(heap)

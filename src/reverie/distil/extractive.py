@@ -145,7 +145,7 @@ class ExtractiveDistiller:
         wanted = _wanted(prepared, sizes, declared=False)
         if whole and len(wanted) > len(least):
             longer, size = _drawn(prepared, wanted, count)
-            if size <= output_tokens:  # all that matters fits: it comes first, whatever else tells more
+            if size <= output_tokens:  # all that matters fits: it comes before more informative statements
                 least, text, tokens = wanted, longer, size
         ranked = cover.order(
             prepared.concepts,
@@ -170,7 +170,7 @@ class ExtractiveDistiller:
             longer, size = _drawn(replace(prepared, candidates=tuple(said)), range(len(items)), count)
             if size <= output_tokens:
                 kept, text, tokens = said, longer, size
-        told = {i for item in kept for i in item.source_ids}
+        stated = {i for item in kept for i in item.source_ids}
         chosen_places = {item.place for item in kept}
         missed = [item for item in items if item.must_keep and item.place not in chosen_places] + avoided
         return Distillate(
@@ -178,7 +178,7 @@ class ExtractiveDistiller:
             tokens=tokens,
             statements=tuple(Statement(shown(c), c.source_ids, c.how, c.times) for c in kept),
             collapsed=prepared.collapsed,
-            dropped=tuple(i for i in prepared.source_ids if i not in told),
+            dropped=tuple(i for i in prepared.source_ids if i not in stated),
             unkept=tuple(dict.fromkeys(i for item in missed for i in item.source_ids)),
             fates=_fates(prepared, {item.place: item.how for item in kept}),
         )
@@ -193,7 +193,7 @@ class ExtractiveDistiller:
     ) -> int:
         """The fewest output tokens that hold every must-keep statement, exactly.
 
-        Where there is none, the one statement that tells most for its tokens; 0 when there is nothing to say.
+        Where there is none, the one statement that is most informative for its tokens; 0 when there is nothing to say.
         `declared`: only what its author declared binding, the least with which `distil` succeeds.
         """
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
@@ -235,7 +235,7 @@ _FATES: dict[str, str] = {"quoted": "kept", "shortened": "shortened", "merged": 
 
 
 def _fates(prepared: PreparedSources, chosen: Mapping[Place, str]) -> Fates:
-    """What became of every statement."""
+    """Return the fate of every statement."""
     known = {item.place for item in prepared.candidates}
     found: dict[str, list[Fate]] = {}
     for place, (source_id, kind) in prepared.places.items():
@@ -266,7 +266,7 @@ def _without(prepared: PreparedSources, avoided: Sequence[Candidate]) -> Prepare
 
 
 def _sizes(items: Sequence[Candidate], count: Count, count_many: CountMany | None) -> list[int]:
-    """What each statement costs: its tokens and one for what separates it from the next."""
+    """Return the cost of each statement: its tokens, and one for the separator."""
     texts = [shown(c) for c in items]
     return [n + 1 for n in (count_many(texts) if count_many else map(count, texts))]
 
@@ -307,7 +307,7 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
     for source, pieces in zip(ordered, said, strict=True):
         today = day_of(source.created_at) if any(points_at_today(p.tokens) for p in pieces) else None
         group = (source.speaker, source.subject, source.kind, source.pinned, today)
-        # What an author declared binding is merged only with its own words.
+        # A source declared binding by its author is merged only with its own words.
         words = [t for p in pieces for t in p.tokens] if not declares(source) else []
         gists.append(gist(words, group))
         exact.append(" ".join(p.text.casefold() for p in pieces).strip(" .!"))

@@ -25,7 +25,7 @@ class Member:
     id: str
     epoch: int
     border: Hashable
-    """Whatever must not be mixed."""
+    """Key of entries that may share a group; others must not be mixed."""
     task: str | None
     kind: str
     tokens: int

@@ -60,7 +60,7 @@ class MustKeep:
 
 
 def declared(source: Source, sentence: str) -> Why | None:
-    """Why `sentence` is required, if it is."""
+    """Return the reason why `sentence` is required, if it is."""
     if source.pinned:
         return "pinned"
     if source.kind in BINDING_KINDS:
@@ -83,7 +83,7 @@ def is_weighty(sentence: str) -> bool:
 
 
 def inferred(sentence: str) -> Why | None:
-    """Why `sentence` seems to matter, if it does. Questions never do."""
+    """Return the reason why `sentence` seems to matter, if it does. Questions never do."""
     if not is_weighty(sentence):
         return None
     if _RULE.search(sentence):

@@ -122,7 +122,7 @@ def admit(entries: Iterable[Entry], selector: Selector, *, now: int, epoch: int)
 
 
 def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | None:
-    """Why an entry stays out, or None. Pins and holds come first: nothing overrides them."""
+    """Return the reason why an entry is left out, or None. Pins and holds come first: nothing overrides them."""
     checks = (
         ("pinned", entry.pinned),
         ("held", entry.held),

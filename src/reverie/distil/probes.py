@@ -75,7 +75,7 @@ class ProbedLines:
 
 
 def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
-    """Ask a text for every statement of its sources that tells something and was not overtaken."""
+    """Query a text for every informative statement of its sources that is not outdated."""
     lines = ProbedLines(text, vocatives({source.speaker for source in sources if source.speaker}))
     counts = {name: [0, 0] for name in PROBES}
     unanswered = []
@@ -91,8 +91,10 @@ def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
     return Probed({name: (kept, of) for name, (kept, of) in counts.items() if of}, unanswered[:_MOST])
 
 
-def fates_of(prepared: PreparedSources, text: str, told: frozenset[str]) -> Fates:
-    """The fates of statements in a text whose distiller tells none. `told`: sources of which there is a statement."""
+def fates_of(prepared: PreparedSources, text: str, stated: frozenset[str]) -> Fates:
+    """Infer the fates of statements in a text whose distiller reports none. `stated`: sources with a statement in the
+    text.
+    """
     lines = ProbedLines(text, vocatives({source.speaker for source in prepared.sources if source.speaker}))
     kinds: dict[str, list[str]] = {}
     for _, (source_id, kind) in sorted(prepared.places.items()):
@@ -103,7 +105,7 @@ def fates_of(prepared: PreparedSources, text: str, told: frozenset[str]) -> Fate
         for phrase, kind in zip(phrases(source), kinds.get(source.id, ()), strict=False):
             if lines.quotes(phrase.original):
                 fate = "kept"
-            elif source.id in told and lines.answer(phrase.tokens):
+            elif source.id in stated and lines.answer(phrase.tokens):
                 fate = "shortened"
             else:
                 fate = "chatter" if kind == "chatter" else "retired"

@@ -35,7 +35,7 @@ class Request:
     clean: Callable[[str], str] = _as_is
     spend: Spend = field(default_factory=Tally)
     instructions: str = ""
-    """What the caller of the dream wants; a distiller without a model does not read it."""
+    """Instructions of the dream's caller; a distiller without a model ignores them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class DistilledText:
     unkept: Sequence[str] = ()
     """Sources with a must-keep statement that is not in the text."""
     fates: Fates = field(default_factory=dict)
-    """What became of every statement, where the distiller knows."""
+    """Fate of every statement, where the distiller knows."""
 
 
 class Distiller(Protocol):
@@ -84,8 +84,8 @@ class Extractive:
         return DistilledText(done.text, done.statements, done.unkept, done.fates)
 
 
-class Told:
-    """Answers with a text it was given, whatever the sources: somebody else did the summing up."""
+class SuppliedText:
+    """Distiller that returns a supplied text, regardless of the sources: its caller did the summarising."""
 
     name = "told"
 

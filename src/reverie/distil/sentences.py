@@ -125,7 +125,8 @@ def _rejoined(sentences: Iterable[str]) -> list[str]:
 
 def _goes_on(before: str, after: str) -> bool:
     """Whether a sentence was cut in its middle: after an abbreviation, before a small letter or a number; or at an
-    ellipsis between spaces, which stands for words left out."""
+    ellipsis between spaces, which replaces omitted words.
+    """
     last = _LAST_WORD.search(before[-_TAIL:])
     if last is None:
         return before.rstrip().endswith(" ...")

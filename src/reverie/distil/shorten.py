@@ -33,7 +33,7 @@ _IDIOMS = (("can't", "wait"), ("no", "worries"), ("no", "problem"), ("not", "bad
 
 
 def vocatives(speakers: Set[str]) -> frozenset[str]:
-    """What the speakers may be called by: their names and the beginnings of those (Mel for Melanie)."""
+    """Return the names by which the speakers may be addressed, and their prefixes (Mel for Melanie)."""
     out: set[str] = set()
     for speaker in speakers:
         for name in speaker.lower().split():
@@ -100,6 +100,8 @@ def clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     depth = 0
     aside = False
     quoted = False
+    # A bracket after a gap opens a clause of its own, which can be dropped; one inside a word (`f(x)`) does not.
+    # Marks inside brackets and quotations do not cut: half a quotation would put words into someone's mouth.
     for i, t in enumerate(tokens):
         text = t.text
         ends = False
@@ -129,6 +131,7 @@ def clauses(tokens: Sequence[Token]) -> list[list[Token]]:
         if ends:
             out.append([])
             worded = False
+    # A tail without a word (a closing mark) belongs to the clause before it.
     if not out[-1] or (len(out) > 1 and not worded):
         rest = out.pop()
         if out:
@@ -173,7 +176,7 @@ def _without_fillers(tokens: Sequence[Token], *, spoken: bool) -> list[Token]:
     out: list[Token] = []
     n = len(tokens)
     quoted = False
-    own = False  # the sentence opened with the speaker's `I`, so an `and I` goes on with it
+    own = False  # the sentence opened with the speaker's `I`, so an `and I` continues it
     for i, t in enumerate(tokens):
         low = t.lower
         if t.text in '"“”':

@@ -33,7 +33,7 @@ class Source:
     session: str | None = None
     trust: int = 0
     subject: str | None = None
-    """Whom it is about, where the sources are about several."""
+    """Subject, where the sources have several."""
 
     def label(self, text: str) -> str | None:
         """The beginning of a line with this text: who says it, and whom it is about."""

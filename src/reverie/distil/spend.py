@@ -19,7 +19,7 @@ class Spend(Protocol):
         """Replace the last reservation by what the call really took. One that is never settled stays spent."""
 
     def seconds_left(self) -> float:
-        """How long the dream may still wait for models; 0 or less: not at all."""
+        """Seconds that the dream may still wait for models; 0 or less: none."""
 
     def retried(self) -> None:
         """Count a call that repeats a failed one."""

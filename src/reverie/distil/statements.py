@@ -37,7 +37,7 @@ class Phrase(NamedTuple):
 
 
 def phrases(source: Source) -> list[Phrase]:
-    """What a source says, piece by piece; empty for blank content."""
+    """Split a source into phrases; empty for blank content."""
     day = day_of(source.created_at)
     out = []
     for piece in split(source.content):
@@ -172,7 +172,7 @@ def _tells(tokens: Sequence[Token], names: frozenset[str]) -> bool:
 
 
 def _before(shown: str, text: str, stated: Sequence[Token]) -> str:
-    """What a statement said before it was shortened; of a question that states something, the stated part."""
+    """Return the statement before it was shortened; of a question that states something, the stated part."""
     longer = join(stated) if stated else text.rstrip(".")
     return longer if longer != shown and len(longer) > len(shown) else ""
 
@@ -245,11 +245,11 @@ _LABEL = re.compile(r"(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?!(?:is|was|has)\b)(?:p
 _NAMED = re.compile(r"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:[a-z]+s\b|per\b|[%:/.,]\d))")
 """A thing with a number for a name anywhere: `Never switch off lamp 4`."""
 _STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
-"""What follows one of these is the value of something: `the meeting is in room 12`."""
+"""Verbs that are followed by a value: `the meeting is in room 12`."""
 
 
 def _numbered(text: str) -> dict[str, str]:
-    """Things that a statement tells apart by a number, each with its number."""
+    """Map the things that a statement distinguishes by a number to these numbers."""
     stated = _STATES.search(text)
     return {
         noun: number

@@ -28,7 +28,7 @@ class Token(NamedTuple):
 
     text: str
     lower: str
-    gap: bool  # white space stood before it
+    gap: bool  # preceded by white space
     word: bool  # not a mere mark
     hard: bool  # never cut or left out: markers, links, code, identifiers, anything with a digit
     capital: bool

@@ -238,7 +238,7 @@ def _by_cue(said: Sequence[Said]) -> Iterable[Update]:
 
 class _Words(NamedTuple):
     about: frozenset[str]
-    """What it speaks of: the frame where it gives a value, else all its telling words."""
+    """Topic: the frame where it gives a value, else all its informative words."""
     stems: frozenset[str]
     names: frozenset[str]
     kinds: frozenset[str]
@@ -339,7 +339,7 @@ def _kind(token: Token, after: Token | None) -> str | None:
 
 
 def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
-    """How surely the later statement overtakes the earlier one; 0 for not."""
+    """Return the confidence that the later statement outdates the earlier one; 0 for not."""
     if older.label and older.label not in newer.labels:
         return 0
     share = _share({stem for stem in older.about if _known(stem, newer.stems)}, older.about, weight)

@@ -1,1 +1,1 @@
-"""What shrinks memory: dreams, their gates, reports and archives, and consolidation."""
+"""Shrinking of memory: dreams, their gates, reports and archives, and consolidation."""

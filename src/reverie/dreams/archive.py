@@ -14,7 +14,7 @@ from reverie.core.entry import Scope, check_namespace
 from reverie.core.errors import NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import each
-from reverie.distil.archive import INDEX_PATH, checked_item, index_document, index_page, told_apart
+from reverie.distil.archive import INDEX_PATH, checked_item, index_document, index_page, split_index
 from reverie.distil.request import DistilledText
 from reverie.distil.source import Statement
 from reverie.memory.derivation import DREAM_SPACE as DREAM_SPACE
@@ -57,7 +57,7 @@ class Archives:
         return index_page(self.index(actor, ref=ref))
 
     def answer(self, actor: Actor, key: str) -> DistilledText | None:
-        """What an identical piece of work was answered before, while its archive exists."""
+        """Return the stored answer to an identical piece of work, while its archive exists."""
 
         def body(tx: ReadTx) -> DistilledText | None:
             work = tx.load(WORK_SPACE, key)
@@ -89,7 +89,7 @@ class Archives:
         """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
         gone = set(remove)
         kept = [item for item in load_index(tx)["archives"] if item["outputId"] not in gone]
-        document, more = told_apart(index_document([*kept, *add]))
+        document, more = split_index(index_document([*kept, *add]))
         current = tx.load(WORKSPACE, INDEX_PATH)
         data = {"path": INDEX_PATH, "version": (current.version if current else 0) + 1, "dream": dream_id}
         if run:

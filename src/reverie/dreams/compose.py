@@ -1,4 +1,4 @@
-"""Texts that stand for entries of which none may stay: every statement that must be kept is carried into a text.
+"""Texts that replace entries none of which may stay: every must-keep statement is carried into a text.
 
 `texts` makes one text of a group of entries, or several where one cannot hold what must be kept. It always comes back
 with texts: what cannot be distilled is quoted. The model-free texts decide how a group is divided; a model's text takes
@@ -23,7 +23,7 @@ from reverie.distil.gates import GateReport
 from reverie.distil.plan import Share, Work, to_sources, weigh
 from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.distil.sentences import split
-from reverie.distil.source import Source as Told
+from reverie.distil.source import Source as Distillable
 from reverie.distil.source import Statement
 from reverie.distil.tokens import tokenize
 from reverie.dreams.gates import Distilled, Gates, storable
@@ -204,21 +204,21 @@ class Composer:
 
     def _section(self, asked: _Asked, entries: Sequence[Entry], shorter: int | None) -> _Section:
         """Distilled under the gates; quoted where that is impossible, or loses what must be kept."""
-        told = [replace(source, content=self._clean(asked, source.content)) for source in to_sources(entries)]
+        cleaned = [replace(source, content=self._clean(asked, source.content)) for source in to_sources(entries)]
         room = self.room(asked.policy)
-        most = room if len(told) == 1 else room // 2
+        most = room if len(cleaned) == 1 else room // 2
         distilled: _Section | None = None
         work: Work | None = None
-        if all(self.count(source.content) <= most for source in told):
-            work = weigh(told, self._extractive.engine, self.count)
+        if all(self.count(source.content) <= most for source in cleaned):
+            work = weigh(cleaned, self._extractive.engine, self.count)
             if work.shrinks and work.minimum_required <= asked.policy.dream_budget:
                 done = self._distilled(asked, work, shorter)
                 if done is not None:
                     distilled = _Section(done.text, done.answer, work, done, done.stay)
         if distilled is not None and (not distilled.missed or shorter is not None):
             return distilled
-        text, missed = compacted(told, lambda given: self._clean(asked, given), most=MOST_BYTES)
-        statements = [Statement(piece.text, (one.id,), "quoted") for one in told for piece in split(one.content)]
+        text, missed = compacted(cleaned, lambda given: self._clean(asked, given), most=MOST_BYTES)
+        statements = [Statement(piece.text, (one.id,), "quoted") for one in cleaned for piece in split(one.content)]
         return _Section(text, DistilledText(text, statements), work, missed=missed)
 
     def _distilled(self, asked: _Asked, work: Work, shorter: int | None) -> Distilled | None:
@@ -274,15 +274,15 @@ class Composer:
                 work,
                 Distilled(DistilledText(text), text, gates, distiller, self._gates.fingerprint(distiller)),
             )
-        told = fitting(to_sources(snapshot.sources), most, least=plan.least_entries)
-        while len(told) >= plan.least_entries:
-            text, missed = compacted(told, cleaned, most=most)
+        sources = fitting(to_sources(snapshot.sources), most, least=plan.least_entries)
+        while len(sources) >= plan.least_entries:
+            text, missed = compacted(sources, cleaned, most=most)
             if not missed:
-                taken = {source.id for source in told}
+                taken = {source.id for source in sources}
                 left = snapshot.only(taken)
                 made_by = self._gates.fingerprint(self._extractive)
-                return left, unweighed(told), Distilled(DistilledText(text), text, gates, self._extractive, made_by)
-            told = [source for source in told if source.id not in missed] or told[: len(told) * 3 // 4]
+                return left, unweighed(sources), Distilled(DistilledText(text), text, gates, self._extractive, made_by)
+            sources = [source for source in sources if source.id not in missed] or sources[: len(sources) * 3 // 4]
         return None
 
 
@@ -290,26 +290,26 @@ def _plan(ref: str, policy: TenantPolicy) -> DreamPlan:
     return DreamPlan(ref, distiller=policy.dream_distiller, after=After.ARCHIVE, operation="COMPACT", index=False)
 
 
-def fitting(sources: Sequence[Told], most: int, *, least: int) -> list[Told]:
+def fitting(sources: Sequence[Distillable], most: int, *, least: int) -> list[Distillable]:
     """The oldest sources whose must-keep statements fit in `most` bytes together, at least `least` of them.
 
     Where the oldest fits with no other, the next oldest is the first: an earlier output that is full does not keep
     the others waiting.
     """
-    told: list[Told] = []
+    candidates: list[Distillable] = []
     total = 0
     for source in sources:  # more than this would take longer than a caller waits
         total += size(source.content)
-        if told and total > max(most, MOST_DISTILLED):
+        if candidates and total > max(most, MOST_DISTILLED):
             break
-        told.append(source)
-    if sum(size(source.content) + 1 for source in told) <= most:
-        return told
-    needed = needs(told)
-    for start in range(len(told)):
-        chosen: list[Told] = []
+        candidates.append(source)
+    if sum(size(source.content) + 1 for source in candidates) <= most:
+        return candidates
+    needed = needs(candidates)
+    for start in range(len(candidates)):
+        chosen: list[Distillable] = []
         used = 0
-        for source in told[start:]:
+        for source in candidates[start:]:
             need = needed.get(source.id, 0)
             if used + need <= most:
                 chosen.append(source)
@@ -319,7 +319,7 @@ def fitting(sources: Sequence[Told], most: int, *, least: int) -> list[Told]:
     return []
 
 
-def keeps_subjects(text: str, sources: Sequence[Told]) -> bool:
+def keeps_subjects(text: str, sources: Sequence[Distillable]) -> bool:
     """Whether a model's text still speaks of what most of its sources speak of."""
     said = {token.stem for token in tokenize(text) if token.telling}
     spoken = [{token.stem for token in tokenize(source.content) if token.telling} for source in sources]

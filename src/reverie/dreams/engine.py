@@ -101,7 +101,7 @@ class DreamEngine:
         self.composer = Composer(parts, self._gates, self._extractive, self._spend)
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
-        """What `run` would do with this plan now. Touches nothing."""
+        """Estimate the effect of `run` with this plan now. Changes nothing."""
         actor.require(Right.READ)
         check_ref(plan.ref)
         policy = self._rules.current(actor.tenant).policy
@@ -246,7 +246,7 @@ class DreamEngine:
         model: bool = True,
         instructions: str | None = None,
     ) -> list[Made]:
-        """Texts that stand for these entries, all of which leave. See Composer.texts."""
+        """Compose texts that replace these entries, all of which leave. See Composer.texts."""
         return self.composer.texts(actor, ref, entries, rules, model=model, instructions=instructions)
 
     def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> PreparedEntry:

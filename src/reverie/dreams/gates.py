@@ -19,7 +19,7 @@ from reverie.distil.must_keep import find
 from reverie.distil.plan import SMALL, Share, Work
 from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.distil.source import CARRIED, Fates, Statement
-from reverie.distil.source import Source as Told
+from reverie.distil.source import Source as Distillable
 from reverie.distil.statements import phrases
 from reverie.distil.value import CLASSES
 from reverie.dreams.archive import Archives
@@ -34,7 +34,7 @@ _REPAIRS = 6
 _MARKER = re.compile(CANONICAL.pattern.decode())
 _KNOWN_FATES = CARRIED | {"chatter", "retired"}
 FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
-"""What became of a source, by how its statement was made."""
+"""Fate of a source, by the way its statement was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ class Gates:
         sources, kept = work.sources, work.prepared.sources
         if cleaned is not None:
             sources = tuple(replace(source, content=cleaned(source.content)) for source in sources)
-            told = {source.id: source for source in sources}
-            kept = tuple(told[source.id] for source in kept)
+            by_id = {source.id: source for source in sources}
+            kept = tuple(by_id[source.id] for source in kept)
         return verify(
             sources,
             text,
@@ -268,7 +268,7 @@ def fingerprint(distiller: Distiller, redactor: Redactor) -> str:
     return f"{distiller.fingerprint} redact/{redactor.version}"
 
 
-def _outdated(sources: Sequence[Told], fates: Fates) -> frozenset[tuple[str, str]]:
+def _outdated(sources: Sequence[Distillable], fates: Fates) -> frozenset[tuple[str, str]]:
     """Statements that a later one in the text overtook, each with the id of its source."""
     return frozenset(
         (source.id, phrase.original)
@@ -285,7 +285,7 @@ def _missed(gates: GateReport) -> frozenset[str]:
 
 
 def why_not(refused: ReverieError) -> str:
-    """Why a model's work was not used, in a word or two: for the report."""
+    """Return the reason why a model's text was rejected, in a word or two, for the report."""
     if isinstance(refused, SpendExceeded):
         return f"spend: {refused.details.get('limit', 'limit')}"
     if isinstance(refused, ModelFailed):
@@ -322,20 +322,20 @@ def storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def with_markers(text: str, sources: Sequence[Told], room: int, count: Callable[[str], int]) -> str:
+def with_markers(text: str, sources: Sequence[Distillable], room: int, count: Callable[[str], int]) -> str:
     """`text` and, where there is room, the markers of its sources that it left out.
 
-    A marker alone tells nothing, so no distiller keeps it; but that something was taken out there is to be seen.
+    A marker alone carries no information, so no distiller keeps it; but readers must see that something was removed.
     """
-    told = dict.fromkeys(marker[0] for source in sources for marker in _MARKER.finditer(source.content))
-    longer = "\n".join([text, *(marker for marker in told if marker not in text)])
+    markers = dict.fromkeys(marker[0] for source in sources for marker in _MARKER.finditer(source.content))
+    longer = "\n".join([text, *(marker for marker in markers if marker not in text)])
     return longer if count(longer) <= room else text
 
 
-def new_markers(text: str, sources: Sequence[Told], cleaned: Callable[[str], str]) -> bool:
+def new_markers(text: str, sources: Sequence[Distillable], cleaned: Callable[[str], str]) -> bool:
     """Whether a clean text has a marker that no source has: its writer made up a secret, or knew one.
 
-    Redaction made it harmless; but a model that tells secrets is not believed in the rest of its sentence.
+    Redaction made it harmless; but a model that reveals secrets is not trusted with the rest of its sentence.
     """
     found = set(CANONICAL.findall(text.encode("utf-8", "surrogatepass")))
     for source in sources:

@@ -85,7 +85,7 @@ class Diff(Struct, frozen=True):
     chatter: Sequence[str] = ()
     retired: Sequence[str] = ()
     statements: Mapping[str, Sequence[StatementDiff]] = field(default_factory=dict)
-    """What became of every statement of an entry, where the distiller knows and its words still exist."""
+    """Fate of every statement of an entry, where the distiller knows it and the words still exist."""
     texts: dict[str, str] = field(default_factory=dict)
     """Original words by id, as far as they still rest in cold storage."""
 
@@ -142,7 +142,7 @@ class Lineage:
         check_namespace(ref)
         report = self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
         if ref is not None and report.ref != ref:
-            raise NotFound("There is no dream of that id in this memory.")
+            raise NotFound("There is no dream with that id in this memory.")
         return msgspec.structs.replace(report, replay=self._searches.replay(actor.tenant, report.ref, dream_id))
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
@@ -267,7 +267,7 @@ class Lineage:
         return {entry.id: own for entry, own in zip(alive, found, strict=True)}
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None, only: Collection[str] | None = None) -> Diff:
-        """What was kept, merged, shortened and retired. With `only`, words of no other entries are read."""
+        """List the entries by fate: kept, merged, shortened, retired. With `only`, no other entry's words are read."""
         report = self.report(actor, dream_id, ref=ref)
         fates: dict[str, list[str]] = {name: [] for name in FATE_NAMES}
         for source in report.sources:
@@ -296,7 +296,7 @@ class Lineage:
         actor.require(Right.READ)
         check_namespace(entry_id)
         if not valid_ref(ref):
-            raise NotFound("There is no entry of that id in this memory.")
+            raise NotFound("There is no entry with that id in this memory.")
 
         def walk(tx: ReadTx, target: str, depth: int, seen: frozenset[str]) -> Why | None:
             entry = tx.get(target, where=ANYTHING)
@@ -312,7 +312,7 @@ class Lineage:
 
         tree = self._parts.store.read(Scope(actor.tenant, ref), lambda tx: walk(tx, entry_id, 0, frozenset()))
         if tree is None:
-            raise NotFound("There is no entry of that id in this memory.")
+            raise NotFound("There is no entry with that id in this memory.")
         return tree
 
     def derived(self, actor: Actor, ref: str, entry_id: str) -> list[str]:
@@ -322,11 +322,11 @@ class Lineage:
 
         def body(tx: ReadTx) -> list[str]:
             if tx.get(entry_id, where=ANYTHING) is None:
-                raise NotFound("There is no entry of that id in this memory.")
+                raise NotFound("There is no entry with that id in this memory.")
             return sorted(derived_from(tx, [entry_id]))
 
         if not valid_ref(ref):
-            raise NotFound("There is no entry of that id in this memory.")
+            raise NotFound("There is no entry with that id in this memory.")
         return self._parts.store.read(Scope(actor.tenant, ref), body)
 
     def verify(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Verified:
@@ -348,8 +348,8 @@ class Lineage:
         if report.fingerprint not in (own, fingerprint(self._extractive, self._parts.redactor)):
             found_sum = hashlib.sha256(stored).hexdigest()
             whole = "are intact" if found_sum == report.checksum else "were changed"
-            told = f"made by a model or another version: its recorded bytes {whole}"
-            return Verified(found_sum == report.checksum, report.checksum, found_sum, told)
+            detail = f"made by a model or another version: its recorded bytes {whole}"
+            return Verified(found_sum == report.checksum, report.checksum, found_sum, detail)
         sources = [entry for entry in found if entry is not None and entry.state is not EntryState.ERASED]
         if len(sources) < len(found):
             return Verified(False, report.checksum, None, "some sources were destroyed after their retention")
@@ -363,12 +363,12 @@ class Lineage:
         if tokens is None:
             raise NotFound("This host has no tokenizer to dream with.")
         rules = self._rules.current(actor.tenant)
-        told = sorted(to_sources(sources), key=lambda source: (source.created_at, source.id))
-        work = weigh(told, self._extractive.engine, tokens.count)
+        distillable = sorted(to_sources(sources), key=lambda source: (source.created_at, source.id))
+        work = weigh(distillable, self._extractive.engine, tokens.count)
         limit = report.output_limit or work.output_limit(report.budget, Share(report.share))
         text = self._extractive.distil(Request(work, limit, tokens.count, ())).text
         text = clean(text, self._parts.redactor, rules.known)
-        document = archive_document(told, text, budget=report.budget, tokenizer=tokens.name)
+        document = archive_document(distillable, text, budget=report.budget, tokenizer=tokens.name)
         return archive_bytes(document)[1]
 
 
@@ -398,7 +398,7 @@ def _statements(entry: Entry, fates: Sequence[tuple[str, str]], lines: str) -> l
 
 
 def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
-    """What the index says of the earlier dreams that an undo brings back, as far as their archives exist."""
+    """Rebuild the index entries of earlier dreams that an undo restores, as far as their archives exist."""
     found = []
     for output_id in report.superseded:
         entry = tx.get(output_id, where=ANYTHING)

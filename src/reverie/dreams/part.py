@@ -29,7 +29,7 @@ class NotSmaller(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReadyPart:
-    """What the transaction of a dream starts from. Without a text the entries are only archived or purged."""
+    """Input of a dream's transaction. Without a text the entries are only archived or purged."""
 
     snapshot: Snapshot
     work: Work | None = None
@@ -120,9 +120,9 @@ class PartDistillation:
         return frozenset(idle)
 
     def share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> Share:
-        """How much the text may have.
+        """Return the share of the input that the text may have.
 
-        Where originals stand for earlier dreams, the target is a share of what those dreams take of hot memory.
+        Where originals replace earlier dreams, the target is a share of the hot memory that those dreams use.
         """
         share, rest = policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens)
         if not snapshot.held_by or snapshot.hot_tokens is None:

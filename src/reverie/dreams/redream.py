@@ -52,7 +52,7 @@ class Derived:
     forgotten: frozenset[str]
     """Its sources that are forgotten, destroyed before or not."""
     traces: Mapping[str, SourceTrace]
-    """How each remaining source was before a dream took it."""
+    """State of each remaining source before a dream took it."""
     subject: str
 
     @property
@@ -152,8 +152,8 @@ class Redream:
         return self._parts.tokens.count(text) if self._parts.tokens else len(text)
 
     def _again(self, derived: Derived, report: DreamReport) -> RedreamOutcome | None:
-        told = sorted(to_sources(derived.remaining), key=lambda source: (source.created_at, source.id))
-        work = weigh(told, self._extractive.engine, self._count)
+        sources = sorted(to_sources(derived.remaining), key=lambda source: (source.created_at, source.id))
+        work = weigh(sources, self._extractive.engine, self._count)
         if not work.shrinks or work.minimum_required > report.budget:
             return None
         limit = work.output_limit(report.budget, Share(report.share))
@@ -204,12 +204,12 @@ class Redream:
         log_key: bytes,
     ) -> Redone:
         derived, work, gates = outcome.derived, outcome.work, outcome.gates
-        told = work.sources if work else tuple(to_sources(derived.remaining))
+        sources = work.sources if work else tuple(to_sources(derived.remaining))
         archive, checksum = b"", None
         if before.checksum is not None:
             tokenizer = self._parts.tokens.name if self._parts.tokens else ""
             archive, checksum = archive_bytes(
-                archive_document(told, answer.text, budget=before.budget, tokenizer=tokenizer)
+                archive_document(sources, answer.text, budget=before.budget, tokenizer=tokenizer)
             )
         dream_id = self._parts.ids.new()
         draft = output_draft(answer.text, derived.remaining or [derived.entry], dream_id=dream_id, checksum=checksum)
@@ -241,12 +241,12 @@ class Redream:
             state="done",
         )
         index = None
-        if told and checksum is not None:
+        if sources and checksum is not None:
             index = index_entry(
                 ref=before.ref,
                 output_id=output.entry.id,
                 checksum=checksum,
-                sources=told,
+                sources=sources,
                 text=answer.text,
                 byte_size=report.byte_size,
                 budget=report.budget,

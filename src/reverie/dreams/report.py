@@ -18,7 +18,7 @@ from reverie.distil.plan import DREAM_KIND, Work
 from reverie.distil.request import DistilledText
 from reverie.distil.sentences import split
 from reverie.distil.source import CARRIED, Collapsed, Fate, Fates
-from reverie.distil.source import Source as Told
+from reverie.distil.source import Source as Distillable
 from reverie.distil.statements import phrases
 from reverie.dreams.archive import DREAM_SPACE
 from reverie.dreams.gates import FATES, Distilled
@@ -178,7 +178,7 @@ def trace(text: str, answer: DistilledText) -> list[StatementTrace]:
 _MOST_LEAVING = 500
 
 
-def leaving(sources: Sequence[Told], fates: Fates) -> list[Leaving]:
+def leaving(sources: Sequence[Distillable], fates: Fates) -> list[Leaving]:
     """The statements that have no line in the text, each with the reason."""
     found = []
     for source in sources:
@@ -192,7 +192,7 @@ def leaving(sources: Sequence[Told], fates: Fates) -> list[Leaving]:
 
 
 def overall(fates: Sequence[Fate]) -> str:
-    """What became of an entry, by its statements. It is kept only if each of them is, word for word."""
+    """Return the fate of an entry by its statements. It is kept only if each of them is, word for word."""
     found = {fate for fate, _ in fates}
     if not found & CARRIED:
         return "chatter" if found == {"chatter"} else "retired"
@@ -204,7 +204,7 @@ def overall(fates: Sequence[Fate]) -> str:
 def source_traces(
     entries: Sequence[Entry], statements: Sequence[StatementTrace], collapsed: Sequence[Collapsed], fates: Fates
 ) -> list[SourceTrace]:
-    """What became of each retired entry."""
+    """Return the fate of each retired entry."""
     fate: dict[str, str] = {}
     quoted: Counter[str] = Counter()
     for statement in statements:
@@ -272,7 +272,7 @@ def load_report(tx: ReadTx, dream_id: str) -> DreamReport:
     """A stored report. Raises NotFound."""
     document = tx.load(DREAM_SPACE, dream_id)
     if document is None or document.body is None:
-        raise NotFound("There is no dream of that id. `reverie dream list` shows them.")
+        raise NotFound("There is no dream with that id. `reverie dream list` shows them.")
     return msgspec.json.decode(document.body, type=DreamReport)
 
 

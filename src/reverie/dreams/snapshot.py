@@ -43,7 +43,7 @@ class Snapshot:
     entries: Sequence[Entry]
     """Readable entries to be retired."""
     sources: Sequence[Entry]
-    """Whose words are distilled: the entries, with earlier dreams replaced by their originals where those rest."""
+    """Entries to distil: earlier dreams are replaced by their originals where those are in cold storage."""
     left_out: Mapping[str, int]
     later: int = 0
     hot_tokens: int | None = None
@@ -55,7 +55,7 @@ class Snapshot:
     held_by: Mapping[str, str] = field(default_factory=dict)
     """For the originals of an earlier dream: the entry of that dream."""
     given: int = 0
-    """How many of the sources, the first of them, are no stored entries."""
+    """Number of sources that are not stored entries; these come first."""
 
     @property
     def stored(self) -> Sequence[Entry]:
@@ -109,7 +109,9 @@ class Snapshots:
     def parts(
         self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy
     ) -> Iterator[tuple[Snapshot, Work]]:
-        """What the plan takes and what distilling it takes: all of it, or with `fit` one part after the other."""
+        """Yield the plan's entries with the work of distilling them: all at once, or with `fit` one part after the
+        other.
+        """
         if plan.fit and not plan.given:
             yield from self._fitted(actor, plan, budget, policy)
             return
@@ -150,7 +152,7 @@ class Snapshots:
         return weigh(to_sources(entries), self._extractive.engine, self.count)
 
     def take(self, actor: Actor, plan: DreamPlan, policy: TenantPolicy, *, expand: bool) -> Snapshot:
-        """What the plan takes now; `expand` replaces earlier dreams by their originals."""
+        """Take a snapshot of the plan's entries; `expand` replaces earlier dreams by their originals."""
 
         def body(tx: ReadTx) -> Snapshot:
             head = tx.head()
@@ -190,10 +192,10 @@ class Snapshots:
         snapshot = replace(self.take(actor, plan, policy, expand=False), fitted=True)
         share = _reach(policy, snapshot)
         pool = [entry for entry in snapshot.entries if entry.kind != DREAM_KIND]
-        told = to_sources(pool)
+        distillable = to_sources(pool)
         start = 0
         while len(pool) - start >= plan.least_entries:
-            part, oversize = oldest_that_fit(told[start:], budget, share, self.count)
+            part, oversize = oldest_that_fit(distillable[start:], budget, share, self.count)
             chosen = {source.id for source in part}
             entries = [entry for entry in pool[start:] if entry.id in chosen]
             if len(entries) < plan.least_entries:
@@ -234,8 +236,8 @@ class Snapshots:
                 holders |= held_by
                 used += size
             dreams = dreams[len(entries) :]
-            told = sorted(self._cleaned(actor, plan, sources), key=lambda entry: (entry.created_at, entry.id))
-            yield replace(snapshot, entries=entries, sources=told, held_by=holders, later=0), self.weigh(told)
+            cleaned = sorted(self._cleaned(actor, plan, sources), key=lambda entry: (entry.created_at, entry.id))
+            yield replace(snapshot, entries=entries, sources=cleaned, held_by=holders, later=0), self.weigh(cleaned)
 
 
 def _reach(policy: TenantPolicy, snapshot: Snapshot) -> int:
@@ -261,7 +263,7 @@ def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:
 
 
 def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
-    """What was asked, clamped to the tenant's most; the most when nothing was asked."""
+    """Return the requested budget, capped at the tenant's maximum; the maximum when none was requested."""
     if asked is None:
         return policy.dream_budget
     if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:

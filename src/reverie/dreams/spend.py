@@ -57,7 +57,7 @@ class SpendLimits:
         self._parts = parts
 
     def day(self, actor: Actor, day: str | None = None) -> Spent:
-        """What was spent on a UTC day (`2026-01-31`); today by default."""
+        """Return the spending of a UTC day (`2026-01-31`); today by default."""
         actor.require(Right.READ)
         return self._parts.store.read(Scope(actor.tenant), lambda tx: _spent(tx, day or _today(tx)))
 

@@ -36,13 +36,15 @@ class TenantDue(Struct, frozen=True):
     jobs: bool = False
     """There are jobs in the store's own queue that are due, or run."""
     next_at: int | None = None
-    """When to look again: now, while there is anything to do."""
+    """Time of the next look: now, while there is anything to do."""
     idle: bool = True
     """Nothing is to be done now."""
 
 
 Recovery = Callable[[ReadTx], int | None]
-"""When to look for runs, or dreams of memory stores, that wait or were abandoned; None when there are none."""
+"""Callback that returns the time of the next check for waiting or abandoned runs, or dreams of memory stores; None when
+there are none.
+"""
 
 Upcoming = Callable[[ReadTx], tuple[bool, int | None]]
 """(whether a commitment would fire now, when to look again)."""
@@ -62,7 +64,9 @@ class Agenda:
         return [] if self._parts.read_only else self._parts.store.control(lambda tx: tx.awake())
 
     def look(self, actor: Actor) -> TenantDue:
-        """What a tenant needs now. Nothing is taken; with nothing to do the tenant sleeps until there may be."""
+        """Find the work a tenant needs now, without claiming it. With nothing to do the tenant sleeps until there may
+        be.
+        """
         if self._parts.read_only:
             return TenantDue()
         found = self._parts.store.read(Scope(actor.tenant), self._find)

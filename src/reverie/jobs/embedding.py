@@ -25,7 +25,7 @@ class Embeddings:
         """Whether a tenant's vectors are held back, for tests of an embedder that is down."""
 
     def missing(self, actor: Actor) -> int:
-        """How many readable entries have no vector of the configured embedder."""
+        """Count the readable entries without a vector of the configured embedder."""
         actor.require(Right.READ)
         embedder = self._parts.embedder
         if embedder is None:

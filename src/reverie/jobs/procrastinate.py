@@ -44,7 +44,7 @@ STALLED_SECONDS = 30.0
 RECORD_SECONDS = 120.0
 """So long a worker tries to record how a job ended. Without a database for so long it is declared dead itself."""
 SLICE_SECONDS = 1.0
-"""So long a look goes on with a round of sweeps before it comes back to what is due by the clock."""
+"""Longest time spent on a round of sweeps before looking again for work that is due by the clock."""
 _LOOKING = 0x52564532
 """Of the advisory lock that processes take turns by to see what is due."""
 _SHOWN = {"todo": "waiting", "doing": "running", "failed": "dead", "aborted": "dead"}
@@ -132,12 +132,12 @@ class EngineQueue:
             rows = connection.execute("SELECT * FROM job_list(%s)", (tenant,)).fetchall() if job_id.isdigit() else []
             job = next((_job(row) for row in rows if str(row["id"]) == job_id), None)
             if job is None:
-                raise NotFound("There is no job of that id. `reverie jobs list` shows them.")
+                raise NotFound("There is no job with that id. `reverie jobs list` shows them.")
             if not _first(connection, sql, (int(job_id),)):
                 raise Busy("This job runs right now.")
 
     def counts(self) -> dict[str, int]:
-        """How many jobs wait, run and are dead, over all tenants."""
+        """Count the pending, running and failed jobs over all tenants."""
         with self.connection() as connection:
             rows = connection.execute("SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1").fetchall()
         found = dict.fromkeys(_SHOWN.values(), 0)
@@ -257,7 +257,7 @@ class EngineWorker:
             return added + self._round(connection)
 
     def _ticks(self, tenant: str) -> list[Job]:
-        """What a tenant that is awake needs now."""
+        """Return the work that an awake tenant needs now."""
         if self._over.is_set():
             return []
         try:
@@ -353,7 +353,7 @@ class _Manager(JobManager):
         await _recorded(lambda: super(_Manager, self).finish_job(*args, **given))
 
     async def retry_job(self, *args: Any, **given: Any) -> None:
-        """When a job is tried again."""
+        """Record a retry of a job."""
         await _recorded(lambda: super(_Manager, self).retry_job(*args, **given))
 
 

@@ -52,7 +52,7 @@ class Jobs:
         """One job."""
         found = next((job for job in self.all(actor) if job.id == job_id), None)
         if found is None:
-            raise NotFound("There is no job of that id. `reverie jobs list` shows them.")
+            raise NotFound("There is no job with that id. `reverie jobs list` shows them.")
         return found
 
     def retry(self, actor: Actor, job_id: str) -> Job:
@@ -169,7 +169,7 @@ def _due(job: Job, now: int) -> bool:
 def _idle(tx: WriteTx, job_id: str) -> Job:
     job = _load(tx, job_id)
     if job is None:
-        raise NotFound("There is no job of that id. `reverie jobs list` shows them.")
+        raise NotFound("There is no job with that id. `reverie jobs list` shows them.")
     if job.status == "running" and not tx.claim(lease_of(job_id), "operator", until=tx.now):
         raise Busy("This job runs right now.")
     return job
@@ -195,7 +195,7 @@ def _load(tx: ReadTx, job_id: str) -> Job | None:
 
 
 def upcoming_job(tx: ReadTx) -> int | None:
-    """When the tenant's queue is to be looked at: now, when a job is due or runs."""
+    """Return the time of the next look at the tenant's queue: now, when a job is due or running."""
     at = None
     for job in _each(tx):
         if job.status == "running" or _due(job, tx.now):

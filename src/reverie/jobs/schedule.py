@@ -80,7 +80,7 @@ class Scheduler:
         def body(tx: WriteTx) -> Schedule:
             stored = load_schedule(tx, named)
             if stored is None and existing:
-                raise NotFound("There is no schedule of that id. `reverie schedules list` shows them.")
+                raise NotFound("There is no schedule with that id. `reverie schedules list` shows them.")
             made = {"id": self._parts.ids.new(), "created_at": tx.now, "zone": zone}
             values = msgspec.to_builtins(stored) if stored else made
             schedule = checked({**values, **fields}, now=tx.now)
@@ -101,7 +101,7 @@ class Scheduler:
         def body(tx: WriteTx) -> None:
             found = load_schedule(tx, schedule_id)
             if found is None:
-                raise NotFound("There is no schedule of that id. `reverie schedules list` shows them.")
+                raise NotFound("There is no schedule with that id. `reverie schedules list` shows them.")
             seq = tx.append(NewEvent("schedule.dropped", "SCHEDULE", actor.id, data={"schedule": schedule_id}))
             if found.id == NIGHTLY:  # it may not have been stored yet; what was removed stays removed
                 tx.save(SCHEDULE_SPACE, schedule_id, msgspec.json.encode(found), seq=seq)
@@ -152,7 +152,7 @@ class Scheduler:
             raise ReadOnly()
         found = self._parts.store.read(Scope(actor.tenant), lambda tx: load_schedule(tx, schedule_id))
         if found is None:
-            raise NotFound("There is no schedule of that id. `reverie schedules list` shows them.")
+            raise NotFound("There is no schedule with that id. `reverie schedules list` shows them.")
         return self._run(actor, found, self._parts.clock.now(), progress)
 
     def _take(self, actor: Actor, schedule_id: str, tick: int, holder: str = "host") -> Schedule | None:
@@ -210,7 +210,7 @@ class Scheduler:
         return [ref for ref, _ in self._parts.store.read(Scope(actor.tenant), lambda tx: tx.refs())]
 
     def _below(self, actor: Actor, schedule: Schedule, ref: str) -> str | None:
-        """Which threshold a memory has not reached."""
+        """Return the threshold that a memory has not reached, if any."""
 
         def body(tx: ReadTx) -> tuple[int, int]:
             entries = tx.count(Filter())
@@ -230,9 +230,9 @@ class Scheduler:
     def _one(
         self, actor: Actor, schedule: Schedule, tick: int, ref: str, progress: Progress | None, *, skip: str | None
     ) -> tuple[str | None, str | None]:
-        """One memory of a tick, as a run of its own: the dream, or why there is none.
+        """Process one memory of a tick as a run of its own: return the dream, or the reason why there is none.
 
-        After a crash it goes on; what was dreamt is not dreamt again.
+        After a crash it resumes; a finished dream is not repeated.
         """
         dream_id = tick_dream(schedule.id, tick, ref)
 
@@ -310,7 +310,7 @@ class Scheduler:
     def _note(self, actor: Actor, schedule_id: str, outcome: Outcome, holder: str | None) -> None:
         def body(tx: WriteTx) -> None:
             if holder is not None and not tx.claim(_lease(schedule_id), holder, until=tx.now):
-                return  # it was taken over: the other one tells how it went
+                return  # it was taken over: the new holder reports the outcome
             schedule = load_schedule(tx, schedule_id)
             if holder is not None:
                 tx.release(_lease(schedule_id), holder)

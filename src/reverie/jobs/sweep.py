@@ -42,7 +42,7 @@ class Sweeper:
         self._trimmed_at: dict[str, tuple[int, int]] = {}  # tenant: when, and the log position then
 
     def due(self, tenant: str) -> list[str]:
-        """Which of `retain` and `reindex` a tenant needs now.
+        """Return the sweeps (`retain`, `reindex`) that a tenant needs now.
 
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """

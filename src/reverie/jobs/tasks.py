@@ -61,7 +61,7 @@ class Tasks:
         return self._jobs[job.name](job)
 
     def sweeps(self, tenant: str) -> list[Job]:
-        """What the store says a tenant needs now, and the forgets that were cut off. Only looks."""
+        """Return the sweeps a tenant needs now, and its interrupted forgets. Read-only."""
         lines = self._host.forget.cut_off(self._host.system_actor(tenant))
         again = [
             # with all it takes: the worker that gets it may be on a machine with another ledger

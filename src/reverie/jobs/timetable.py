@@ -25,7 +25,7 @@ from reverie.store.contract import ReadTx
 SCHEDULE_SPACE = "schedule"
 HORIZON_MS = 366 * 86_400_000
 TAKEN_MS = 60_000
-"""How long a tick stays taken without a sign of life; its runner renews the lease meanwhile."""
+"""Time that a claimed tick stays claimed without a heartbeat; its runner renews the lease meanwhile."""
 _KINDS = ("dream", "consolidate")
 _MISSED = ("once", "skip")
 NIGHTLY = "nightly"
@@ -41,13 +41,13 @@ class Outcome(Struct, frozen=True):
     status: str
     """`running`, `done`, `nothing` to do, or `failed`."""
     code: str | None = None
-    """Why not: an error code, or which threshold was not reached."""
+    """Reason for no dream: an error code, or the threshold that was not reached."""
     dreams: Sequence[str] = ()
     attempts: int = 1
 
 
 class Schedule(Struct, frozen=True):
-    """When to dream which memory."""
+    """Times at which a memory is dreamt."""
 
     id: str
     cron: str = ""
@@ -163,6 +163,7 @@ def checked(values: Mapping[str, Any], *, now: int) -> Schedule:
         raise Invalid("jitter is at most a day.", pointer="/jitter")
     if not is_zone(schedule.zone):
         raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone")
+    # A delay fires once and a cron expression again and again; with both, the next tick would be ambiguous.
     if (schedule.delay_ms is None) == (not schedule.cron):
         raise Invalid("A schedule has a cron expression or a delay: one of them.", pointer="/cron")
     if schedule.delay_ms is not None:
@@ -177,6 +178,7 @@ def checked(values: Mapping[str, Any], *, now: int) -> Schedule:
         raise Invalid(
             "cron has five fields, for example '0 3 * * *' for three in the morning.", pointer="/cron"
         ) from None
+    # `0 0 30 2 *` parses, and never comes.
     if next_tick(schedule, now) is None:
         raise _beyond("/cron")
     return schedule
@@ -192,7 +194,7 @@ def _beyond(pointer: str) -> Invalid:
 
 
 def why_not(schedule: Schedule) -> str | None:
-    """Why the last tick did nothing, or none has run."""
+    """Return the reason why the last tick did nothing, or none has run."""
     if schedule.paused:
         return "paused"
     if schedule.last is None:

@@ -19,7 +19,7 @@ from reverie.jobs.queue import LEASE_MS, DocumentQueue, lease_of
 from reverie.jobs.tasks import TaskResult, Tasks, code_of
 
 _QUEUE_SECONDS = 5
-"""How often the queue is looked at when no schedule is."""
+"""Interval of looks at the queue when no schedule is due."""
 
 
 class Runner(Protocol):

@@ -1,1 +1,1 @@
-"""What is kept: entries and everything that may happen to one."""
+"""Stored memory: entries, and every operation on them."""

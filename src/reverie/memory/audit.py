@@ -77,7 +77,7 @@ class Audit:
         return verdict
 
     def last(self, actor: Actor) -> Proof | None:
-        """When the log was last verified through this store; None: never."""
+        """Return the last verification of the log through this store; None: never."""
         actor.require(Right.READ)
         noted = self._store.control(lambda tx: tx.setting(_VERIFIED + actor.tenant))
         return None if noted is None else msgspec.json.decode(noted, type=Proof)
@@ -107,11 +107,13 @@ def _verify(tx: ReadTx, noted: Anchored | None, progress: Progress | None) -> Ve
     head = tx.head()
     expected_hash, expected_seq, last_epoch = genesis(tx.scope.tenant), 1, 0
     written: dict[tuple[str, str], tuple[int, str | None]] = {}
-    """What the log says of each entry: since when, and the hash of its text; None when it was destroyed."""
+    """The log's record of each entry: since when, and the hash of its text; None when it was destroyed."""
 
     def broken(seq: int, reason: str) -> Verdict:
         return Verdict(False, seq - 1, 0, head.hash, broken_at=seq, reason=reason)
 
+    # Each event is checked against the one before it, then against the anchor outside the database: a chain that was
+    # forged as a whole is sound in itself.
     after = latest = backwards = 0
     while True:
         events = tx.read_log(after=after, limit=_PAGE)
@@ -128,6 +130,7 @@ def _verify(tx: ReadTx, noted: Anchored | None, progress: Progress | None) -> Ve
             if noted is not None and event.seq == noted.seq and not noted.fits(bytes.fromhex(event.hash)):
                 return broken(event.seq, "the log is not the one that was acknowledged")
             expected_hash, expected_seq, last_epoch = event.hash, event.seq + 1, event.epoch
+            # Clocks jump: an earlier time is counted and reported, and breaks nothing.
             backwards += event.at < latest - CLOCK_SKEW_MS
             latest = max(latest, event.at)
             if event.entry_id is not None and "ref" in event.data:
@@ -141,10 +144,11 @@ def _verify(tx: ReadTx, noted: Anchored | None, progress: Progress | None) -> Ve
         if len(events) < _PAGE:
             break
         after = events[-1].seq
+    # The chain alone cannot show that its end was cut off; the head and the anchor outside the database can.
     if expected_seq - 1 < head.seq:
         return broken(expected_seq, "the log ends before the head does")
     if expected_seq - 1 > head.seq:
-        return broken(head.seq + 1, "the log goes on after its head")
+        return broken(head.seq + 1, "the log has events after its head")
     if noted is not None and head.seq < noted.seq:
         return broken(head.seq + 1, f"acknowledged events are missing, up to {noted.seq}")
     if expected_hash != head.hash:

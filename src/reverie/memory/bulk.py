@@ -73,7 +73,7 @@ class Bulk:
         seen = [(entry.id, entry.version) for entry in self._matching(actor, ref, where)]
         if len(seen) != count or self._moved(actor, ref, position, {entry_id for entry_id, _ in seen}):
             raise Conflict(
-                "What matches changed since it was shown. Nothing was done: look again.",
+                "The matching entries changed since they were shown. Nothing was done: reload the list and try again.",
                 code="selection_changed",
                 details={"expected": count, "current": len(seen)},
             )

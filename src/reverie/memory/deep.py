@@ -95,7 +95,7 @@ def _next_to(hit: Hit, parts: Sequence[Passage], distance: int) -> Iterator[Pass
 
 
 def _said(entry: Entry, part: Passage) -> tuple[int, str]:
-    """When and by whom a line of a dream was said."""
+    """Return the time and the speaker of a line of a dream."""
     named = _SPEAKER.match(entry.content, part.start, part.end)
     return said_at(entry.content, part.start, entry.created_at), named[1] if named else ""
 

@@ -74,7 +74,7 @@ def missing(tx: ReadTx, entry_id: str) -> NotFound:
     """The error for an entry that is not readable. For a source of a dream it names the dream."""
     holder = held_by(tx, entry_id)
     if holder is None:
-        return NotFound("There is no entry of that id in this memory.")
+        return NotFound("There is no entry with that id in this memory.")
     return NotFound(
         f"This entry is in cold storage: the dream {holder.id} holds its statements. Read it with `cold`, or store a "
         "correction as a new entry."

@@ -444,7 +444,7 @@ def session_mark(tx: ReadTx, entry: Entry) -> str | None:
 
 
 def entry_hash(key: bytes, entry: Entry) -> str:
-    """What the log keeps of an entry's text: a hash under the tenant's key, over everything a caller wrote."""
+    """Return the log's hash of an entry: under the tenant's key, over everything a caller wrote."""
     document = [entry.id, entry.kind, entry.content, entry.tags, entry.subject, dict(entry.attributes)]
     # Without attributes it is texts only, and stored texts are sound: orjson's bytes are the canonical ones.
     data = canonical(document) if entry.attributes else orjson.dumps(document)

@@ -180,7 +180,7 @@ def count_files(tx: WriteTx, store: str, more: int, *, seq: int) -> int:
 
 
 def file_count(tx: ReadTx, store: str) -> int:
-    """How many files a store has."""
+    """Count the files of a store."""
     document = tx.load(COUNT_SPACE, store)
     return int(document.body) if document and document.body else 0
 
@@ -216,7 +216,7 @@ def expire(tx: WriteTx, store: str, what: str, *, ref: str, at: int, seq: int) -
 
 
 def due(tx: ReadTx, *, limit: int) -> Iterator[Due]:
-    """What is to be destroyed by now, oldest first."""
+    """Yield the texts that are due for destruction by now, oldest first."""
     for document in tx.documents(DUE_SPACE, limit=limit).items:
         at, store, what = document.key.split("/")
         if int(at) > tx.now:

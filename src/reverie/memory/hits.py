@@ -22,7 +22,7 @@ class Hit(Struct, frozen=True):
     score: float
     signals: Mapping[str, float]
     passage: Passage = Passage(0, 0)
-    """Which part of the entry: characters `start` to `end` of its content, `number` of `of`."""
+    """Passage of the entry: characters `start` to `end` of its content, `number` of `of`."""
     confidence: float = 0.0
     """0 to 1: the measured share of right answers among hits with this much evidence."""
     weak: bool = False
@@ -54,7 +54,7 @@ class SearchResult(Struct, frozen=True):
     hits: Sequence[Hit]
     mode: Mode
     degraded: Sequence[str] = ()
-    """Why this answer may be worse than usual; empty when nothing is wrong."""
+    """Reasons why this answer may be worse than usual; empty when nothing is wrong."""
     explanation: Explanation | None = None
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class SearchResult(Struct, frozen=True):
         return self.hits[place]
 
     def count(self, hit: Hit) -> int:
-        """How often a hit is among them."""
+        """Count the occurrences of a hit."""
         return self.hits.count(hit)
 
     def index(self, hit: Hit) -> int:

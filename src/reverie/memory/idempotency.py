@@ -81,7 +81,7 @@ class Idempotency:
 
     @contextmanager
     def working(self, actor: Actor, claim: Claim) -> Iterator[None]:
-        """Keep the claim while the work goes on."""
+        """Keep the claim while the work is in progress."""
         with self._leases.beating(actor, claim.name, claim.holder, for_ms=LEASE_MS):
             yield
 

@@ -97,14 +97,14 @@ class Keys:
         """Revoke a key, now or at a later instant."""
         when = self._clock.now() if at is None else at
         if not self._store.control(lambda tx: tx.revoke_key(key_id, at=when), write=True):
-            raise NotFound("There is no key of that id. `reverie keys list` shows them.")
+            raise NotFound("There is no key with that id. `reverie keys list` shows them.")
 
     def rotate(self, key_id: str, *, overlap_ms: int = 0) -> NewKey:
         """A new key with the same rights; the old one works for `overlap_ms` more."""
         old = self._store.control(lambda tx: tx.key(key_id))
         now = self._clock.now()
         if old is None or not _usable(old, now):
-            raise NotFound("There is no usable key of that id. `reverie keys list` shows them.")
+            raise NotFound("There is no usable key with that id. `reverie keys list` shows them.")
         new = self.create(
             old.tenant,
             name=old.name,

@@ -242,7 +242,7 @@ class Lifecycle:
         if self._parts.read_only:
             raise ReadOnly()
         if not valid_ref(ref):
-            raise NotFound("There is no entry of that id in this memory.")
+            raise NotFound("There is no entry with that id in this memory.")
 
 
 _EXPIRED = msgspec.structs.replace(ANYTHING, expired=True)
@@ -340,7 +340,7 @@ class Retention(msgspec.Struct, frozen=True):
 
 
 def retained(policy: TenantPolicy) -> list[Retention]:
-    """How long the text of entries that left readable memory is kept, by their state."""
+    """Return the retention of the text of entries that left readable memory, by their state."""
     found = [
         Retention(EntryState.DELETED, policy.undo_window_ms),
         Retention(EntryState.DELETED, policy.memory_version_retention_ms, files=True),

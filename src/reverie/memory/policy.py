@@ -193,7 +193,7 @@ class RuleBook:
 
         def body(tx: WriteTx) -> int:
             if tx.load(SECRET_SPACE, secret_id) is None:
-                raise NotFound("There is no secret of that id. `reverie secrets list` shows them.")
+                raise NotFound("There is no secret with that id. `reverie secrets list` shows them.")
             seq = tx.append(NewEvent("secret.removed", "SECRET", actor.id, data={"secret": secret_id}))
             tx.drop(SECRET_SPACE, secret_id, seq=seq)
             return seq

@@ -54,7 +54,7 @@ class Reader:
 
             entry = self._store.read(Scope(actor.tenant, ref), body)
         if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
-            raise NotFound("There is no entry of that id in this memory.")
+            raise NotFound("There is no entry with that id in this memory.")
         return entry if as_of is None else _then(entry, as_of)
 
     def page(
@@ -92,7 +92,7 @@ class Reader:
         return self._store.read(Scope(actor.tenant, ref), body)
 
     def count(self, actor: Actor, ref: str, where: Filter = Filter()) -> int:  # noqa: B008  (immutable)
-        """How many entries match, counted by the store."""
+        """Count the matching entries, in the store."""
         actor.require(Right.READ)
         return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.count(where)) if valid_ref(ref) else 0
 
@@ -169,7 +169,7 @@ class Reader:
             over.wait(_FOLLOW_SECONDS)
 
     def stats(self, actor: Actor) -> Mapping[str, Any]:
-        """What the tenant has: counts and sizes, no text."""
+        """Return the tenant's counts and sizes; no text."""
         actor.require(Right.READ)
         embedder = self._parts.embedder
 

@@ -57,7 +57,7 @@ MAX_QUERY = 4096
 _CANDIDATES = 60
 """By words, and as many by meaning. More costs time and finds nothing: see `bench/retrieval.py`."""
 _WIDEN = 30
-"""How many of the best bring their neighbours along."""
+"""Number of the best candidates whose neighbours are added."""
 
 
 class _Candidates(Struct, frozen=True):
@@ -400,7 +400,7 @@ def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set
 
 
 def _trust(query: str) -> float:
-    """How well the built-in vectors know the language of a question."""
+    """Return how well the built-in vectors know the language of a question."""
     letters = [character for character in query if character.isalpha()]
     if sum(character < "\u0250" for character in letters) * 2 < len(letters):
         return 0.0

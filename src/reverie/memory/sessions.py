@@ -28,7 +28,7 @@ SPACE = "console-session"
 IDLE_MS = 8 * 3_600_000
 ABSOLUTE_MS = 7 * MS_PER_DAY
 _NOTED_MS = 15 * 60_000
-"""How often a use is written down: a session in constant use ends at most this much early."""
+"""Interval at which a use is recorded: a session in constant use ends at most this much early."""
 _ID = re.compile(r"([0-9a-z]{12})\.([A-Za-z0-9_-]{43})")
 _LABEL = b"reverie session v1"
 _MOST = 100

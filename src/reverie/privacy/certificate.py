@@ -38,11 +38,11 @@ class Forgotten(Struct, frozen=True):
     """Entries that a hold protects; a forget with any of them is refused."""
     preview: bool
     readable: int = 0
-    """How many of all these could be read until now."""
+    """Number of all these that were readable until now."""
     certificate: int | None = None
     """The log position of the certificate."""
     ways: Mapping[str, int] = field(default_factory=dict)
-    """How many entries were reached by their subject, by a tag, by a mention, or through what they were made from."""
+    """Number of entries reached by their subject, by a tag, by a mention, or through their sources."""
     mentioned: int | None = None
     """Further entries that mention the words. Counted when no label matches, and when mentions are asked for."""
     outside: Sequence[str] = ()

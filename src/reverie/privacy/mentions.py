@@ -31,7 +31,7 @@ class Mention(Struct, frozen=True):
     tokens: tuple[str, ...] = ()
     hashed: str = ""
     size: int = 0
-    """How many tokens."""
+    """Number of tokens."""
     key: bytes = b""
 
     def hash(self, log_key: bytes) -> str:

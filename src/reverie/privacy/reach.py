@@ -27,7 +27,7 @@ from reverie.privacy.mentions import Mention, runs
 from reverie.store.contract import ReadTx, each_event
 
 WAYS = ("subject", "tag", "mention", "lineage")
-"""How an entry is reached: by its field, by a `subject:` tag, by its words, or because it was made from another."""
+"""Ways to reach an entry: by its field, by a `subject:` tag, by its words, or because it was made from another."""
 _PAGE = 500
 _ALIVE = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED})
 
@@ -196,7 +196,7 @@ def _hashes(tx: ReadTx, target: Target, entries: Sequence[Entry]) -> frozenset[s
 
 
 def _traced(tx: ReadTx, entry: Entry, excluded: set[str], hashes: frozenset[str], target: Target) -> Derived | None:
-    """What remains of a derived entry. A source that is itself derived counts as its own sources."""
+    """Return the remainder of a derived entry. A source that is itself derived counts as its own sources."""
     report = find_report(tx, entry)
     checksum = report.checksum if report is not None else None
     archive = checksum if checksum and tx.load(ARCHIVE_SPACE, checksum) is not None else None
