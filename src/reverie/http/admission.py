@@ -65,9 +65,9 @@ class Admission:
         return actor
 
     def _seen(self, token: str | None, door: str) -> Actor:
-        """Who is calling. Requests of one turn of the event loop share a look at the key.
+        """Authenticate the caller. Requests of one turn of the event loop share one lookup of the key.
 
-        What arrived later is handled in a later turn, so a key that was revoked before a request was sent is refused.
+        A request that arrives later is handled in a later turn, so a key revoked before a request was sent is refused.
         """
         actor = self._turn.get((token, door))
         if actor is None:
@@ -78,7 +78,7 @@ class Admission:
         return actor
 
     def _known(self, token: str | None, session: str | None, door: str, sent: str | None) -> tuple[Actor, str | None]:
-        """Who is calling, and the id they gave the request, unless it holds a secret: ids are logged."""
+        """Authenticate the caller, and return the request id it sent, unless that holds a secret: ids are logged."""
         if session is not None:
             actor = self._host.sessions.resume(session, door=door)
         else:

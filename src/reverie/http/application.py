@@ -127,7 +127,7 @@ def make_application(
 
 
 def _operations() -> Router:
-    """What an operator's tools ask for. None of it needs a key, and none of it tells one tenant from another."""
+    """Return the routes for an operator's tools. None needs a key, and all answer alike for every tenant."""
     router = Router()
 
     @router.route("/healthz", ["GET", "HEAD"])

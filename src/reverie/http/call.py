@@ -57,13 +57,13 @@ class Call(Request):
 
     @property
     def actor(self) -> Actor:
-        """Who is calling."""
+        """The caller."""
         actor: Actor = self.scope["state"]["actor"]
         return actor
 
     @property
     def settings(self) -> Settings:
-        """How this process runs."""
+        """Settings of this process."""
         settings: Settings = self.app.state.settings
         return settings
 
@@ -75,7 +75,7 @@ class Call(Request):
 
     @property
     def threads(self) -> Threads:
-        """Where blocking work runs."""
+        """Threads for blocking work."""
         threads: Threads = self.app.state.threads
         return threads
 

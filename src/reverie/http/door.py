@@ -37,7 +37,7 @@ class Door:
     """Paths that need no key, under the prefix or elsewhere; with a slash at the end, all paths below it."""
 
     operations: Sequence[Operation] = ()
-    """What the OpenAPI document says of routes that were not made by `Router`; those describe themselves."""
+    """OpenAPI operations of routes that were not made by `Router`; those describe themselves."""
 
     scheme: str = "bearer"
     """The scheme of the `Authorization` header that callers may use besides Bearer."""
@@ -54,7 +54,7 @@ class Door:
         object.__setattr__(self, "_open", tuple(path for path in self.public if path.endswith("/")))
 
     def shape(self, path: str) -> Shape | None:
-        """How errors at a path look, when the protocol has a body of its own."""
+        """Return the form of errors at a path, when the protocol has a body of its own."""
         return partial(self.body_of, path) if self.body_of is not None else None
 
     def covers(self, path: str) -> bool:
@@ -94,6 +94,6 @@ class Doors:
         return None
 
     def shape(self, path: str) -> Shape | None:
-        """How errors at a path look, when its protocol has a body of its own."""
+        """Return the form of errors at a path, when its protocol has a body of its own."""
         door = self.at(path)
         return door.shape(path) if door else None

@@ -87,8 +87,8 @@ class Edge:
                         raise  # the answer has begun: all that is left is to break it off
                     details = {"correlationId": _id(scope)}
                     answer = problem(500, "internal_error", "Something went wrong here.", details=details)
-                    told = f"The host had a fault. Its log names it under {_id(scope)}."
-                    answer = self._refuse.page(scope, 500, "internal_error", told) or answer
+                    text = f"The host had a fault. Its log names it under {_id(scope)}."
+                    answer = self._refuse.page(scope, 500, "internal_error", text) or answer
                     await answer(scope, receive, sending)
                 if span is not None:
                     span.set_attribute("request.id", _id(scope))

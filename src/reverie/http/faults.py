@@ -148,7 +148,7 @@ class Faults:
 
 
 def _fault(value: Any, kind: inspect.Type) -> str | None:
-    """What is wrong with a plain value."""
+    """Return the fault of a plain value."""
     if isinstance(kind, inspect.StrType):
         return _text_fault(value, kind) if isinstance(value, str) else "Input should be a valid string"
     if isinstance(kind, inspect.BoolType):

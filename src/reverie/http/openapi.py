@@ -104,7 +104,7 @@ def _components(kinds: tuple[type[Struct], ...], place: str) -> tuple[tuple[dict
 
 
 def _prefix(kind: type[Struct]) -> str:
-    """What a protocol puts before the names of its structs, where another one has the same names."""
+    """Return the schema prefix of a protocol's structs, where another protocol has the same names."""
     prefix: str = getattr(kind, "schema_prefix", "")
     return prefix
 

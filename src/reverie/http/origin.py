@@ -26,7 +26,7 @@ from reverie.ops.metrics import Metrics
 
 Header = tuple[bytes, bytes]
 READABLE = "readable_by"
-"""Where the headers wait, in the state of a request, that let its page read the answer."""
+"""Key, in the state of a request, of the headers that let its page read the answer."""
 
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
@@ -38,7 +38,7 @@ _REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class OriginRefusal:
-    """Why a request is refused."""
+    """The reason a request is refused."""
 
     status: int
     code: str
@@ -74,7 +74,7 @@ class OriginPolicy:
         return cls(None if every else named, pages, addresses=outward, **rest)
 
     def refused(self, scope: Scope) -> OriginRefusal | None:
-        """Why a request or a WebSocket upgrade is refused; None when it is served."""
+        """Return the reason why a request or a WebSocket upgrade is refused; None when it is served."""
         headers = scope["headers"]
         sent = _values(headers, b"host")
         if len(sent) > 1 or (not sent and self.hosts is not None):
@@ -136,7 +136,7 @@ class OriginCheck:
         self._metrics = metrics
 
     def answer(self, scope: Scope) -> Response | None:
-        """The refusal of a request, or the answer to a browser that asks first; None for a request that goes on."""
+        """Return the refusal of a request, or the answer to a preflight; None for a request to be served."""
         refused = self._policy.refused(scope)
         if refused is not None:
             return self._refusal(refused, scope)
@@ -152,7 +152,7 @@ class OriginCheck:
         return answer
 
     async def upgrades(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Whether a WebSocket upgrade goes on. One that does not is answered."""
+        """Whether a WebSocket upgrade may proceed. One that may not is answered here."""
         refused = self._policy.refused(scope)
         if refused is None:
             return True

@@ -45,7 +45,7 @@ NEXT = {
     "storage_full": "Nothing was stored. Free some disk space, then try again.",
     "read_only": "Write to the host that takes writes.",
 }
-"""What to do next, by code."""
+"""Next step for the caller, by error code."""
 
 
 STATUS: Mapping[type[ReverieError], int] = {

@@ -31,7 +31,7 @@ class Refusal:
         self._doors = doors
 
     async def error(self, scope: Scope, error: ReverieError) -> Response:
-        """What the core refused."""
+        """Answer an error of the core."""
         path, state = scope["path"], scope["state"]
         door = self._doors.at(path)
         actor: Actor | None = state.get("actor")
@@ -52,7 +52,7 @@ class Refusal:
         return answer(error, status, known=self._known(actor), **options)
 
     def http(self, scope: Scope, fault: HTTPException) -> Response:
-        """What no route answers."""
+        """Answer a request that no route serves."""
         path = scope["path"]
         door = self._doors.at(path)
         shape = door.shape(path) if door else None

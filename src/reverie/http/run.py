@@ -28,8 +28,9 @@ from reverie.settings import Settings
 
 DRAIN_SECONDS = 30
 SWITCH_SECONDS = 0.0005
-"""How long a thread computes before another one gets the interpreter. With Python's 5 ms, a request that passes through
-four threads waits 20 ms behind one tenant that computes; with half a millisecond, 2."""
+"""Time slice of a thread before another one gets the interpreter. With Python's 5 ms, a request that passes through
+four threads waits 20 ms behind one tenant that computes; with half a millisecond, 2.
+"""
 
 
 class CannotListen(ReverieError):
@@ -84,7 +85,7 @@ def run(settings: Settings) -> None:
 
 
 def _sample() -> list[dict[str, Any]]:
-    """What the console offers to fill an empty tenant with."""
+    """Return the sample entries that the console offers for an empty tenant."""
     from reverie.demo.corpus import entries
 
     return entries()

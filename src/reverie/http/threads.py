@@ -6,7 +6,7 @@ another tenant's next one by at most one piece of work, and a few threads of one
 it for the interpreter. Work that finds a slot pays for one lock.
 
 A request gives the interpreter up at every call of the database and at every change of thread, and waits to get it back
-from whoever computes. So long work (an export, a scan, a proof) pauses between two of its steps while other tenants
+from a computing thread. So long work (an export, a scan, a proof) pauses between two of its steps while other tenants
 have requests in the quick lanes (`core/pause.py`): they wait for the rest of one slice, not at every change of thread.
 """
 
@@ -54,8 +54,9 @@ SLOTS: Mapping[Lane, tuple[int, int]] = {
 }
 """Lane: (slots, slots that one tenant may hold). A put at 64 connections costs the same with 8, 16, 32 or 96 slots."""
 PATIENCE_SECONDS = 0.02
-"""How long a pause of long work lasts while others ask. Then it goes on: busy neighbours slow it down, and never stop
-it."""
+"""Longest wait of a piece of long work for the requests of others. Then it proceeds: busy neighbours slow it down, and
+never stop it.
+"""
 SLICE_SECONDS = 0.002
 """How long it then computes before the next pause."""
 PAUSE_SECONDS = 0.003
@@ -174,7 +175,7 @@ class Precedence:
         self._asking: dict[str, int] = {}
         """Requests of each tenant that wait or run in the quick lanes."""
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """When the latest request of each tenant was answered, the latest last."""
+        """Time at which the latest request of each tenant was answered, the latest last."""
 
     def begin(self, tenant: str) -> None:
         """A request of `tenant` wants a thread."""

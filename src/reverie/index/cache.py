@@ -35,9 +35,10 @@ _UNIT = 127.0 * 127.0
 _FILTERED = 5
 """Half as many times more are looked at first when there is a filter: enough for one that leaves half."""
 _RARE = 16
-"""When fewer than one in so many of the best match, the store is asked for all that do and only those are ranked.
+"""Rarity threshold: when fewer than one in this many of the best match, the store lists all matches and only those are
+ranked.
 
-That takes about as long as to rank and look up twice more, which would not do.
+That takes about as long as ranking and looking up two more times, which would not be enough.
 """
 _MOST_HELD = 1024
 
@@ -103,7 +104,7 @@ class IndexCache:
         self._files = files
         self._held: OrderedDict[Memory, _Index] = OrderedDict()
         self._passed: tuple[object, npt.NDArray[np.int64]] | None = None
-        """What was asked for last, in which snapshot, and the positions that matched."""
+        """The last filter, with its snapshot, and the positions that matched."""
 
     def match(self, tx: IndexedTx, memory: Memory, question: Question, where: Filter, limit: int) -> list[Match]:
         """The best passages by any of these words."""
@@ -173,7 +174,7 @@ class IndexCache:
         return self._ask(tx, memory, lambda parts: _products(parts, vector, positions))
 
     def known(self, tx: IndexedTx, memory: Memory, asked: Sequence[int]) -> list[bool]:
-        """Which of these words the memory has."""
+        """Return, for each of these words, whether the memory has it."""
         return self._ask(tx, memory, lambda parts: words.known(parts.parts, asked))
 
     def _best(
@@ -302,7 +303,9 @@ class IndexCache:
         return (parts.seq, parts.last) if parts is not None and parts.seq else None
 
     def peek(self, tx: IndexedTx, memory: Memory) -> Parts:
-        """What is there of a memory, from here or from files, at whatever log position up to the transaction's."""
+        """Return the existing parts of a memory's index, cached or from files, at any log position up to the
+        transaction's.
+        """
         with self._lock:
             index = self._held.get(memory)
         parts = index.parts if index is not None else None

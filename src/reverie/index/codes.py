@@ -69,7 +69,7 @@ class EncodedQuery:
         self._zero = float(query @ centre[0]) + self._unit * int(levels.sum())
 
     def rough(self, codes: Codes) -> npt.NDArray[np.uint8]:
-        """How far each code is, roughly."""
+        """Estimate the distance of each code."""
         far = np.zeros(codes.shape[1], dtype=np.uint8)
         bits, counts = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint8)
         for at in range(0, len(far), BLOCK):

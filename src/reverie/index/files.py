@@ -113,7 +113,7 @@ class Files:
         return f"{tenant}-{hashlib.blake2b(ref.encode(), digest_size=12, key=key[:64]).hexdigest()}"
 
     def stamp(self, name: str) -> object:
-        """What changes whenever the manifest does; None when there is none."""
+        """Return a value that changes whenever the manifest does; None when there is none."""
         try:
             found = os.stat(self._folder / (name + _MANIFEST))  # noqa: PTH116  (a microsecond, at every search)
         except OSError:

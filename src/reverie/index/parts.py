@@ -65,11 +65,11 @@ class Parts:
     seq: int = 0
     last: int = 0
     stamp: object = None
-    """Which manifest the segments in files belong to; None when there was none."""
+    """Stamp of the manifest that the segments in files belong to; None when there was none."""
 
     @property
     def nbytes(self) -> int:
-        """What they take of the process's own memory."""
+        """Bytes of the process's own memory."""
         return sum(part.segment.nbytes for part in self.parts)
 
     @property

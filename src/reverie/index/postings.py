@@ -57,7 +57,7 @@ def _packed(terms: Sequence[str], key: bytes) -> bytes:
 
 
 Question = Sequence[tuple[float, Sequence[tuple[int, float]]]]
-"""The words of a question: (how much it tells, [(hash of a term that matches it, weight)])."""
+"""The words of a question: (weight of the word, [(hash of a term that matches it, weight)])."""
 
 
 def ask(words: Sequence[str | QueryWord], key: bytes) -> Question:

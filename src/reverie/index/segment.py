@@ -37,7 +37,9 @@ _SPAN_BITS = 13
 
 @lru_cache(maxsize=1024)
 def space(model: str, length: int) -> str:
-    """What vectors must share to be compared: the embedder, whatever the analysis of the text, and the length."""
+    """Return the key of vectors that can be compared: the embedder without the version of the text analysis, and the
+    length.
+    """
     embedder, _, analysis = model.rpartition("+")
     name = embedder if analysis.isdigit() and embedder else model
     return f"{length}-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
@@ -93,16 +95,16 @@ class Segment:
     spans: Ints
     """Characters of the content, first and last; (0, 0) is all of it."""
     lengths: Ints
-    """How many words each passage has."""
+    """Number of words in each passage."""
     words: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
-    """Where the postings of each word begin; one more at the end."""
+    """Start of the postings of each word; one more at the end."""
     peaks: npt.NDArray[np.float32]
     """The most that the word can count in any passage here, as a share of its weight."""
     rows: Ints
     times: npt.NDArray[np.int16]
     impacts: npt.NDArray[np.float32]
-    """How much the word counts in the passage, as a share of its weight, when passages here have average length."""
+    """Impact of the word in the passage, as a share of its weight, for passages of average length in this segment."""
     vectors: Mapping[str, Vectors]
     """By their space."""
     total: int
@@ -119,7 +121,7 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """What it takes of the process's own memory."""
+        """Bytes of the process's own memory."""
         return 0 if self.name else sum(column.nbytes for _, column in self.columns())
 
     def columns(self) -> Iterator[tuple[str, Array]]:
@@ -139,7 +141,7 @@ class Segment:
                     self.whole.add(name)
 
     def find(self, words: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:
-        """Where the postings of each word begin and end."""
+        """Return the start and end of the postings of each word."""
         if not len(self.words):
             return [0] * len(words), [0] * len(words)
         self.check("words", "starts", "peaks")
@@ -179,7 +181,7 @@ class Segment:
         return (begins + np.arange(len(begins))).astype(np.int32)
 
     def numbers_of(self, rows: Array) -> Array:
-        """Which passage of its entry each row is."""
+        """Return the passage number of each row within its entry."""
         self.check("positions")
         return rows - np.searchsorted(self.positions, self.positions[rows])
 
@@ -291,7 +293,7 @@ def sums_of(data: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
 
 @lru_cache(maxsize=8)
 def weights(length: int) -> Array:
-    """What the numbers of a vector are multiplied by for its checksum."""
+    """Return the factors of a vector's numbers for its checksum."""
     # sums in float32 are exact while integers stay below 2^24, as they do up to 512 dimensions
     return np.arange(1, length + 1, dtype=np.float32 if length <= 512 else np.float64)
 

@@ -17,5 +17,5 @@ class ScoredPassage(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells it apart."""
+        """Unique key."""
         return self.position, self.number

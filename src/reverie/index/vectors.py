@@ -110,7 +110,7 @@ def _chosen(part: Part, own: Vectors, chosen: _Rows, query: _Floats) -> _Floats:
 
 
 def _placed(part: Part, own: Vectors, positions: npt.NDArray[np.int64]) -> _Rows:
-    """Which of the vectors belong to these positions."""
+    """Return the rows of the vectors that belong to these positions."""
     rows = part.segment.rows_of(positions)
     if len(part.dead):
         rows = rows[~np.isin(rows, part.dead)]
@@ -123,7 +123,7 @@ def _placed(part: Part, own: Vectors, positions: npt.NDArray[np.int64]) -> _Rows
 
 
 def _out(part: Part, own: Vectors) -> _Rows:
-    """Which of the vectors are out of use."""
+    """Return the rows of the vectors that are out of use."""
     if not len(part.dead):
         return np.zeros(0, dtype=np.intp)
     at = np.minimum(np.searchsorted(own.rows, part.dead), len(own.rows) - 1)

@@ -44,7 +44,7 @@ class _Term(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word of the question: how much it tells, the most it can tell, and its terms."""
+    """A word of the question: its rarity, its maximum contribution, and its terms."""
 
     telling: float
     weight: float
@@ -52,7 +52,7 @@ class _Word(NamedTuple):
 
 
 def known(parts: Sequence[Part], words: Sequence[int]) -> list[bool]:
-    """Which of these words some passage has."""
+    """Return, for each of these words, whether some passage has it."""
     asked = np.array(words, dtype=np.int64)
     counts, _ = _counted(parts, asked)
     return [count > 0 for count in counts]
@@ -107,7 +107,7 @@ def best(
 
 
 def _rarity(count: int, live: int) -> float:
-    """How much a word tells that `count` of `live` passages have: the inverse document frequency of BM25.
+    """Return the inverse document frequency (as in BM25) of a word that `count` of `live` passages have.
 
     A memory of a few passages says little about which words are rare: that its only note has "customer" makes it no
     common word. So it is counted as if it had some more passages, without the word.
@@ -118,7 +118,7 @@ def _rarity(count: int, live: int) -> float:
 def _counted(
     parts: Sequence[Part], words: npt.NDArray[np.int64]
 ) -> tuple[list[int], list[tuple[list[int], list[int]]]]:
-    """How many passages have each word, and where its postings are in each part."""
+    """Count the passages that have each word, and return the ranges of its postings in each part."""
     counts = [0] * len(words)
     places = []
     for part in parts:
@@ -133,7 +133,7 @@ def _counted(
 
 
 def _common(rows: Ints, others: Ints) -> Ints:
-    """Which of two ascending lists of rows are in both."""
+    """Return the rows that are in both of two ascending lists."""
     few, many = (rows, others) if len(rows) < len(others) else (others, rows)
     at = np.minimum(np.searchsorted(many, few), max(len(many) - 1, 0))
     return few[many[at] == few] if len(many) else few[:0]
@@ -193,7 +193,7 @@ class _Search:
         return found
 
     def _ratio(self) -> float:
-        """How much more a length counted when the segment was made."""
+        """Ratio of the length normalisation when the segment was made to the present one."""
         segment = self.part.segment
         return K1 * B * len(segment) / max(segment.total, 1) / self.norm
 

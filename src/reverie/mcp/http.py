@@ -36,7 +36,7 @@ _STATUS: tuple[tuple[type[ReverieError], int], ...] = (
 
 
 def status_of(error: ReverieError) -> int:
-    """What the edge answers before MCP is spoken."""
+    """Return the HTTP status of an error raised before MCP is spoken."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
@@ -166,7 +166,9 @@ async def _here(_: Any, work: Callable[[], Any]) -> Any:
 
 
 def _manager(request: Request, profile: Callable[[], Profile], run: Any) -> Any:
-    """What answers one request. The SDK takes a second to import: the first request waits for it, not every start."""
+    """Return the handler of one request. The SDK takes a second to import: the first request waits for it, not every
+    start.
+    """
     require_sdk()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 

@@ -35,7 +35,7 @@ Documents = Callable[[Host, Actor, Run], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answers."""
+    """Answer of a tool."""
 
     document: Mapping[str, Any]
     refused: bool = False

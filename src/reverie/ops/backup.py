@@ -84,7 +84,7 @@ def create(
 
 
 def last_backup(store: Store) -> int | None:
-    """When the last backup of a store was made, in milliseconds; None: none was."""
+    """Return the time of the last backup of a store, in milliseconds; None: there was none."""
     noted = store.control(lambda tx: tx.setting(_LAST))
     return None if noted is None else int(noted)
 
@@ -274,7 +274,7 @@ def _sync(path: Path) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """What the disk under `folder` has left."""
+    """Return the free space of the disk under `folder`."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free

@@ -32,7 +32,7 @@ _SKEW_MS = 300_000
 
 
 def versions() -> dict[str, str]:
-    """What runs here."""
+    """Return the versions of the software in use."""
     import apsw
 
     return {
@@ -107,7 +107,7 @@ def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
         backwards += verdict.backwards
     yield Check("log", "ok", f"tenants: {len(tenants)}, events: {events}, entries compared with the log: {entries}")
     if backwards:
-        step = "Keep the clock with NTP. Order is that of the log; times of what was written meanwhile are wrong."
+        step = "Synchronise the clock with NTP. The order of the log is right; times written meanwhile are wrong."
         yield Check("log times", "warn", f"the clock jumped ahead and back: {backwards} events seem too early", step)
 
 

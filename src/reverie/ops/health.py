@@ -61,7 +61,7 @@ class Health:
         self._last: tuple[float, Readiness] | None = None
         self._clock = (host.parts.clock.now(), time.monotonic())
         self._jump: tuple[float, int] | None = None
-        """When the clock was last seen to have jumped, and how far, in milliseconds."""
+        """Time and size, in milliseconds, of the last clock jump."""
         self.stopping = False
 
     def ready(self) -> Readiness:
@@ -95,7 +95,7 @@ class Health:
         return Readiness(status, checks)
 
     def _jumped(self) -> int | None:
-        """How far the clock jumped, against one that cannot, within the last minutes."""
+        """Return the size of a clock jump within the last minutes, measured against the monotonic clock."""
         now, steady = self._host.parts.clock.now(), time.monotonic()
         before, then = self._clock
         self._clock = (now, steady)

@@ -155,7 +155,7 @@ def configure(settings: Settings, redactor: Redactor) -> None:
     handler.addFilter(Guard(redactor))
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
     levels = {"reverie": settings.log_level.upper(), "uvicorn": "WARNING", "asyncio": "ERROR"}
-    levels |= {"procrastinate": "CRITICAL", "psycopg.pool": "ERROR"}  # the worker tells what failed, by code
+    levels |= {"procrastinate": "CRITICAL", "psycopg.pool": "ERROR"}  # the worker logs failures, by code
     for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]

@@ -16,7 +16,7 @@ from reverie.store.sql import load_queries, migration_phases
 QUERIES = load_queries("reverie.ops")
 _LAG = 64 * 2**20
 _WORKER_CONNECTIONS = 5
-"""What a process needs besides its pool: the engine's own, and one that listens."""
+"""Connections of a process besides its pool: the job engine's own, and one that listens."""
 
 
 def examine_postgres(settings: Settings) -> Iterator[Check]:
@@ -62,7 +62,7 @@ def _migrations(found: list[tuple[Any, ...]]) -> Check:
         step = "Start any process of this release: it applies them."
         return Check("migrations", "warn", f"{len(missing)} pending", step)
     if missing:
-        step = "When no process of an older release runs: reverie upgrade --finish."
+        step = "Once no process of an older release runs: reverie upgrade --finish."
         return Check("migrations", "warn", f"{len(missing)} to be finished", step)
     return Check("migrations", "ok", f"all {len(phases)} applied")
 

@@ -27,7 +27,7 @@ DENIED: Final = "denied"
 NONSENSE: Final = "unusable_answer"
 RETRYABLE: Final = frozenset({LIMITED, DOWN, SLOW, NONSENSE})
 _LENGTH = ("context_length", "context length", "context limit", "context window", "too long")
-"""How providers say that a request does not fit the model."""
+"""Phrases with which providers report that a request exceeds the model's context."""
 
 
 @dataclass(frozen=True, slots=True)

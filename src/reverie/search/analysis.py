@@ -75,10 +75,10 @@ _EDGE = 6
 _START = "^"
 """Marks a beginning when in front and an end when behind."""
 SIMILAR = 0.5
-"""What a word of similar meaning weighs, compared with the same word."""
+"""Weight of a word of similar meaning, relative to the same word."""
 MISSPELT = 0.8
 _PARTLY = 0.5
-"""What the same beginning or end weighs, compared with the same word."""
+"""Weight of the same beginning or end, relative to the same word."""
 
 
 class Word(Struct, frozen=True):
@@ -87,7 +87,7 @@ class Word(Struct, frozen=True):
     text: str
     terms: tuple[tuple[str, float], ...]
     weight: float = 1.0
-    """How much the word tells."""
+    """Informativeness of the word, up to 1."""
 
 
 def terms(text: str) -> list[str]:

@@ -21,11 +21,11 @@ _MANY = 20
 
 
 def evidence(cover: float, cosine: float, trust: float, context: float, among: int = _MANY) -> float:
-    """How much speaks for a hit: the share of the question it covers, its meaning, and a little of its neighbours.
+    """Sum the evidence for a hit: the share of the question it covers, its meaning, and a little of its neighbours.
 
-    `trust` is how well the vectors know the language of the question. Where they do not, a constant takes the place of
-    meaning, so that one floor serves all languages. `among` is how many passages there are: the best of a few is less
-    often there by chance than the best of many.
+    `trust` is how well the vectors know the language of the question. Where they do not, a constant replaces the
+    meaning, so that one threshold serves all languages. `among` is the number of passages: the best of a few is less
+    likely to be there by chance than the best of many.
     """
     close = trust * max(0.0, cosine)
     few = math.log(_MANY / min(max(among, 1), _MANY))

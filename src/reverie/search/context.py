@@ -51,7 +51,7 @@ class PackItem:
     score: float
     position: int = 0
     start: int = 0
-    """Where in its entry a passage begins; passages of one entry are shown under one heading."""
+    """Offset of the passage in its entry; passages of one entry are shown under one heading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ class Dated(Protocol):
 def overtake(
     asked: Sequence[Word], candidates: Sequence[Dated], scores: Sequence[float], order: Sequence[int]
 ) -> tuple[dict[int, float], dict[int, int]]:
-    """What newer candidates gain over older ones about the same matter, and the place of the newest for each older one.
+    """Return the gain of newer candidates over older ones about the same matter, and the place of the newest for each
+    older one.
 
     `order` has the places of the candidates, best first; the older ones are in the order of time. A clearly better old
     answer is not overtaken.

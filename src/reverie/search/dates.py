@@ -271,7 +271,7 @@ def _without(text: str, match: re.Match[str]) -> str:
 
 
 def _counted(match: re.Match[str]) -> tuple[int, str]:
-    """How many of which unit, of a match of _AGO or _PAST."""
+    """Return the number and the unit of a match of _AGO or _PAST."""
     number, unit = (match[1], match[2]) if match[1] else (match[3], match[4])
     return int(number) if number.isdigit() else _NUMBERS[number], _UNIT_OF[unit]
 

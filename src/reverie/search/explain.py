@@ -1,4 +1,4 @@
-"""Why these memories and not others: plain data and plain sentences that every door can show."""
+"""Explanations of a ranking: plain data and plain sentences that every interface can show."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Explanation:
     near_misses: tuple[ScoredHit, ...]
     filtered: tuple[Filtered, ...]
     degraded: tuple[str, ...]
-    """Why the search was less than it could be, e.g. `vectors missing for 12 entries`; empty when it was whole."""
+    """Reasons why the search was incomplete, e.g. `vectors missing for 12 entries`; empty when it was complete."""
     read: tuple[str, ...] = ()
-    """How the question was read: dates, misspellings, words of similar meaning."""
+    """Interpretation of the question: dates, misspellings, words of similar meaning."""
 
 
 def explain(
@@ -156,7 +156,7 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
 
 
 def _meaning(cosine: float, trust: float) -> str:
-    """How close in meaning; nothing for languages that the vectors do not know, where all texts seem close."""
+    """Describe the closeness in meaning; empty for languages unknown to the vectors, where all texts seem close."""
     if cosine < _SOMEWHAT or not trust:
         return ""
     return f"{'close' if cosine >= _CLOSE else 'somewhat close'} in meaning ({cosine:.2f})"

@@ -24,7 +24,7 @@ def _lines() -> dict[str, str]:
 
 
 def weight(word: str) -> float:
-    """How much a lower-case word tells, up to 1: "thing" little, "restaurant" and unknown words all they can."""
+    """Return the informativeness of a lower-case word: low for "thing", 1 for "restaurant" and unknown words."""
     line = _lines().get(word)
     return int(line.split(" ", 2)[1]) / 100 if line else 1.0
 

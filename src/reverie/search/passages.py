@@ -63,7 +63,7 @@ def _lines(content: str) -> list[tuple[int, int]]:
 
 
 def said_at(content: str, start: int, created_at: int) -> int:
-    """When the passage at `start` was said: at noon of the day in the heading above it; without one, `created_at`."""
+    """Return the time of the passage at `start`: noon of the day in the heading above it; without one, `created_at`."""
     at = start
     for _ in range(_HEADINGS):
         at = content.rfind("\n[", 0, at) if at > 0 else -1

@@ -51,7 +51,7 @@ class Weights:
     answer: float = 0.2
     """For the entry before, when it asks a question, in addition."""
     itself: float = 0.5
-    """What counts in place of a neighbour that is missing or too long, as a share of the passage's own score."""
+    """Substitute for a neighbour that is missing or too long, as a share of the passage's own score."""
     time: float = 0.35
     dated: float = 0.7
     """In addition to `time`, for a question that names nothing but a time; in proportion for others."""
@@ -85,7 +85,7 @@ class Candidate(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """What tells it apart."""
+        """Unique key."""
         return self.position, self.number
 
 
@@ -101,7 +101,7 @@ class Ranked(Struct, frozen=True):
     older: str | None = None
     """The id of a newer candidate that says something else about the same matter."""
     evidence: float = 0.0
-    """How much speaks for it; `confidence` is made from it."""
+    """Strength of evidence, from which `confidence` is computed."""
 
 
 class Question(Struct, frozen=True):
@@ -111,17 +111,17 @@ class Question(Struct, frozen=True):
     words: Sequence[Word] = ()
     periods: Sequence[Period] = ()
     trust: float = 1.0
-    """How well the vectors know its language, 0 to 1; meaning counts as much less."""
+    """Degree to which the vectors know its language, 0 to 1; the weight of meaning is scaled by it."""
     counts: float = 1.0
-    """How much the embedder's cosines count; 1 for the built-in table."""
+    """Weight of the embedder's cosines; 1 for the built-in table."""
     dated: float = 0.0
     """The share of its words that name its times; 1: it asks for nothing but what happened then."""
     among: int = 1 << 30
-    """How many passages were searched; unknown: many."""
+    """Number of passages searched; unknown: many."""
 
     @property
     def tells(self) -> float:
-        """How many words it has, each as much as it tells."""
+        """Number of its words, each weighted by its informativeness."""
         return sum(word.weight for word in self.words)
 
 
@@ -214,18 +214,18 @@ def _own_signals(
 
 
 def meaning_worth(question: Question, weights: Weights = WEIGHTS) -> float:
-    """What a cosine of 1 is worth, against the best match of all words."""
+    """Return the worth of a cosine of 1, relative to the best match of all words."""
     return weights.meaning * question.counts * max(question.trust, _FOREIGN) / (weights.words or 1.0)
 
 
 _FOREIGN = 0.3
-"""What meaning counts in scripts that the vectors hardly know, as a share."""
+"""Weight of meaning in scripts that the vectors hardly know, as a share."""
 
 
 def _context(
     candidates: Sequence[Candidate], own: Sequence[float], neighbours: Neighbours, weights: Weights
 ) -> tuple[list[float], list[float]]:
-    """What the neighbours of each candidate add, and by how much its own score is raised where they are missing."""
+    """Return the contribution of each candidate's neighbours, and the factor on its own score without them."""
     if not neighbours:
         alone = weights.previous + weights.following + weights.before_previous + weights.after_following
         return [0.0] * len(candidates), [1 + weights.itself * alone] * len(candidates)
@@ -260,7 +260,7 @@ _NEITHER: tuple[int | None, int | None] = (None, None)
 
 
 def _share(one: Candidate, other: Candidate) -> float:
-    """How far one turn is context of another: not at all outside of a conversation or when they are long."""
+    """Return the degree to which one turn is context of another: 0 outside a conversation or when they are long."""
     if not _one_conversation(one, other):
         return 0.0
     size = (one.size or len(one.content)) + (other.size or len(other.content))
@@ -275,7 +275,7 @@ def _one_conversation(one: Candidate, other: Candidate) -> bool:
 
 
 def _timely(question: Question, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
-    """Which candidates were made at a time the question names, or mention it."""
+    """Return the gain of candidates that were made at a time named in the question, or mention it."""
     if not question.periods:
         return [0.0] * len(candidates)
     gain = weights.time + weights.dated * question.dated

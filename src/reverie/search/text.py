@@ -9,7 +9,7 @@ from reverie.core.subject import SUBJECT_TAG
 from reverie.search.languages import FUNCTION_WORDS, detect, fold
 
 _MARKS = ("~", "compacted-from:", "archive:", SUBJECT_TAG)
-"""How the tags begin that programs and dreams put on entries: names and checksums that say nothing by meaning."""
+"""Prefixes of tags that programs and dreams put on entries: names and checksums without meaning in words."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 

@@ -52,7 +52,7 @@ class ReadTx(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """What it sees."""
+        """Scope of the transaction."""
 
     def within(self, ref: str | None) -> AbstractContextManager[None]:
         """Inside the block, verbs see one memory of the same tenant; with None, all of them."""
@@ -82,7 +82,7 @@ class ReadTx(Protocol):
         """
 
     def count(self, where: Filter) -> int:
-        """How many entries match."""
+        """Count the matching entries."""
 
     def cold(self, state: EntryState, *, before: int, limit: int, files: bool = False) -> list[Entry]:
         """Deleted or dreamt entries, not on hold, that left readable memory before an instant and still have text.
@@ -202,7 +202,7 @@ class ReadTx(Protocol):
     def load(self, space: str, key: str, *, version: int | None = None, dropped: bool = False) -> Document | None:
         """A document, newest version by default; None when absent or dropped.
 
-        With `dropped` a tombstone is shown too (its body is None): its version is where the count goes on.
+        With `dropped` a tombstone is returned too (its body is None); the count continues from its version.
         """
 
     def documents(
@@ -228,7 +228,7 @@ class WriteTx(ReadTx, Protocol):
     ) -> Entry:
         """Store an entry born at `seq`, with its words and vector. `minted`: the id is new by construction.
 
-        Raises Conflict(`id_taken`) when the ref has, or ever had, an entry of that id.
+        Raises Conflict(`id_taken`) when the ref has, or ever had, an entry with that id.
         """
 
     def change(
@@ -283,9 +283,9 @@ class WriteTx(ReadTx, Protocol):
         """Write the next version of a document and keep the last `keep`. `expected` (0: absent) else Conflict."""
 
     def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
-        """Drop a document; its version count goes on. False when there was none.
+        """Drop a document; its version count continues. False when there was none.
 
-        `keep=0` leaves no tombstone: nothing of it is left, not even its key, and the count begins again.
+        `keep=0` leaves no tombstone: nothing of it remains, not even its key, and the count restarts.
         """
 
     def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:
@@ -379,13 +379,14 @@ class Store(Protocol):
         """
 
     def anchored(self, tenant: str) -> Anchored | None:
-        """How far a tenant's log was acknowledged, as noted outside the database; None when nothing was noted.
+        """Return the acknowledged position of a tenant's log, as noted outside the database; None when nothing was
+        noted.
 
-        To be asked before the snapshot it is compared with.
+        Must be called before the snapshot with which it is compared.
         """
 
     def damaged(self, tenant: str) -> str | None:
-        """What of a tenant's rows is no longer as it was stored, by the sums stored with them; None when nothing is."""
+        """Describe the tenant's rows that differ from their stored checksums; None when there are none."""
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy while writers go on."""

@@ -89,7 +89,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
         self._serve = serve
         self._lock = threading.Lock()
         self._lines: dict[Key, Line[Item, Answer]] = {}
-        """Who waits. A key is here exactly while somebody is at work on it."""
+        """Waiting callers. A key is present exactly while a leader works on it."""
         self._crowd = 1
 
     def ask(self, key: Key, item: Item) -> Answer:

@@ -106,7 +106,7 @@ def is_dead(name: str) -> bool:
 
 
 def _began(pid: int) -> str:
-    """When a process began, in its system's own unit; a number given again later begins at another time."""
+    """Return the start time of a process, in its system's own unit; a reused process id has another start time."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:

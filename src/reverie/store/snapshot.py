@@ -74,11 +74,11 @@ class ReadVerbs(ABC):
 
     @abstractmethod
     def _place(self) -> dict[str, Any]:
-        """Where the tenant's events are."""
+        """Parameters that locate the tenant's events."""
 
     @abstractmethod
     def _span(self) -> dict[str, Any]:
-        """Where the tenant's entries are, as far as a walk through all of them has to know."""
+        """Parameters that locate the tenant's entries, for a walk through all of them."""
 
     @abstractmethod
     def index_rows(self, *, after: int, since: int) -> Iterable[IndexRow]:

@@ -43,5 +43,5 @@ def migration_phases(package: str) -> dict[int, str]:
 
 
 def session_name(package: str) -> str:
-    """What connections of this process are called: by the schema it knows, so that others can tell its release."""
+    """Name the connections of this process by its schema version, so that others can recognise its release."""
     return f"reverie/{len(migration_phases(package))}"

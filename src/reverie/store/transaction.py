@@ -105,7 +105,7 @@ class WriteVerbs(ReadVerbs):
 
     @property
     def _cache(self) -> IndexCache:
-        """What is shared, and on top of it what this body wrote."""
+        """Shared indexes, overlaid with what this body wrote."""
         return PrivateIndexes(self._batch.indexes)
 
     def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
@@ -132,7 +132,7 @@ class WriteVerbs(ReadVerbs):
             key = self._id_key(entry)
             # ids that are not yet sent are in new_ids, so nothing has to be sent for this look
             if key in self._batch.new_ids or self._unsent("id_taken", (held.n, *key[-2:])):
-                raise Conflict("This memory already has an entry of that id.", code="id_taken", pointer="/id")
+                raise Conflict("This memory already has an entry with that id.", code="id_taken", pointer="/id")
             self._batch.new_ids.add(key)
             self._ids.append(key)
         held.position += 1
@@ -162,7 +162,7 @@ class WriteVerbs(ReadVerbs):
             return self._read[entry_id]
         rows = self._rows("get_any", (self._tenant, self._ref, self._key(entry_id)))
         if not rows:
-            raise NotFound("This memory has no entry of that id.")
+            raise NotFound("This memory has no entry with that id.")
         return to_entry(rows[0])
 
     def change(
@@ -221,7 +221,7 @@ class WriteVerbs(ReadVerbs):
         self._do("drop_recall", (self._tenant, entry.ref, entry.position))
 
     def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
-        """What is None stays as it was."""
+        """Set terms and vector; None leaves the value as it was."""
         words = None if terms is None else pack(terms, self._log_key)
         self._do("set_recall", (self._tenant, entry.ref, entry.position, seq, True, words, *self._model(vector)))
 

@@ -134,7 +134,7 @@ class WindowAdmin:
         )
 
     def texts(self, actor: Actor, scope: str, *, version: int | None = None) -> list[str]:
-        """What the items of a window say, redacted, for comparing two versions; nothing of what is encrypted."""
+        """Return the text of a window's items, redacted, for comparing two versions; without encrypted content."""
         actor.require(Right.READ)
         key = self.key(actor, scope)
         document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(WINDOW_SPACE, key, version=version))

@@ -36,7 +36,7 @@ class Attempts:
 
     @property
     def lease(self) -> str:
-        """What a pass holds while it is under way."""
+        """Name of the lease held by a running pass."""
         return f"window:{self.key}"
 
     def rows(self, tx: ReadTx) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ class Attempts:
         self._put(tx, [*self.rows(tx), row], seq)
 
     def finish(self, tx: WriteTx, attempt_id: str, state: str, status: str, seq: int) -> None:
-        """How an attempt ended."""
+        """Record the end of an attempt."""
         rows = self.rows(tx)
         for row in rows:
             if row["id"] == attempt_id and row["state"] == "in_flight":
@@ -125,7 +125,7 @@ class Attempts:
         covered_last: int,
         generation_before: int,
     ) -> dict[str, Any]:
-        """What a pass that made the window smaller is remembered by."""
+        """Build the stored metadata of a pass that made the window smaller."""
         return {
             "compaction_id": self._parts.ids.new(),
             "scope_id": self.key,

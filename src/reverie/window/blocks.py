@@ -110,8 +110,9 @@ def _is_use(part: Json) -> bool:
 
 
 def readable(item: Item) -> list[Item]:
-    """What a message says, as items of the readable layer: words, calls of tools, their results. Thinking and
-    compaction are the provider's. An item that is no message of the Messages API is its own."""
+    """Convert a message into items of the readable layer: words, tool calls, their results. Thinking and compaction
+    belong to the provider. An item that is not a message of the Messages API is returned as it is.
+    """
     value = item.value
     if not isinstance(value, dict) or item.type != "message" or not isinstance(value.get("content"), list):
         return [item]
@@ -140,8 +141,8 @@ def readable(item: Item) -> list[Item]:
             found.append(Item.of({"type": "function_call", **about, "arguments": compact(part.get("input") or {})}))
         elif kind == "tool_result":
             flush()
-            told = "\n".join(_words(inner) for inner in blocks_of(part))
-            about = {"call_id": str(part.get("tool_use_id", "")), "output": told}
+            output = "\n".join(_words(inner) for inner in blocks_of(part))
+            about = {"call_id": str(part.get("tool_use_id", "")), "output": output}
             found.append(Item.of({"type": "function_call_output", **about}))
         else:
             said.append({"type": text_type, "text": _words(part)})
@@ -180,7 +181,7 @@ def _object(value: Any) -> Json:
 
 
 def lost_in(values: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What a summary of messages cannot hold: pictures, documents, fetched pages, instructions in between."""
+    """List content that a summary of messages cannot hold: pictures, documents, fetched pages, instructions."""
     found: dict[str, None] = {}
     for value in values:
         parts = blocks_of(value)

@@ -1,4 +1,4 @@
-"""Why the provider's prompt cache was lost. Says so, decides nothing."""
+"""Diagnosis of a lost prompt cache. Reports only, decides nothing."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def supports_comparison(model: Any) -> bool:
 
 
 def provider_word(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the provider itself says about its cache, in the words it is known to use."""
+    """Return the provider's own diagnosis of its cache, limited to the known terms."""
     given = body.get("prompt_cache_diagnostics")
     if not isinstance(given, Mapping) or given.get("type") not in _TYPES:
         return None

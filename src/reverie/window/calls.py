@@ -24,16 +24,16 @@ class SdkCall:
 
     @property
     def raw(self) -> str | None:
-        """How the caller wants the answer: parsed (None), as a raw answer (`true`), or one that is read later."""
+        """Requested form of the answer: parsed (None), as a raw answer (`true`), or one that is read later."""
         found = (self.options.get("headers") or {}).get(RAW)
         return None if found is None else str(found)
 
 
-def collected(told: Reading) -> RequestOutcome:
+def collected(reading: Reading) -> RequestOutcome:
     """A stream that was read to its end, as one answer."""
-    if told.failure is not None:
-        return RequestOutcome(400, compact({"error": {"code": told.failure.code, "message": ""}}))
-    return RequestOutcome(200, told.body()) if told.response is not None else RequestOutcome(None)
+    if reading.failure is not None:
+        return RequestOutcome(400, compact({"error": {"code": reading.failure.code, "message": ""}}))
+    return RequestOutcome(200, reading.body()) if reading.response is not None else RequestOutcome(None)
 
 
 class Tee:

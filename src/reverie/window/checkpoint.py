@@ -98,7 +98,7 @@ def build_checkpoint(
     `work`: what the runtime says about the work; it goes first. `found`: statements of the memory by field. The
     objective is otherwise the first thing the user asked; files and verification are what the items show was done.
     """
-    told = {name: value for name, value in (work or {}).items() if name in Checkpoint.__dataclass_fields__}
+    known = {name: value for name, value in (work or {}).items() if name in Checkpoint.__dataclass_fields__}
     values = [item.value for item in items if isinstance(item.value, dict)]
     fields: dict[str, Any] = {
         "objective": _objective(values),
@@ -111,7 +111,7 @@ def build_checkpoint(
             fields[name] = tuple(_short(text) for text in statements[:_MOST])
         elif statements and name in Checkpoint.__dataclass_fields__:
             fields[name] = _short(statements[0])
-    for name, value in told.items():
+    for name, value in known.items():
         if name in _LISTS and isinstance(value, list | tuple):
             fields[name] = tuple(_short(part) if isinstance(part, str) else part for part in value[:_MOST])
         elif isinstance(value, str):
@@ -154,7 +154,7 @@ def _files(values: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _verification(values: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Commands that were run, with their outcome where it is known; no time is known, so none is told."""
+    """List the commands that were run, with their outcome where it is known; without a time, which is not known."""
     commands: dict[str, str] = {}
     done: list[dict[str, Any]] = []
     for value in values:

@@ -1,6 +1,6 @@
-"""The readable layer of one window: the words of its turns, and checkpoints of what it stood for.
+"""The readable layer of one window: the words of its turns, and checkpoints of its content.
 
-What a person or a memory read may see of a conversation; a window can be rebuilt from it.
+The part of a conversation that people and memory reads may see; a window can be rebuilt from it.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Checkpoints:
 
 
 def _is_of_the_past(checkpoint: Entry) -> bool:
-    """Whether a checkpoint tells of a conversation that the caller cleared or took back."""
+    """Whether a checkpoint describes a conversation that the caller cleared or took back."""
     known = checkpoint.attributes.get("checkpoint")
     reason = known.get("reason") if isinstance(known, dict) else None
     return bool(checkpoint.attributes.get(CLEARED_ATTRIBUTE)) or reason == "not_append_only"

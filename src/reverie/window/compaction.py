@@ -22,7 +22,7 @@ MOST_HALVINGS = 3
 RETAINED_TOKENS = 64_000
 LEAST_MESSAGES_THRESHOLD = 50_000
 _PAYLOAD_PART = 10
-"""A payload takes at most this part of the trigger, until a pass tells its size."""
+"""Divisor for the assumed size of a payload: this part of the trigger, until a pass reports the real size."""
 KINDS = {"standalone": "responses_compact", "trigger": "responses_trigger", "on_demand": "messages_compaction"}
 
 
@@ -110,7 +110,7 @@ def trigger_below_shape(state: WindowState) -> bool:
 
 
 def server_threshold(state: WindowState) -> int:
-    """Where the provider compacts by itself; no API takes less than its own floor."""
+    """Return the threshold at which the provider compacts by itself; no API accepts less than its own floor."""
     floor = LEAST_MESSAGES_THRESHOLD if state.base.kind == "messages" else 1000
     return max(floor, state.policy.server_compact_threshold or trigger_tokens(state))
 
@@ -128,7 +128,7 @@ def _model(state: WindowState) -> str | None:
 
 
 def due(state: WindowState) -> str | None:
-    """Why a pass is due now, or None. To be asked at stable boundaries only."""
+    """Return the reason why a pass is due now, or None. Call it at stable boundaries only."""
     limit = trigger_tokens(state)
     if state.reported_input_tokens is not None and state.reported_input_tokens >= limit:
         return "token_budget_pressure"
@@ -235,7 +235,7 @@ def compaction_request(
 
 
 def _facts(state: WindowState, reason: str, tokens: int) -> dict[str, Any]:
-    """What diagnostics say of the window before a pass."""
+    """Return the diagnostics of the window before a pass."""
     return {
         "trigger_reason": reason,
         "estimated_input_tokens": tokens,
@@ -251,7 +251,7 @@ def _facts(state: WindowState, reason: str, tokens: int) -> dict[str, Any]:
 
 
 def _end(state: WindowState, limit: int | None, halvings: int) -> int:
-    """Where the prefix ends that a pass takes: the last safe boundary that the limits allow; 0 without one."""
+    """Return the end of the prefix for a pass: the last safe boundary within the limits; 0 without one."""
     usable = len(state.items) if limit is None else min(limit, len(state.items))
     cuts = [k for k in state.dialect.boundaries(state.items) if k <= usable]
     if halvings and cuts:
@@ -260,7 +260,7 @@ def _end(state: WindowState, limit: int | None, halvings: int) -> int:
 
 
 def _obstacle(state: WindowState, reason: str, end: int, tokens: int, prefix_tokens: int, now: int) -> str | None:
-    """Why a prefix is not compacted now, or None."""
+    """Return the reason why a prefix is not compacted now, or None."""
     asked = reason in ("context_window_error", "manual")
     same_model = state.model is None or _model(state) == state.model
     if not asked and same_model and (_cooling(state, prefix_tokens, now) or not _grown(state, tokens)):

@@ -91,7 +91,7 @@ class ExpectedItem:
 
 
 def matches(items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
-    """What the caller will repeat of these items, which it sent or (`returned`) was given."""
+    """Return the items the caller is expected to repeat, of those that it sent or (`returned`) was given."""
     found = []
     for item in items:
         form = match_form([item])[0]
@@ -111,7 +111,7 @@ class Aligned:
     used: int
     """Items of the input that repeat known ones."""
     at: tuple[int, ...]
-    """Which expected item each of them repeats."""
+    """Index of the expected item that each of them repeats."""
     mismatch: ExpectedItem | None
     """The first expected item that is not repeated."""
     whole: bool

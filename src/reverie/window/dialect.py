@@ -33,7 +33,7 @@ class Read:
     after_compaction: bool = False
     """Whether that figure is of the window behind a compaction that the answer brought."""
     word: dict[str, Any] | None = None
-    """What the provider says about its cache."""
+    """The provider's diagnosis of its cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class Dialect(Protocol):
     """Whether a pass keeps the user's messages."""
 
     def items(self, given: Any) -> list[Item]:
-        """What a caller gave, as items."""
+        """Convert a caller's input into items."""
 
     def forms(self, items: Iterable[Item]) -> list[Any]:
         """Items without what callers drop when they repeat them."""
 
     def matches(self, items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
-        """What the caller will repeat of items, which it sent or (`returned`) was given."""
+        """Return the items the caller is expected to repeat, of those that it sent or (`returned`) was given."""
 
     def boundaries(self, items: Sequence[Item]) -> list[int]:
         """Every safe boundary above 0, in order."""
@@ -85,7 +85,7 @@ class Dialect(Protocol):
         """Whether a result has no call."""
 
     def foreign(self, items: Sequence[Item], params: Mapping[str, Any]) -> str | None:
-        """Why a request is none of the window's, or None."""
+        """Return the reason why a request does not belong to the window, or None."""
 
     def body(self, state: WindowState, params: Mapping[str, Any]) -> Json:
         """The pending request."""
@@ -109,10 +109,10 @@ class Dialect(Protocol):
         """The body of a pass over `items[:end]`, or the status that says why there is none."""
 
     def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> Judged:
-        """What the answer to a pass makes of the window."""
+        """Judge the answer to a pass: the resulting window."""
 
     def refusal(self, status: int | None, body: Any) -> WindowRefusal:
-        """What an error answer means."""
+        """Classify an error answer."""
 
     def unsupported(self, method: str, refusal: WindowRefusal, body: Any) -> bool:
         """Whether a refused pass shows that the method does not exist here."""

@@ -27,7 +27,7 @@ from reverie.window.turn import InputIs
 from reverie.window.turn_lock import TurnLock
 
 _SESSIONS: weakref.WeakKeyDictionary[Any, NegativeCache] = weakref.WeakKeyDictionary()
-"""What each client's provider cannot do, for as long as the client lives: shared by every scope that uses it."""
+"""Unsupported features of each client's provider, for the life of the client: shared by every scope that uses it."""
 
 
 def session_of(client: Any) -> NegativeCache:
@@ -201,10 +201,10 @@ class _Driver:
         if not step.collect:
             return RequestOutcome(raw.http_response.status_code, await text_of(raw))
         stream = await settled(raw.parse())
-        tee, told = Tee(stream), self.engine.state.dialect.reading()
+        tee, reading = Tee(stream), self.engine.state.dialect.reading()
         async for event in self._stream.events(stream):
-            told.feed(tee.text(event))
-        return collected(told)
+            reading.feed(tee.text(event))
+        return collected(reading)
 
 
 def _refuse_closed() -> NoReturn:

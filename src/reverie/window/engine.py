@@ -42,7 +42,7 @@ class Engine(Recovery):
     def __init__(self, keeper: Keeper, state: WindowState, *, clock: Callable[[], int]) -> None:
         super().__init__(keeper, state, clock=clock)
         self.foreign: list[Item] | None = None
-        """What the caller said in a turn that is no part of the window."""
+        """The caller's input in a turn that is not part of the window."""
         self._kept: WindowState | None = None
         """The window as the turn under way found it; None when that turn was kept."""
         self.local: list[tuple[int, int]] = []
@@ -204,7 +204,7 @@ class Engine(Recovery):
         self.state = yield Keep(lambda: self.keeper.save_question(self.state, None))
 
     def opened(self, text: str) -> Steps:
-        """A stream of an answer that goes on without a reader has begun. Returns whether the question is kept."""
+        """Note the start of a stream whose answer continues without a reader. Returns whether the question is kept."""
         pending = self.state.pending
         if pending is None or not pending.background or self.state.background is not None:
             return False
@@ -261,12 +261,11 @@ class Engine(Recovery):
         if turn.checkpoint_ref is not None:
             self.diagnostics["continuation"]["checkpoint_ref"] = turn.checkpoint_ref
         if turn.server_items:
-            self._overdue_told = False
+            self._overdue_reported = False
         return turn.completed
 
     def _learn(self, turn: Turn) -> None:
-        """What an answer says about the length that is refused: the smallest refused one, unless a longer one was
-        accepted."""
+        """Learn the length that the provider refuses: the smallest refused one, unless a longer one was accepted."""
         state = self.state
         if self._refused is not None:
             state.refused_at_tokens = min(self._refused, state.refused_at_tokens or self._refused)

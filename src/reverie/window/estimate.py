@@ -50,7 +50,7 @@ def _quarter(text: str) -> int:
 
 
 def default_trigger(context_window: int | None, max_output_tokens: int | None = None) -> int:
-    """Where to compact by default: 70 % of the window, less when an answer needs the room, and at least half of it."""
+    """Return the default trigger: 70 % of the window, less when an answer needs the room, and at least half of it."""
     if context_window is None:
         return UNKNOWN_WINDOW_TRIGGER
     room = context_window - (max_output_tokens or DEFAULT_OUTPUT_TOKENS) - _RESERVE

@@ -215,7 +215,7 @@ def prefix_hash(items: Sequence[Item]) -> str:
 
 
 def payloads(items: Iterable[Item]) -> list[str]:
-    """What compaction items and blocks hold of the provider's, in order."""
+    """Return the provider's payloads in compaction items and blocks, in order."""
     made = (part for item in items if item.is_compaction for part in compaction_blocks(item.value) or [item.value])
     found = (part.get("encrypted_content") or part.get("content") for part in made)
     return [text for text in found if isinstance(text, str)]
@@ -241,5 +241,5 @@ def payload_hash(text: str) -> str:
 
 
 def developer_note(text: str) -> Item:
-    """A developer message that tells the model what it no longer sees."""
+    """Build a developer message that informs the model about items it no longer sees."""
     return Item.of({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})

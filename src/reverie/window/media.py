@@ -125,7 +125,7 @@ def _pages(data: bytes) -> int:
 
 
 def _sound_tokens(given: Any) -> int:
-    """A sound: by the minute where its header tells the length (WAV)."""
+    """Estimate the tokens of a sound: by the minute where its header gives the length (WAV)."""
     text = given.get("data") if isinstance(given, Mapping) else None
     if not isinstance(text, str):
         return SOUND_TOKENS

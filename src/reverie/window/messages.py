@@ -242,7 +242,7 @@ def _usage(body: Mapping[str, Any]) -> tuple[dict[str, Any] | None, bool]:
 
 
 def _passed(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a pass is billed: the sum over its iterations."""
+    """Return the billed usage of a pass: the sum over its iterations."""
     usage = body.get("usage")
     if not isinstance(usage, Mapping):
         return None

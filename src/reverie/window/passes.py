@@ -39,7 +39,7 @@ class Passes:
         self.state = state
         self.clock = clock
         self.diagnostics = Diagnostics()
-        self._overdue_told = False
+        self._overdue_reported = False
         self._counted_round = -1
 
     def _maybe_pass(self) -> Steps:
@@ -48,8 +48,8 @@ class Passes:
         chained = state.response_id is not None or (state.pending is not None and state.pending.chained)
         if overdue and (chained or not state.dialect.mixes):
             self.diagnostics["server_side_overdue"] = True
-            if not self._overdue_told:
-                self._overdue_told = True
+            if not self._overdue_reported:
+                self._overdue_reported = True
                 yield Keep(lambda: self.keeper.tell("server_side_overdue", {"tokens": state.pressure()[0]}))
             return
         report = yield from self._pass(state.due(), overdue=overdue)
@@ -59,7 +59,7 @@ class Passes:
     def _pass(
         self, reason: str | None, *, halvings: int = 0, overdue: bool = False, without: Collection[str] = ()
     ) -> Steps:
-        """One pass, or why there is none. Whatever happens in it, the turn goes on."""
+        """Make one pass, or report why there is none. A failure in it never fails the turn."""
         state = self.state
         if reason is None or state.background is not None or (state.resets and state.items):
             return None  # what a pass takes is kept first

@@ -75,7 +75,7 @@ def plan(
 
 
 def _new(state: WindowState, given: list[Item], input_is: InputIs) -> _New:
-    """What is new in the input. A history that does not continue the window drops it."""
+    """Determine the new part of the input. A history that does not continue the window drops it."""
     if state.scope_id is None or state.empty:
         reason = "missing_continuation_scope" if state.scope_id is None else "not_applicable_initial_request"
         first = {"status": "fallback_full_request", "fallback_reason": reason, "full_input_items": len(given)}
@@ -98,7 +98,7 @@ def _new(state: WindowState, given: list[Item], input_is: InputIs) -> _New:
 def _lowered(
     state: WindowState, decided: Mapping[str, Any], *, whole: bool, chained: bool, changed: bool
 ) -> dict[str, Any]:
-    """How the request is sent, and why not as the continuation it could have been."""
+    """Describe how the request is sent, and why it is not the continuation it could have been."""
     said: dict[str, Any] = {}
     if changed and not whole:
         said = {"status": "fallback_provider_window_replay", "fallback_reason": "request_shape_changed"}

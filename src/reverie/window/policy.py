@@ -140,12 +140,12 @@ class Base:
 
     @property
     def create_url(self) -> str:
-        """Where responses are created."""
+        """URL for creating responses."""
         return f"{self.url}/{'messages' if self.kind == 'messages' else 'responses'}"
 
     @property
     def compact_url(self) -> str:
-        """Where a window is compacted; with the method, the key of the negative cache."""
+        """URL for compacting a window; with the method, the key of the negative cache."""
         return self.create_url if self.kind == "messages" else f"{self.url}/responses/compact"
 
 
@@ -158,7 +158,7 @@ class NegativeCache:
     def __init__(self) -> None:
         self._missing: dict[tuple[str, str], int] = {}
         self._windows: dict[tuple[str, str | None], int] = {}
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def add(self, base: Base, method: str, http_status: int) -> None:
         """The method does not work here."""
@@ -179,7 +179,7 @@ class NegativeCache:
     def first(self, base: Base, scope: str) -> bool:
         """Whether it is still to be reported that nothing is left to try here."""
         key = f"{base.compact_url} {scope}"
-        if key in self._told:
+        if key in self._warned:
             return False
-        self._told.add(key)
+        self._warned.add(key)
         return True

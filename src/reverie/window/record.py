@@ -121,7 +121,7 @@ def _payloads(items: list[Item]) -> list[list[Any]]:
 
 
 def carry(newest: WindowState, held: WindowState) -> WindowState:
-    """What only this process knows of a window, put on a newer copy of it."""
+    """Copy the state that only this process knows of a window onto a newer copy of it."""
     forms = {match.hash: match for match in held.match if match.form is not None}
     newest.match = [forms.get(match.hash, match) if match.form is None else match for match in newest.match]
     newest.pending = held.pending

@@ -36,7 +36,7 @@ class Recovery(Passes):
 
     def __init__(self, keeper: Keeper, state: WindowState, *, clock: Callable[[], int]) -> None:
         super().__init__(keeper, state, clock=clock)
-        self._raised_told = False
+        self._raise_reported = False
         self._refused: int | None = None
         """The tokens of the request that was refused for length in this turn."""
         self._rebuilds = 0
@@ -70,8 +70,8 @@ class Recovery(Passes):
         if state.resets and input_is == "history" and self._too_large():
             shorten(state, given, (yield Keep(self._note)))
         self._continued({**found, **seed})
-        if not self._raised_told and trigger_below_shape(state):
-            self._raised_told = self.diagnostics["trigger_below_shape"] = True
+        if not self._raise_reported and trigger_below_shape(state):
+            self._raise_reported = self.diagnostics["trigger_below_shape"] = True
         if threshold_raised(state):
             self.diagnostics["server_threshold_raised"] = True
 
@@ -261,7 +261,7 @@ class Recovery(Passes):
         self.state = yield Keep(lambda: self.keeper.save_turn(state, Turn(completed=True, stored=True)))
 
     def _before(self, reason: str) -> Before:
-        """What a rebuild takes over from the window that it drops."""
+        """Return the state that a rebuild takes over from the dropped window."""
         return Before(copy(self.state), reason)
 
     def _drop_to_checkpoint(self, *, room: int | None = None, reason: str = "overflow_rebuild") -> Steps:

@@ -21,7 +21,7 @@ def validate_replacement(
     min_reduction: float = 1 - MOST_OF_PREFIX,
     payload_tokens: Mapping[str, int] | None = None,
 ) -> str | None:
-    """Why an answer may not replace a prefix, or None when it may.
+    """Return the reason why an answer may not replace a prefix, or None when it may.
 
     `output` is the body as text or parsed, or its list of items. `prefix_tokens` is the estimate of what it is to
     replace; without it the reduction is not judged.

@@ -212,7 +212,7 @@ def _usage(answer: str | bytes) -> Mapping[str, Any] | None:
 
 
 def _presentable(output: Sequence[Item]) -> list[Item]:
-    """What of an incomplete answer may be sent back: no half-written call, no reasoning at its end."""
+    """Return the part of an incomplete answer that may be sent back: no half-written call, no reasoning at its end."""
     kept = [
         item
         for item in output

@@ -46,7 +46,7 @@ class WindowState:
     model: str | None = None
     generation: int = 0
     epoch: int = 0
-    """How often the window was dropped: what began before a drop never ends after it."""
+    """Number of times the window was dropped: work begun before a drop never completes after it."""
     items: list[Item] = field(default_factory=list)
     match: list[ExpectedItem] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
@@ -61,10 +61,10 @@ class WindowState:
     reported_input_tokens: int | None = None
     reported_at_items: int = 0
     counted_input_tokens: int | None = None
-    """What the provider counted since the last report; `reported_input_tokens` stays what it reported."""
+    """The provider's count since the last report; `reported_input_tokens` remains the reported figure."""
     counted_at_items: int = 0
     carried: float = 0.0
-    """What repeating the history has cost since the last pass (`cost.py`)."""
+    """Cost of repeating the history since the last pass (`cost.py`)."""
     replay_loss_reason: str | None = None
     refused_at_tokens: int | None = None
     """The smallest request that this model refused for its length."""
@@ -75,7 +75,7 @@ class WindowState:
     failures: int = 0
     awaiting_usage: bool = False
     replaced: int = 0
-    """How many items at the front are what the last pass produced."""
+    """Number of items at the front that the last pass produced."""
     payload_tokens: dict[str, int] = field(default_factory=dict)
     next_position: int = 0
     epoch_position: int = 0
@@ -116,7 +116,7 @@ class WindowState:
 
     @property
     def match_items(self) -> list[Any]:
-        """What the caller is expected to repeat, in match form (None where only the hash is known)."""
+        """Items that the caller is expected to repeat, in match form (None where only the hash is known)."""
         return [match.form for match in self.match if match.need != "omitted"]
 
     @property
@@ -246,7 +246,7 @@ class WindowState:
         return passes.pressure(self)
 
     def due(self) -> str | None:
-        """Why a pass is due now, or None. To be asked at stable boundaries only."""
+        """Return the reason why a pass is due now, or None. Call it at stable boundaries only."""
         return passes.due(self)
 
     def overdue(self) -> bool:

@@ -24,7 +24,7 @@ class Send:
     stream: bool = False
     """The caller gets the stream."""
     collect: bool = False
-    """The provider only streams: read the stream to its end and answer with the response it tells of."""
+    """The provider only streams: read the stream to its end and return the response it describes."""
     is_pass: bool = False
     """A compaction: no retries, and `timeout` seconds at most."""
     timeout: float | None = None
@@ -50,9 +50,9 @@ class RequestOutcome:
     text: str = ""
     """The body as received."""
     value: Any = None
-    """What the caller is given: a response of the SDK, or a stream."""
+    """Value returned to the caller: a response of the SDK, or a stream."""
     error: BaseException | None = None
-    """What the caller is given to catch."""
+    """Exception raised to the caller."""
     stalled: bool = False
 
     @property

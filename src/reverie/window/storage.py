@@ -64,7 +64,7 @@ class WindowStore:
         self.attempts = Attempts(parts, actor, self._scope, self._sealed)
         self._checkpoints = Checkpoints(parts, self._scope, key=key, subject=subject)
         self.work: dict[str, Any] = {}
-        """What the runtime says about the work; every checkpoint quotes it."""
+        """The runtime's description of the work; every checkpoint quotes it."""
 
     def clock(self) -> int:
         """Now, in milliseconds."""
@@ -142,7 +142,7 @@ class WindowStore:
         repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
         try:
             return self._save_turn(state, turn, repeats)
-        except QuotaExceeded:  # the window goes on; the quota says no to words only
+        except QuotaExceeded:  # the window continues; the quota refuses only its words
             return self._save_turn(state, turn, repeats, words=False)
 
     def _save_turn(self, state: WindowState, turn: Turn, repeats: Sequence[Any], *, words: bool = True) -> WindowState:
@@ -249,7 +249,7 @@ class WindowStore:
 
         try:
             state.version = self._commit(prepare)
-        except QuotaExceeded:  # the answer goes on; the quota says no to words
+        except QuotaExceeded:  # the answer continues; the quota refuses only its words
             return
 
     def _merged(

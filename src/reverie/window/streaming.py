@@ -45,7 +45,7 @@ class Streaming:
     status: str | None = None
     failure: WindowRefusal | None = None
     opening: str | None = None
-    """The response as the first event tells it."""
+    """The response as described by the first event."""
     paused: bool = False
 
     def feed(self, data: str) -> str:

@@ -50,38 +50,38 @@ class _Stream:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def _kept(self, told: Reading) -> Steps:
+    def _kept(self, reading: Reading) -> Steps:
         engine = self._window.engine
-        body, items = told.response or "{}", list(told.output) or None
+        body, items = reading.response or "{}", list(reading.output) or None
         if self._answers is not None:
             return engine.resolved(self._answers, body, items)  # type: ignore[no-any-return]
         engine.state.pending, engine.foreign = self._pending, self._foreign
         return engine.keep(body, items)  # type: ignore[no-any-return]
 
-    def _begun(self, told: Reading) -> Steps | None:
-        """Keep the question of an answer that goes on without a reader, as soon as its id is known."""
-        if self._answers is not None or told.opening is None or not getattr(self._pending, "background", False):
+    def _begun(self, reading: Reading) -> Steps | None:
+        """Keep the question of an answer that continues without a reader, as soon as its id is known."""
+        if self._answers is not None or reading.opening is None or not getattr(self._pending, "background", False):
             return None
         engine = self._window.engine
         engine.state.pending = self._pending
-        return engine.opened(told.opening)  # type: ignore[no-any-return]
+        return engine.opened(reading.opening)  # type: ignore[no-any-return]
 
     def _again(self) -> Steps:
         engine = self._window.engine
         engine.state.pending, engine.given = self._pending, self._given
         return engine.reopen()  # type: ignore[no-any-return]
 
-    def _resumed(self, told: Reading) -> Steps:
+    def _resumed(self, reading: Reading) -> Steps:
         engine = self._window.engine
         engine.state.pending, engine.given = self._pending, self._given
-        return engine.resumed(told.body(), stream=True)  # type: ignore[no-any-return]
+        return engine.resumed(reading.body(), stream=True)  # type: ignore[no-any-return]
 
-    def _is_overflow(self, told: Reading) -> bool:
-        return self._answers is None and bool(self._window.engine.overflowed(told.failure))
+    def _is_overflow(self, reading: Reading) -> bool:
+        return self._answers is None and bool(self._window.engine.overflowed(reading.failure))
 
-    def _failed(self, told: Reading) -> Steps | None:
+    def _failed(self, reading: Reading) -> Steps | None:
         """An answer that was fetched and has failed: the window waits for it no longer."""
-        if self._answers is None or told.failure is None:
+        if self._answers is None or reading.failure is None:
             return None
         return self._window.engine.resolved(self._answers, compact({"status": "failed"}))  # type: ignore[no-any-return]
 
@@ -95,21 +95,23 @@ class _Stream:
 
     async def _iterate(self) -> AsyncGenerator[Any, None]:
         while True:
-            tee, told = Tee(self._stream), self._window.engine.state.dialect.reading()
+            tee, reading = Tee(self._stream), self._window.engine.state.dialect.reading()
+            # Events without content are held back: until the first one with content, the request can be repeated
+            # (after a compaction, or where the provider paused) and the caller sees one stream.
             held, again = [], None
             try:
                 async for event in self.events(self._stream):
-                    kind = told.feed(tee.text(event))
+                    kind = reading.feed(tee.text(event))
                     if holds_back(kind):
-                        begun = self._begun(told)
+                        begun = self._begun(reading)
                         if begun is not None and await self._run(begun):
                             self._answers = str(event.response.id)
                         held.append(event)
                         continue
-                    if told.paused and is_closing(kind) and self._foreign is None:
-                        again = await self._run(self._resumed(told))
+                    if reading.paused and is_closing(kind) and self._foreign is None:
+                        again = await self._run(self._resumed(reading))
                         break
-                    if self._is_overflow(told):
+                    if self._is_overflow(reading):
                         again = await self._run(self._again())
                         if again is not None and again.ok:
                             break
@@ -117,10 +119,11 @@ class _Stream:
                     for early in held:
                         yield early
                     held = []
-                    failed = self._failed(told)
+                    failed = self._failed(reading)
                     if failed is not None:
                         await self._run(failed)
-                    completed = is_closing(kind) and await self._run(self._kept(told))
+                    # The turn is stored before the caller sees the last event, since a caller may stop reading there.
+                    completed = is_closing(kind) and await self._run(self._kept(reading))
                     yield event
                     if completed:
                         await self._run(self._window.engine.after_turn())
@@ -136,7 +139,7 @@ class _Stream:
                     yield early
                 return
             if not again.ok:
-                raise again.error or RuntimeError("The provider did not go on after a compaction.")
+                raise again.error or RuntimeError("The provider did not continue after a compaction.")
             self._pending = self._window.engine.state.pending
             self._stream = await settled(again.value.parse())
 

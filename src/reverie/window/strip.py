@@ -31,7 +31,7 @@ def strip_for_compact(
     """Copies of items fit to be sent. With `store` true they go as they are.
 
     Else a top-level `id` goes, except where it joins a pair. A `status` goes where the type does not require it; an
-    output keeps one that is not `completed`, because it tells the model that the call failed, and an item of an
+    output keeps one that is not `completed`, because it shows the model that the call failed, and an item of an
     unknown type keeps any. A reference becomes the item it means (from `known`, or nothing when the item itself is
     among `items`); reasoning without its payload is left out. A compaction item is never touched, but for the older
     name of its type. `hosted_ids`: calls of hosted tools keep their `id`, for a provider that requires it.

@@ -53,8 +53,8 @@ def turn_drafts(
 ) -> list[Draft]:
     """One draft per item with words in it, several when it is longer than an entry may be.
 
-    `turn` tells apart what two processes said at the same position; `follows` says that a conversation was taken up
-    again after an earlier position, so that what stood between is no longer part of it.
+    `turn` distinguishes what two processes said at the same position; `follows` says that a conversation was resumed
+    after an earlier position, so that everything between is no longer part of it.
     """
     drafts: list[Draft] = []
     for offset, item in enumerate(items):
@@ -98,7 +98,7 @@ def _drafts(item: Item, about: Mapping[str, Any], *, subject: str | None, max_by
 
 
 def words_of(value: Mapping[str, Any], kind: str) -> str | None:
-    """What an item says, as text; None when only the provider could tell."""
+    """Return the text of an item; None when only the provider can read it."""
     if kind == "message":
         parts = value["content"] if isinstance(value.get("content"), list) else []
         shown = [_attachment(part) for part in parts if isinstance(part, dict) and not part.get("text")]
@@ -143,10 +143,10 @@ def _pieces(text: str, max_bytes: int) -> list[str]:
 def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list[Item]:
     """Turn entries, oldest first, as items any model takes. Calls that neither they nor `following` answer are left
     out, and so is what only the provider that made it could read."""
-    return [item for _, item in _told(entries, following)]
+    return [item for _, item in _turn_items(entries, following)]
 
 
-def _told(entries: Sequence[Entry], following: Sequence[Item]) -> list[tuple[str, Item]]:
+def _turn_items(entries: Sequence[Entry], following: Sequence[Item]) -> list[tuple[str, Item]]:
     """The items of entries, each with the turn it belongs to."""
     whole: dict[tuple[int, str, int], dict[str, Any]] = {}
     taken_up: set[str] = set()
@@ -221,8 +221,8 @@ def rebuilt(
     """A window from the readable layer: the checkpoint with the gist of what does not fit, the user's messages that fit
     two thirds of the room and `retained_tokens`, and the newest whole turns in the rest. No call that `following`
     answers is left out. `left_out`: turns of the conversation that are not all among `entries`."""
-    told = _told(entries, following)
-    items = [item for _, item in told]
+    by_turn = _turn_items(entries, following)
+    items = [item for _, item in by_turn]
     text = checkpoint[: max(0, min(_NOTE_CHARACTERS, most_tokens))]
     source = "checkpoint+ledger" if text else "ledger"
     used = estimate([developer_note(text)]) if text else 0
@@ -232,7 +232,7 @@ def rebuilt(
         items, following, most_tokens=most_tokens, reserved=used + _OMISSION_TOKENS, retained=retained_tokens
     )
     whole = {at for at, item in kept.users if item is items[at]}
-    omitted = {turn for at, (turn, _) in enumerate(told[: kept.cut]) if at not in whole} | set(left_out)
+    omitted = {turn for at, (turn, _) in enumerate(by_turn[: kept.cut]) if at not in whole} | set(left_out)
     if omitted:
         said = _gist(entries, omitted, gist, clean, most=kept.spare * 4)
         text = "\n\n".join(part for part in (text, said, _omission(len(omitted))) if part)
@@ -271,8 +271,7 @@ def _omission(turns: int) -> str:
 def _gist(
     entries: Sequence[Entry], omitted: Collection[str], earlier: str, clean: Callable[[str], str], *, most: int
 ) -> str:
-    """What the omitted turns say, distilled to `most` bytes, with the gist of those before them; the user's own words
-    are not among it."""
+    """Distil the omitted turns, without the user's own words, and the gist of those before them to `most` bytes."""
     left = [e for e in entries if str(e.attributes.get("turn", "")) in omitted and e.source.role != "user"]
     sources = [
         Distillable(e.id, e.content, e.created_at, speaker=e.source.role) for e in left if not e.attributes.get("empty")

@@ -17,9 +17,9 @@ class Pending:
     """A request that was planned and is not answered yet."""
 
     increment: list[Item]
-    """What the window grows by when the answer comes."""
+    """Items by which the window grows when the answer comes."""
     repeats: list[ExpectedItem]
-    """What the caller will repeat of it."""
+    """Items of it that the caller is expected to repeat."""
     body: Json
     shape: Json
     shape_hash: str
@@ -29,13 +29,13 @@ class Pending:
     diagnostics: dict[str, Any]
     changed_keys: list[str] = field(default_factory=list)
     known: list[int] = field(default_factory=list)
-    """Where the items that a dropped window had already stand in the scope's sequence."""
+    """Positions, in the scope's sequence, of items that a dropped window had already."""
     begins: bool = False
     """Whether this is all there is of the conversation, not a continuation."""
     shortened: int = 0
-    """How many items of the caller's are not sent, and the note that stands for them."""
+    """Number of the caller's items that are not sent, and replaced by a note."""
     noted: int = 0
-    """How many of the first items of `increment` are not new: that note, and what was kept before."""
+    """Number of items at the start of `increment` that are not new: that note, and items kept before."""
     background: bool = False
     """Whether the answer is fetched later."""
 
@@ -95,7 +95,7 @@ class Turn:
     appended: list[Item] = field(default_factory=list)
     first_position: int = 0
     known: int = 0
-    """How many of the appended items were kept before, in a window that was dropped."""
+    """Number of appended items that were kept before, in a window that was dropped."""
     follows: int | None = None
     """The position after which this continues; -1: it starts over. None: right after what was there."""
     server_items: int = 0

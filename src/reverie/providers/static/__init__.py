@@ -39,8 +39,9 @@ _SEGMENT = 256
 """Rows added before widening: 256 * 127 still fits an int16."""
 
 _FEW = 512
-"""Pieces that a process adds up without numpy, in a few milliseconds: a command that stores one memory saves the
-import, which takes a hundred. A process that goes on storing imports it after some thirty texts."""
+"""Pieces that a process adds up without numpy, in a few milliseconds: a command that stores one entry saves the import,
+which takes a hundred. A process that stores more imports it after some thirty texts.
+"""
 
 _BATCH = 512
 """Texts handled at once, so that the gathered rows stay near the processor."""

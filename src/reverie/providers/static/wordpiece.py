@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 CACHED_WORDS = 1 << 16
-"""How many different words are remembered; when full, the cache starts again from empty."""
+"""Maximum number of cached words; when full, the cache is emptied."""
 
 CACHED_LENGTH = 64
 """Longer pieces are not remembered, so a cache of keys, hashes or blobs cannot grow large."""
@@ -23,7 +23,7 @@ LONGEST_WORD = 100
 
 
 _ASCII = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
-"""What `_words` makes of printable ASCII: runs of letters and digits, and every mark alone."""
+"""Equivalent of `_words` for printable ASCII: runs of letters and digits, and every mark alone."""
 
 
 class WordPiece:

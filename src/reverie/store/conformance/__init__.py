@@ -9,7 +9,7 @@ With pytest:
         case.run(lambda clock: MyStore(..., clock=clock))
 
 Without: `check(lambda clock: MyStore(..., clock=clock))` runs every case and returns what failed. The factory opens a
-new, empty store that tells the time by the clock it is given; the case closes it. Cases are plain functions with
+new, empty store that uses the given clock; the case closes it. Cases are plain functions with
 plain `assert`s, one file per capability. Do not run them under `python -O`.
 """
 

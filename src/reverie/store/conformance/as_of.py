@@ -43,7 +43,7 @@ def a_destroyed_text_is_gone_from_the_past_too(lab: Lab) -> None:
 
 
 def a_draft_never_appears_in_the_past(lab: Lab) -> None:
-    """What only its author could read does not enter old snapshots when it is published, retracted or deleted."""
+    """A draft does not enter old snapshots when it is published, retracted or deleted."""
     for fate in (EntryState.ACTIVE, EntryState.RETRACTED, EntryState.DELETED):
         lab.put(id=fate.value, state=EntryState.DRAFT)
         before = lab.head().seq

@@ -77,7 +77,7 @@ def tenants_are_made_by_their_first_write(lab: Lab) -> None:
 
 
 def tenants_are_awake_when_their_instant_has_come(lab: Lab) -> None:
-    """A new one at once; then by the earliest instant asked for, until someone says anew when."""
+    """A new tenant wakes at once; then at the earliest instant requested, until one is set with `anew`."""
 
     def awake() -> list[str]:
         return lab.store.control(lambda tx: tx.awake())

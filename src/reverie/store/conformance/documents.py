@@ -64,7 +64,7 @@ def are_saved_optimistically(lab: Lab) -> None:
 
 
 def count_on_after_a_drop(lab: Lab) -> None:
-    """A dropped document is absent, and its version count goes on."""
+    """A dropped document is absent, and its version count continues."""
     _save(lab, "k", b"1")
     assert _drop(lab, "k", expected=1)
     assert _load(lab, "k") is None
@@ -107,7 +107,7 @@ def are_not_memory(lab: Lab) -> None:
 
 
 def show_their_tombstones_when_asked(lab: Lab) -> None:
-    """A dropped document has a version of its own, and the next save goes on from it."""
+    """A dropped document has a version of its own, and the next save continues from it."""
     assert lab.read(lambda tx: tx.load("files", "k", dropped=True), ref=None) is None
     _save(lab, "k", b"1")
     alive = lab.read(lambda tx: tx.load("files", "k", dropped=True), ref=None)

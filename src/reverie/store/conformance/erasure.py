@@ -36,7 +36,7 @@ def reaches_indexes_and_lists(lab: Lab) -> None:
 
 
 def works_on_cold_entries(lab: Lab) -> None:
-    """What was archived or deleted can be destroyed, and keeps the position at which it left."""
+    """An archived or deleted entry can be destroyed, and keeps the position at which it left."""
     for change in ({"archived": True}, {"state": EntryState.DELETED}):
         entry = lab.put()
         left = lab.change(entry.id, **change).gone_seq

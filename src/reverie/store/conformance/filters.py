@@ -157,7 +157,7 @@ def searches_rank_what_a_filter_leaves(lab: Lab) -> None:
 
 
 def a_search_follows_what_a_filter_leaves(lab: Lab) -> None:
-    """What came, changed, left or expired since the last search: each search sees the present."""
+    """Each search sees the present: entries that came, changed, left or expired since the last one."""
     entries = _store(lab, [{} for _ in range(300)])
     where = Filter(pinned=True)
     assert _ranks_alike(lab, where) == set()
@@ -207,7 +207,7 @@ def _store(lab: Lab, many: list[dict[str, Any]]) -> list[str]:
 
 
 def _ranks_alike(lab: Lab, where: Filter) -> set[str]:
-    """Whatever the limit, the best of all without those that do not match; their ids."""
+    """Check at several limits that a filtered search is the unfiltered one without other entries; return the ids."""
 
     def look(tx: ReadTx) -> set[str]:
         known = {entry.id for entry in tx.scan(where, limit=1000).items}

@@ -116,7 +116,7 @@ def writes_reach_their_own_tenant_only(lab: Lab) -> None:
 
 
 def positions_do_not_count_others(lab: Lab) -> None:
-    """How far apart two positions are says nothing about what another tenant wrote between them."""
+    """The distance of two positions says nothing about what another tenant wrote between them."""
     quiet = [lab.put(tenant="quiet").position for _ in range(3)]
     loud = []
     for _ in range(3):

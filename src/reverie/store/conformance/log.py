@@ -28,7 +28,7 @@ def is_gapless_and_chained(lab: Lab) -> None:
 
 
 def keeps_every_field(lab: Lab) -> None:
-    """What was appended is what is read."""
+    """Every field of an event is read as it was appended."""
     event = make_event(
         "memory.pinned",
         operation="PIN",

@@ -78,7 +78,7 @@ def writes_do_not_disturb(lab: Lab) -> None:
         if leave:
             lab.change(leave.pop(), archived=True)
         if n == 3:
-            lab.purge(page.items[-1].id)  # the entry the cursor stands on
+            lab.purge(page.items[-1].id)  # the entry at the cursor
     assert len(seen) == len(set(seen))
     assert set(stay) <= set(seen)
 

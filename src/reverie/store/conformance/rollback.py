@@ -80,7 +80,7 @@ def _failing(body: Callable[[WriteTx], None], fault: BaseException) -> Callable[
 
 
 def nothing_remains_of_a_body_that_raised(lab: Lab) -> None:
-    """Whatever it did, and whatever it raised; the store goes on as if it had never been called."""
+    """A body that raises anything leaves no trace; the store continues as if it had never been called."""
     _prepare(lab)
     for body in BODIES:
         for fault in (ValueError("no"), KeyboardInterrupt(), SystemExit(3), GeneratorExit()):

@@ -64,7 +64,7 @@ def follow_a_rewrite(lab: Lab) -> None:
 
 
 def lead_to_a_tombstone_until_it_is_forgotten(lab: Lab) -> None:
-    """What was made from a purged entry can still be reached; after a forget of the subject, by another one only."""
+    """Entries made from a purged entry can still be reached; after a forget of the subject, by another one only."""
     lab.put(id="a", subject="ada", tags=("subject:grace",))
     lab.put(id="b", subject="ada", tags=("subject:grace",))
     lab.purge("a")

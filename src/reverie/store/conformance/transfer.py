@@ -10,7 +10,7 @@ from reverie.store.transfer import TABLES
 
 
 def rows_put_back_change_nothing(lab: Lab) -> None:
-    """What `stream` gives, `put` takes: putting every row back in its place leaves the store as it was."""
+    """Rows of `stream` are accepted by `put`: putting every row back in its place leaves the store as it was."""
     one, two = lab.put(tags=("a", "b")), lab.put()
 
     def more(tx: WriteTx) -> None:

@@ -84,7 +84,7 @@ def what_returns_is_indexed_again(lab: Lab) -> None:
 
 
 def scores_follow_what_is_stored_now(lab: Lab) -> None:
-    """What left no longer counts: the scores are those of a store that never had it."""
+    """Entries that left no longer count: the scores are those of a store that never had them."""
     lab.put("kettle one", id="a")
     lab.put("kettle two words", id="b")
     before = _match(lab, ["kettle", "one"])
@@ -102,7 +102,7 @@ def ties_go_by_insertion(lab: Lab) -> None:
 
 
 def no_neighbour_moves_a_score(lab: Lab) -> None:
-    """The same memory beside a tenant full of the same words: the same scores, to the last bit."""
+    """The same memory next to a tenant full of the same words: the same scores, to the last bit."""
     texts = ["kettle on the shelf", "shelf in the kitchen", "kitchen with a kettle and a kettle"]
     for tenant in ("alone", "beside"):
         lab.put_many([make_entry(id=f"{n}", content=text) for n, text in enumerate(texts)], tenant=tenant)

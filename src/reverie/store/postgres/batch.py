@@ -22,7 +22,7 @@ from reverie.store.rows import positions_of
 
 Row = tuple[Any, ...]
 Work = list[dict[bytes, list[Row]] | tuple[bytes, Any]]
-"""What waits, in order: groups of rows by the statement they are for, and single statements."""
+"""Pending statements, in order: groups of rows by their statement, and single statements."""
 
 
 class Tenant:
@@ -47,7 +47,7 @@ class Tenant:
         self.position = max(self.position, positions_of(self.n)[0])
 
     def head(self) -> Head:
-        """What a reader would see."""
+        """Return the head that a reader would see."""
         return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
 
     def state(self) -> Row:

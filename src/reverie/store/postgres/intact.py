@@ -14,7 +14,7 @@ def all_tenants(connection: Connection) -> list[tuple[int, str]]:
 
 
 def damage(connection: Connection, tenant: int) -> str | None:
-    """How many rows of which table are not as they were stored. Inside the caller's transaction."""
+    """Count the rows of the first table with rows that differ from their checksums. Inside the caller's transaction."""
     connection.execute("SELECT set_config('reverie.tenant', %s, true)", (str(tenant),))
     for table, column, made in connection.execute(SQL["sums_of_rows"]).fetchall():
         query = sql.SQL("SELECT count(*) FROM {} WHERE {} IS DISTINCT FROM ({})").format(

@@ -18,7 +18,7 @@ from reverie.store.snapshot import READABLE, ReadVerbs, sides
 
 Row = tuple[Any, ...]
 _STEPS = 2
-"""How far the neighbours go that are fetched ahead."""
+"""Distance up to which neighbours are prefetched."""
 _STREAMED = 10_000
 """From so many events on, what is new in a memory is read a piece at a time."""
 _READABLE = frozenset(state.value for state in READABLE.states)
@@ -64,7 +64,7 @@ class _Ahead:
         return None
 
     def add_neighbours(self, rows: Sequence[Row]) -> None:
-        """File rows of `beside`. What they say of entries that are here already is known."""
+        """File the rows of query `beside`. Entries already present are not changed."""
         for position, side, fits, *columns in rows:
             before, after = self.before.setdefault(position, []), self.after.setdefault(position, [])
             if side is not None:
@@ -76,7 +76,7 @@ class _Ahead:
 
 
 def _readable(row: Row, now: int) -> bool:
-    """What the filter `readable` says, of a row of `columns`."""
+    """Apply the filter `readable` to a row of `columns`."""
     return row[15] in _READABLE and not row[19] and (row[17] is None or row[17] > now) and row[24] is None
 
 

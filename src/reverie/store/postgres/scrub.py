@@ -56,14 +56,14 @@ class Scrubber:
     def _vacuum(self, tables: set[str]) -> set[str]:
         """Clear tables up; those that somebody held locked, an earlier VACUUM perhaps, are left for the next time."""
         skipped: set[str] = set()
-        told: list[str | None] = []
+        notices: list[str | None] = []
         try:
             with connect(self._url) as connection:
-                connection.add_notice_handler(lambda notice: told.append(notice.sqlstate))
+                connection.add_notice_handler(lambda notice: notices.append(notice.sqlstate))
                 for table in sorted(tables):
-                    told.clear()
+                    notices.clear()
                     connection.execute(f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE) reverie.{table}".encode())
-                    if errors.LockNotAvailable.sqlstate in told:
+                    if errors.LockNotAvailable.sqlstate in notices:
                         skipped.add(table)
         except psycopg.Error:
             pass  # the server is away; autovacuum will come to it

@@ -213,7 +213,7 @@ def _one(db: Connection, query: str, *bound: Any) -> int:
 
 
 def _columns(table: Table, names: Sequence[str]) -> str:
-    """Columns as they are meant: an id that is too long for an index stands beside it."""
+    """Return the columns to select: an id that is too long for an index is kept in a second column."""
     long = {"id": "long_id"} if table is ENTRY else {"from_id": "long_from", "to_id": "long_to"}
     if table is not ENTRY and table.name != "link":
         return ", ".join(names)

@@ -41,7 +41,7 @@ ATTEMPTS = 5
 STATEMENT_MS = 60_000
 LOCK_MS = 10_000
 IDLE_MS = 60_000
-"""How long a body may think between two statements before the server gives its locks to others."""
+"""Longest pause of a body between two statements before the server releases its locks."""
 
 
 class _Job:

@@ -44,7 +44,7 @@ class Anchor:
         """Tenants whose log does not hold what was noted: the note is evidence, and stays."""
 
     def read(self) -> dict[int, Anchored]:
-        """What was noted, by the number of the tenant. A note that was cut short by a crash is passed over."""
+        """Return the notes by the number of the tenant. A note cut short by a crash is ignored."""
         try:
             data = self.path.read_bytes()
         except OSError:

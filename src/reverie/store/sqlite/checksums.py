@@ -67,7 +67,7 @@ def _compute(page: bytes) -> bytes:
 
 @cache
 def _weights(count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """What each word of a page adds to the two sums, modulo 2^32.
+    """Return the contribution of each word of a page to the two sums, modulo 2^32.
 
     For each pair (a, b) of words, SQLite adds a and the second sum to the first, then b and the first to the second.
     That is linear, so the weights of a pair are those of the pair after it put through the same step.

@@ -20,7 +20,7 @@ RESTORE = (
     "`reverie backup verify FILE`, then `reverie restore FILE --into NEW_FOLDER`."
 )
 MOVED = "this memory was moved"
-"""What the trigger of a store that was moved away says."""
+"""Message of the trigger in a store that was moved away."""
 
 
 def translate(fault: BaseException) -> BaseException:

@@ -69,7 +69,7 @@ class SqliteReadTx(ReadVerbs):
         return encode(list(values))
 
     def _place(self) -> dict[str, Any]:
-        """Where this tenant's numbers are, of entries and of events; nowhere before it was written."""
+        """Number range of this tenant's entries and events; empty before its first write."""
         first, last = (None, None) if self._tenant is None else positions_of(self._tenant)
         return {"first": first, "last": last}
 

@@ -42,7 +42,7 @@ INDEX = "-index"
 QUICK_PAGES = 16_384
 """A file of so many pages (64 MiB) is read through at every start: some 60 ms."""
 OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
-"""What else a data folder holds."""
+"""Other files of a data folder."""
 
 
 class SqliteStore:
@@ -330,8 +330,9 @@ class SqliteStore:
         return self._reading(look, fresh=True)
 
     def anchored(self, tenant: str) -> Anchored | None:
-        """How far the log of a tenant was acknowledged, from outside the database. Ask before the snapshot to compare
-        with: later, another writer may have moved on."""
+        """Return the acknowledged position of a tenant's log, from outside the database. Call it before taking the
+        snapshot to compare with: later, another writer may have moved on.
+        """
         if self.anchor is None or not (noted := self.anchor.read()):
             return None
         return self._reading(lambda db: noted.get(db.execute("SELECT n FROM tenant WHERE name = ?", (tenant,)).get))

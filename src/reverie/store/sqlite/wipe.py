@@ -80,7 +80,7 @@ class RawFile:
 
 
 def _gap(page: bytes, header: int) -> tuple[int, int] | None:
-    """Where a b-tree page has something else than zeros between its pointers and its cells."""
+    """Return the range between the pointers and the cells of a b-tree page, if it is not all zeros."""
     size = _TABLE_OR_INDEX.get(page[header])
     if size is None:
         return None

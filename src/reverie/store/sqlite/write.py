@@ -59,7 +59,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
 
     @property
     def argument(self) -> SqliteWriteTx:
-        """What the body is given."""
+        """Argument of the body."""
         return self
 
     @property

@@ -140,7 +140,7 @@ class Writer:
         """Numbers of embedding models seen by commits. They never change."""
         self._scrub_owed = False
         self._wipe_next = 0
-        """The page at which the wiping goes on."""
+        """The page at which the wiping continues."""
         self._thread = threading.Thread(target=self._run, name="reverie-writer", daemon=True)
         self._thread.start()
 
@@ -283,9 +283,13 @@ class Writer:
             batch.flush()
             if batch.scrub:  # before the commit, after which an interrupt may come
                 self._scrub_owed, self._wipe_next = True, 0
+            # Each log is compared with its note before it grows: in a database put back from an old copy the note is
+            # frozen, so that the loss stays visible.
             if self._anchor is not None:
                 for held in batch.tenants.values():
                     self._anchor.meet(held.n, held.opened.seq, held.opened.hash)
+            # Index files that hold destroyed words are noted on disk first, so that after a kill between commit and
+            # scrub the next start finds them.
             for memory, (key, _, _) in batch.scrubbed.items():
                 if name := self._indexes.note(memory, key):
                     noted[memory] = name
@@ -303,6 +307,7 @@ class Writer:
             _, held, positions = batch.scrubbed[memory]
             self._indexes.scrub(name, positions, held.seq)
         self._models = batch.models
+        # Only a durable position is noted: one that is ahead of the database would look like lost events.
         if self._anchor is not None:
             for held in batch.tenants.values():
                 if held.seq != held.opened.seq:
@@ -330,8 +335,8 @@ class Writer:
     def _scrub(self) -> None:
         """Leave no trace of destroyed text: empty the write-ahead log, then wipe the free space of pages.
 
-        A reader may be in the way, and a large file takes a while. No caller waits for either: the next commit goes on
-        with it, or the next idle moment.
+        A reader may block it, and a large file takes a while. No caller waits for either: the next commit continues it,
+        or the next idle moment.
         """
         try:
             self._db.set_busy_timeout(0)
@@ -376,7 +381,7 @@ class _Part(Protocol):
 
     @property
     def argument(self) -> Any:
-        """What its body is given."""
+        """Argument of its body."""
 
     @property
     def frees(self) -> bool:
@@ -400,7 +405,7 @@ class ControlPart:
 
     @property
     def argument(self) -> ControlPart:
-        """What the body is given."""
+        """Argument of the body."""
         return self
 
     def done(self) -> None:
