@@ -48,7 +48,7 @@ class AkashikError(Exception):
 
 
 class Answer(dict[str, Any]):
-    """What the Field answered: the protocol's members, as keys and as attributes."""
+    """Answer of the Field: the protocol's members, as keys and as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -92,7 +92,7 @@ class Field:
         return self._asked(lambda: self._held.status(self.actor))
 
     def agents(self) -> list[dict[str, Any]]:
-        """Who is registered."""
+        """List the registered agents."""
         return list(self._asked(lambda: self._held.agents(self.actor))["agents"])
 
     def conflicts(self, *, agent_id: str | None = None, session_id: str | None = None) -> list[dict[str, Any]]:
@@ -223,7 +223,7 @@ class Agent:
         return self.send("MERGE", {"conflict_id": conflict_id, "strategy": strategy, "resolution": how})
 
     def replay(self, target_id: str, *, target_type: str = "memory_unit", depth: str = "summary") -> Answer:
-        """How something came to be, from the log."""
+        """Show from the log how something came to be."""
         return self.send("REPLAY", {"target_type": target_type, "target_id": target_id, "depth": depth})
 
     def compact(self, strategy: str, *, reason: str | None = None, dry_run: bool = False, **filters: Any) -> Answer:
@@ -263,7 +263,7 @@ class Agent:
         return Subscription(self, answer["subscription"]["id"])
 
     def subscriptions(self) -> list[dict[str, Any]]:
-        """What this agent subscribed to."""
+        """List this agent's subscriptions."""
         return list(self.send("SUBSCRIBE", {"action": "list"})["subscriptions"])
 
 
@@ -280,19 +280,19 @@ class Subscription:
         self.active = True
 
     def poll(self) -> list[Answer]:
-        """What happened since the last poll."""
+        """Return the notifications since the last poll."""
         field = self.agent.field
-        told: list[Answer] = []
+        notifications: list[Answer] = []
         types = (*LOGGED, "field.subscribed", "field.unsubscribed")
         while self.active:
             page = field.host.reader.events(field.actor, after=self._at, limit=_PAGE, types=types)
             found, self.active = self._feed.tell(page)
-            told += [Answer(notification) for notification in found]
+            notifications += [Answer(notification) for notification in found]
             if page:
                 self._at = page[-1].seq
             if len(page) < _PAGE:
                 break
-        return told
+        return notifications
 
     def listen(self, *, seconds: float | None = None) -> Iterator[Answer]:
         """Wait for notifications, at most so many seconds; for ever by default, or until the subscription ends."""

@@ -1,5 +1,5 @@
-"""Claude on Reverie, for programs that use the `anthropic` package: the memory tool, and conversations that go on for
-ever inside the context window.
+"""Claude on Reverie, for programs that use the `anthropic` package: the memory tool, and conversations of unlimited
+length inside the context window.
 
 from anthropic import Anthropic
 from reverie.anthropic import MessagesWindow, WindowPolicy

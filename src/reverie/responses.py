@@ -1,4 +1,4 @@
-"""Conversations with OpenAI-style models that go on for ever inside the context window.
+"""Conversations with OpenAI-style models, of unlimited length inside the context window.
 
 from openai import OpenAI
 from reverie.responses import ResponsesWindow, WindowPolicy

@@ -16,7 +16,7 @@ SMALLEST = 8
 
 
 def counting(tokens: TokenCounter | None) -> Callable[[str], int]:
-    """How tokens are counted: by the host's tokenizer, else four characters to a token."""
+    """Return the token counter: the host's tokenizer, or four characters per token."""
     return tokens.count if tokens is not None else lambda text: (len(text) + 3) // 4
 
 
@@ -26,7 +26,9 @@ def cut(content: str, length: int | None) -> str:
 
 
 def shortened(content: str, allowed: int, count: Callable[[str], int]) -> int | None:
-    """How many characters of `content` fit `allowed` tokens with the mark, up to a word's end; None: not even a few."""
+    """Return the length of the longest prefix of `content` that ends at a word and fits `allowed` tokens together with
+    the ellipsis mark; None when not even a few words fit.
+    """
     ends = [match.start() for match in _SPACE.finditer(content) if match.start() > 0]
     low, high = 0, len(ends)
     while low < high:
@@ -39,7 +41,9 @@ def shortened(content: str, allowed: int, count: Callable[[str], int]) -> int | 
 
 
 def gist(content: str, count: Callable[[str], int]) -> int | None:
-    """Where a summary ends: after the first sentence, or where `SUMMARY_TOKENS` do; None when it is short anyway."""
+    """Return the end of a summary: after the first sentence or after `SUMMARY_TOKENS`; None when `content` is no longer
+    than that.
+    """
     first = _SENTENCE.search(content)
     end = first.end() if first and content[first.end() :].strip() else len(content)
     if count(content[:end]) > SUMMARY_TOKENS:
@@ -50,7 +54,7 @@ def gist(content: str, count: Callable[[str], int]) -> int | None:
 def fit(
     contents: list[str], budget: int | None, count: Callable[[str], int]
 ) -> tuple[list[tuple[int, int | None]], int]:
-    """Which of `contents`, best first, fit the budget: (index, length or None for whole), and the tokens they take."""
+    """Choose from `contents`, best first, up to the budget: (index, length or None for whole), and the tokens used."""
     chosen: list[tuple[int, int | None]] = []
     used = 0
     for index, content in enumerate(contents):

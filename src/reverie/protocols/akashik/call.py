@@ -51,7 +51,7 @@ _THE_ENVELOPES = "\0envelope"
 
 @dataclass(frozen=True, slots=True)
 class FieldServices:
-    """What operations are built on."""
+    """Dependencies of the operations."""
 
     parts: Services
     rulebook: RuleBook
@@ -79,13 +79,13 @@ class Ready:
     payload: Mapping[str, Any]
     """Without secrets."""
     findings: Mapping[str, int]
-    """What was redacted in it, counted by kind."""
+    """Redactions in the message, counted by kind."""
     agent: FieldAgent | None = None
     session: FieldSession | None = None
     epoch: int = 0
     """The epoch of this operation; in `prepare`, the one it will have unless another operation is first."""
     attempt: int = 0
-    """How many times it was begun again."""
+    """Number of restarts so far."""
 
     @property
     def level(self) -> int:
@@ -100,7 +100,7 @@ class Ready:
 
     @property
     def authority(self) -> int:
-        """What the agent may do here: its own level, never above its credential's; 8 in a session it created."""
+        """Authority of the agent here: its own level, capped by its credential's; 8 in a session it created."""
         own = min(self.agent.authority_level, self.actor.authority) if self.agent else self.actor.authority
         return max(own, 8) if self.agent and self.session and self.session.creator_id == self.agent.id else own
 
@@ -128,12 +128,12 @@ class OperationCall(Ready):
     received: int = 0
     """The epoch the sender sent."""
     logged: int = 0
-    """How many events it has so far."""
+    """Number of events appended so far."""
     _view: View | None = None
 
     @property
     def view(self) -> View:
-        """What the agent may see from the session it named."""
+        """View of the agent from the session it named."""
         if self._view is None:
             self._view = view_of(self.tx, self)
         return self._view
@@ -193,7 +193,7 @@ class OperationCall(Ready):
 
 
 def view_of(tx: ReadTx, ready: Ready) -> View:
-    """What a checked sender may see."""
+    """Return the view of a checked sender."""
     return View(
         tx,
         level=ready.level,
@@ -216,6 +216,6 @@ class Operation:
     event: str = "field.read"
     """Appended when `execute` appended nothing: reads are operations too, they take an epoch and are in the log."""
     right: Right = Right.WRITE
-    """What the key must carry."""
+    """Right that the key must carry."""
     in_session: bool = True
     """Whether the envelope's session must be open to the sender. False: the operation looks for itself."""

@@ -21,21 +21,21 @@ from reverie.search.analysis import query_terms
 from reverie.store.contract import ReadTx
 
 LEAST = 200
-"""How many candidates are scored at least, when there are so many."""
+"""Minimum number of candidates to score, when there are that many."""
 PER_UNIT = 4
-"""How many candidates per unit that may be returned."""
+"""Candidates scored per unit that may be returned."""
 MOST_FRESH = 256
-"""How many units committed since the snapshot an operation looks at inside its write."""
+"""Maximum number of units committed since the snapshot that an operation reads inside its write."""
 _PAGE = 1000
 _OWN_LOOKED_AT = 50
-"""How many of the agent's own newest units are asked for their relations."""
+"""Maximum number of the agent's own newest units whose relations are read."""
 _WHOLESALE = ("dream.undone", "memory.imported", "memory.restored")
 """Events after which units may be readable that no event of their own names."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitAdmission:
-    """Which units a scope admits: a filter for the store, and a view for what a filter cannot say."""
+    """Units admitted by a scope: a filter for the store, and a view for rules that a filter cannot express."""
 
     where: Filter
     view: View
@@ -56,13 +56,13 @@ class UnitAdmission:
         return entry if entry is not None and self.takes(entry) else None
 
     def count(self, tx: ReadTx) -> int:
-        """How many units are admitted. Counted by the store; units are loaded only where a rule needs their text."""
+        """Count the admitted units. The store counts; units are loaded only where a rule needs their text."""
         readable = msgspec.structs.replace(self.where, states=self.where.states - {EntryState.DRAFT})
         if not self.view.filtered:
             total = sum(map(self.takes, each_unit(tx, readable)))
         else:
             total = tx.count(readable)
-            if readable.without_kinds:  # a synthesis of a type that is denied is denied, whatever its own type
+            if readable.without_kinds:  # a synthesis of a type that is denied is denied, regardless of its own type
                 made = msgspec.structs.replace(readable, kinds=("synthesis",))
                 total -= sum(not self.takes(entry) for entry in each_unit(tx, made))
         if EntryState.DRAFT in self.where.states:
@@ -119,7 +119,7 @@ def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector |
 
 
 def _related(tx: ReadTx, own: Sequence[Entry]) -> frozenset[str]:
-    """What the agent's newest units point at, and what points at them."""
+    """Return the ids that the agent's newest units link to, and the ids that link to them."""
     found: set[str] = set()
     for entry in own:
         found.update(link.to_id for link in relations_of(tx, entry))
@@ -138,7 +138,7 @@ class NewUnits:
 
 
 def fresh(tx: ReadTx, admission: UnitAdmission, after: int) -> NewUnits:
-    """What was committed since a snapshot, inside the write that answers for both."""
+    """Read the units committed since a snapshot, inside the write that answers for both."""
     events = tx.read_log(after=after, limit=4 * MOST_FRESH)
     named = list(dict.fromkeys(event.entry_id for event in events if event.entry_id is not None))
     wholesale = any(event.type in _WHOLESALE for event in events)

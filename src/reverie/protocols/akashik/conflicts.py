@@ -38,7 +38,7 @@ TRANSITIONS = {
     "escalated": ("resolved",),
     "resolved": (),
 }
-"""What may follow what. Compaction is no transition, but that purging a side ends a conflict."""
+"""Allowed transitions. Compaction is not one of them, except that purging a side ends a conflict."""
 _OF_TYPE = {
     "decision": "strategic",
     "intention": "strategic",
@@ -124,7 +124,7 @@ def each_unresolved(tx: ReadTx) -> Iterator[UnitConflict]:
 
 
 def open_count(tx: ReadTx) -> int:
-    """How many conflicts are not resolved."""
+    """Count the unresolved conflicts."""
     return sum(1 for _ in documents.each(tx, OPEN))
 
 

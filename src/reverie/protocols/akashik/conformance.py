@@ -10,7 +10,7 @@ KINDS = ("enrichment", "detection_timeout", "storage_full")
 
 
 class FaultSwitches:
-    """Which faults are on, by tenant. Of one process: a seam for tests, not state of the Field."""
+    """Active faults by tenant. Local to the process: a seam for tests, not state of the Field."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled

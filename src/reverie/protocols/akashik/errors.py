@@ -1,4 +1,4 @@
-"""What a Field refuses, in the protocol's words. Every error that leaves the Field is a FieldError."""
+"""Errors of a Field, in the protocol's terms. Every error that leaves the Field is a FieldError."""
 
 from __future__ import annotations
 

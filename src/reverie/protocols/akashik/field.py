@@ -137,7 +137,7 @@ class Field:
         return retry(attempted, busy=StoreBusy, tries=_TRIES)
 
     def _ready(self, actor: Actor, envelope: Envelope, rules: Rules) -> Ready:
-        """The message without secrets: whatever an operation stores was redacted here."""
+        """Redact the message: everything an operation stores has passed through here."""
         services, known = self.services, rules.known
         redactor = services.parts.redactor
         check_texts(envelope.payload, rules.policy)
@@ -190,7 +190,7 @@ class Field:
         if stored is None:
             return key, digest
         if stored[0] != digest:
-            raise FieldError("DUPLICATE_MESSAGE", "A message of this id was sent before, with another body.")
+            raise FieldError("DUPLICATE_MESSAGE", "A message with this id was sent before, with another body.")
         before = orjson.loads(stored[1])
         shown = before["result"]
         if row.show is not None:
@@ -222,7 +222,7 @@ class Field:
         if row.name != "REGISTER":
             agent = load_agent(tx, ready.agent_id)
             if agent is None:
-                raise FieldError("AGENT_NOT_REGISTERED", "No agent of this id is registered.")
+                raise FieldError("AGENT_NOT_REGISTERED", "No agent with this id is registered.")
             if agent.credential != ready.actor.id:
                 raise FieldError("AGENT_NOT_REGISTERED", "This agent was registered by another credential.")
             ready.agent = agent
@@ -288,12 +288,12 @@ class Field:
             if entry is not None and entry.state is EntryState.ERASED:
                 entry = as_born(tx, entry)
             if entry is None or not self._view(tx, actor, agent_id).reaches(entry):
-                raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
+                raise FieldError("UNIT_NOT_FOUND", "There is no unit with this id.")
             if entry.state is EntryState.ERASED:
                 extra = {"tombstone": tombstone(tx, entry)}
                 raise FieldError("UNIT_NOT_FOUND", "The unit was purged; its text is gone.", extra=extra)
             if entry.state not in UNIT_STATES:
-                raise FieldError("UNIT_NOT_FOUND", "There is no unit of this id.")
+                raise FieldError("UNIT_NOT_FOUND", "There is no unit with this id.")
             return shown_unit(tx, entry)
 
         return self._read(actor, body)
@@ -335,7 +335,7 @@ class Field:
         if agent_id is not None:
             agent = load_agent(tx, self._name(tx, actor, agent_id) or "")
             if agent is None or agent.credential != actor.id:
-                raise FieldError("AGENT_NOT_REGISTERED", "This credential has registered no agent of this id.")
+                raise FieldError("AGENT_NOT_REGISTERED", "This credential has registered no agent with this id.")
             return View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
         views = [
             View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))

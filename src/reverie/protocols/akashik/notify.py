@@ -45,11 +45,11 @@ class Feed:
         self.tenant = tenant
         self.key_id = key_id
         self.subscription = subscription
-        self._told: dict[str, int] = {}
+        self._notified: dict[str, int] = {}
         """Per entity, when it was last spoken of."""
 
     def tell(self, events: Sequence[Event]) -> tuple[list[dict[str, Any]], bool]:
-        """Notifications for a page of the log, and whether the subscription goes on."""
+        """Return the notifications for a page of the log, and whether the subscription continues."""
         key = self._key()
         if self.key_id is not None and key is None:
             return [], False
@@ -59,15 +59,15 @@ class Feed:
             subscription = self.subscription
             agent = load_agent(tx, subscription.agent_id)
             current = load_subscription(tx, subscription.agent_id, subscription.id)
-            told: list[dict[str, Any]] = []
+            notifications: list[dict[str, Any]] = []
             for event in events:
                 if self._ends(event):
-                    return told, False
+                    return notifications, False
                 if agent is not None:
                     found = self._notification(tx, event, agent, key, known)
                     if found is not None:
-                        told.append(found)
-            return told, agent is not None and current is not None and current.seq == subscription.seq
+                        notifications.append(found)
+            return notifications, agent is not None and current is not None and current.seq == subscription.seq
 
         return self._services.parts.store.read(self._scope, body)
 
@@ -153,12 +153,12 @@ class Feed:
             return False
         agent = event.data.get("agent", event.actor) if name.startswith("agent.") else ""
         entity = event.entry_id or event.conflict_id or event.task_id or f"{name} {agent}"
-        before = self._told.get(entity)
+        before = self._notified.get(entity)
         if before is not None and event.at - before < pause:
             return True
-        self._told[entity] = event.at
-        if len(self._told) > 10_000:
-            self._told = {entity: at for entity, at in self._told.items() if event.at - at < pause}
+        self._notified[entity] = event.at
+        if len(self._notified) > 10_000:
+            self._notified = {entity: at for entity, at in self._notified.items() if event.at - at < pause}
         return False
 
 

@@ -42,7 +42,7 @@ _GOING_AWAY = 1001
 
 
 def routes() -> list[BaseRoute]:
-    """Where notifications are fetched. Both look at the ticket or the key themselves."""
+    """Return the routes for notifications. Both check the ticket or the key themselves."""
     return [Route(SSE_PATH, _stream, methods=["GET"]), WebSocketRoute(SOCKET_PATH, _socket)]
 
 
@@ -96,8 +96,10 @@ async def _notifications(
     host: Host = state.host
     actor = replace(host.system_actor(feed.tenant), key_id=feed.key_id)
     async for page in state.tail.follow(actor, after=after, types=_TYPES):
-        told, goes_on = await state.threads.run(Lane.READ, feed.tenant, partial(feed.tell, page.events if page else ()))
-        for notification in told:
+        notifications, goes_on = await state.threads.run(
+            Lane.READ, feed.tenant, partial(feed.tell, page.events if page else ())
+        )
+        for notification in notifications:
             yield notification
         if not goes_on:
             return
@@ -166,6 +168,6 @@ async def _send(socket: WebSocket, feed: Feed, after: int) -> None:
 
 
 async def _until_closed(socket: WebSocket) -> None:
-    """Whatever the other side says is let go; only that it leaves matters."""
+    """Discard incoming messages until the peer disconnects."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""How relevant a unit is to an agent: factors from 0 to 1, weighed into one score, with a reason a person can read.
+"""Relevance of a unit to an agent: factors from 0 to 1, weighted into one score, with a human-readable reason.
 
 Meaning and words come from the same index and vectors as every search; recency, type, confidence, role, task and
 relations are the Field's own. Nothing here depends on the order units come in; equal scores go newest first.
@@ -43,12 +43,12 @@ LAYERS = {
 _HALF_LIFE = 50
 """Epochs after which a unit counts half as recent."""
 _AGAIN = 0.02
-"""What each further unit of the same author loses, up to five: many voices before one voice many times."""
+"""Penalty for each further unit of the same author, up to five, so that one author does not crowd out the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceQuery:
-    """What relevance is measured against."""
+    """The query that relevance is measured against."""
 
     role: str
     query: str = ""
@@ -72,12 +72,12 @@ class Scored:
 
     @property
     def reason(self) -> str:
-        """Why it ranks where it ranks, for a person."""
+        """Human-readable reason for the rank."""
         return _reason(self.entry, self.asked, self.factors, self.meaning)
 
 
 Meaning = Mapping[str, tuple[float, Sequence[str]]]
-"""How close each unit is to a query, by id, and the query's words it has."""
+"""Similarity to a query by unit id, with the words of the query found in the unit."""
 
 
 def vector_of(query: str, embedder: Embedder | None) -> Vector | None:
@@ -94,7 +94,9 @@ def vector_of(query: str, embedder: Embedder | None) -> Vector | None:
 def meaning_of(
     tx: ReadTx, entries: Sequence[Entry], query: str, vector: Vector | None, alike: Collection[int] | None = None
 ) -> Meaning | None:
-    """How close each entry is to a query; None when nothing is asked. `alike`: positions that may share its words."""
+    """Measure the similarity of each entry to a query; None for an empty query. `alike`: positions that may share its
+    words.
+    """
     if not query.strip():
         return None
     asked = query_terms(query)

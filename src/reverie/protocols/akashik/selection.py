@@ -1,4 +1,4 @@
-"""Which units a COMPACT takes. A typo in a filter must never widen it, so everything unknown is refused."""
+"""Selection of units for a COMPACT. A typo in a filter must never widen it, so everything unknown is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reverie.protocols.akashik.visibility import View, kinds_of
 from reverie.store.contract import ReadTx
 
 AUTHORITY = {"archive": 6, "summarize": 6, "purge": 10}
-"""What each strategy needs."""
+"""Authority required by each strategy."""
 
 STRATEGIES = ("archive", "summarize", "purge")
 MEMBERS = frozenset({"strategy", "filter", "reason", "dry_run"})

@@ -128,7 +128,7 @@ def as_born(tx: ReadTx, entry: Entry) -> Entry:
 
 
 def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
-    """What is left of a purged unit: the log says when, why and by whom."""
+    """Return the tombstone of a purged unit: when, why and by whom it was purged, from the log."""
     for event in each_event(tx, after=entry.born_seq, types=_PURGES):
         if event.entry_id == entry.id:
             made = event.data.get("tombstone")
@@ -144,7 +144,7 @@ def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
 
 
 def intent_of(entry: Entry) -> Mapping[str, Any]:
-    """Why it was recorded."""
+    """Return the intent with which it was recorded."""
     intent = entry.attributes.get("intent")
     return intent if isinstance(intent, dict) else {}
 
@@ -156,7 +156,7 @@ def task_of(entry: Entry) -> str | None:
 
 
 def score_of(entry: Entry) -> float | None:
-    """How sure its author is."""
+    """Return its author's confidence score."""
     confidence = entry.attributes.get("confidence")
     score = confidence.get("score") if isinstance(confidence, dict) else None
     return float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None

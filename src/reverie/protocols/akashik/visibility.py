@@ -1,4 +1,4 @@
-"""Who may see which unit: the one place that decides it.
+"""Visibility of units: the one place that decides it.
 
 At Level 3, in this order: the session (only units of the session the envelope names; no session is a partition of its
 own, open to all), the role rules of that session, the minimum authority per type. Drafts are seen by their author only,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """What one agent sees from one session."""
+    """The units visible to one agent from one session."""
 
     def __init__(
         self, tx: ReadTx, *, level: int, agent: FieldAgent | None, authority: int, session_id: str | None = None
@@ -92,7 +92,7 @@ class View:
         return all(kind not in denied and authority >= least.get(kind, 0) for kind in kinds)
 
     def authority_in(self, session_id: str | None) -> int:
-        """What the agent may do in a session: its creator has 8 there, and nowhere else."""
+        """Return the agent's authority in a session: its creator has 8 there, and nowhere else."""
         session = self._session(session_id)
         creator = session is not None and self._agent is not None and session.creator_id == self._agent.id
         return max(self._authority, 8) if creator else self._authority
@@ -132,8 +132,9 @@ class View:
 
 
 class CredentialView:
-    """What a credential may see where no agent is named: what any of its agents may see, and authority 10 everything
-    but drafts of others."""
+    """View of a credential where no agent is named: everything visible to any of its agents; with authority 10,
+    everything but drafts of others.
+    """
 
     def __init__(self, views: Sequence[View], anyone: View) -> None:
         self._views = views

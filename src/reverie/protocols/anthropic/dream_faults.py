@@ -1,4 +1,4 @@
-"""Why a dream of a memory store fails, in the protocol's words."""
+"""Failures of a dream of a memory store, in the protocol's terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dream of a memory store would write: worked out outside any transaction, touching nothing."""
+"""The plan of a dream of a memory store: computed outside any transaction, without side effects."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Planned(Struct, frozen=True):
     report: Mapping[str, Any]
     usage: Mapping[str, int]
     made: Made
-    """What the engine's report says of it."""
+    """The engine's report on it."""
     position: int
     """Of the log, when it was worked out."""
 
@@ -132,7 +132,7 @@ class DreamPlanner:
         writes: dict[str, Written],
         composed: list[Made],
     ) -> int:
-        """What transcripts add, distilled into the file of the day; how many of them are left for later."""
+        """Distil the transcripts into the file of the day; return the number of those left for later."""
         part, later = self._fitting(left, rules, budget, record)
         if not part:
             return later
@@ -366,7 +366,7 @@ def _kept(store: StoreRecord, entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def _usage(composed: Sequence[Made]) -> dict[str, int]:
-    """What a model was billed for."""
+    """Sum the tokens billed by a model."""
     spent = [one.spend for one in composed]
     return {name: sum(int(one.get(name, 0)) for one in spent) for name in ("input_tokens", "output_tokens")}
 
@@ -379,7 +379,7 @@ def subject_tags(entry: Entry | None) -> tuple[str, ...]:
 
 
 def fate_of(write: Written, former: Entry | None) -> str:
-    """What became of a file: all of it is said elsewhere, some of its lines gave way, or none did."""
+    """Classify the outcome of a file: merged into others, shortened by some lines, or kept."""
     if write.text is None:
         return "merged"
     lines = set(write.text.split("\n"))

@@ -1,4 +1,4 @@
-"""Dreams as documents: what was asked, how they stand, what they changed. Ids, counts and hashes, no texts."""
+"""Dreams as documents: request, status and changes. Ids, counts and hashes, no texts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MODEL_FREE_MS = 15 * 60_000
 
 
 class DreamFault(Struct, frozen=True):
-    """Why a dream failed."""
+    """The reason a dream failed."""
 
     type: str
     message: str
 
 
 class Options(Struct, frozen=True):
-    """What Reverie adds to the request."""
+    """Reverie's additions to the request."""
 
     budget: int | None = None
     fit: bool = True
@@ -44,7 +44,7 @@ class Options(Struct, frozen=True):
 
 
 class FileChange(Struct, frozen=True):
-    """What a dream did to one file."""
+    """Change made by a dream to one file."""
 
     file: str
     operation: str
@@ -95,7 +95,7 @@ def load(tx: ReadTx, dream_id: str) -> DreamRecord:
     """A dream by its bare id. Raises NotFound."""
     document = tx.load(SPACE, complement(dream_id))
     if document is None or not document.body:
-        raise NotFound("There is no dream of that id.")
+        raise NotFound("There is no dream with that id.")
     return msgspec.json.decode(document.body, type=DreamRecord)
 
 
@@ -137,7 +137,7 @@ def active(tx: ReadTx) -> Iterator[DreamRecord]:
 
 
 def upcoming_dream(tx: ReadTx) -> int | None:
-    """When to look for dreams that wait, or were abandoned: now, while there are any."""
+    """Return the time of the next check for waiting or abandoned dreams: now, while there are any."""
     return tx.now if tx.documents(ACTIVE_SPACE, limit=1).items else None
 
 

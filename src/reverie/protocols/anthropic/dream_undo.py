@@ -38,7 +38,7 @@ class DreamUndo:
         self._memories = memories
 
     def diff(self, actor: Actor, dream_id: str) -> dict[str, Any]:
-        """What a dream did to each file: its text before and after, as far as those are kept, and the lines."""
+        """Show a dream's change to each file: the text before and after, as far as these are kept, and the lines."""
         actor.require(Right.READ)
         record, store = self._of(actor, dream_id)
 

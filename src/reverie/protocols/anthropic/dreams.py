@@ -101,7 +101,7 @@ class MemoryDreams:
         rules = self._rules.current(actor.tenant)
         check_options(options, rules.policy)
         given = self._planner.sessions.cleaned(transcripts, rules)
-        told = self._parts.redactor.text(instructions, rules.known).text if instructions else None
+        cleaned = self._parts.redactor.text(instructions, rules.known).text if instructions else None
         record = DreamRecord(
             id=self._parts.ids.new(),
             store=name,
@@ -110,7 +110,7 @@ class MemoryDreams:
             created_at=self._parts.clock.now(),
             actor=actor.id,
             sessions=tuple(sorted(sessions)) if sessions is not None else None,
-            instructions=told,
+            instructions=cleaned,
             existing=existing,
             options=options,
             transcripts=tuple((one.id, one.sha256) for one in given),

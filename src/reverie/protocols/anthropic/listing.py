@@ -30,7 +30,7 @@ class Memory(Struct, frozen=True):
     file: File
     content: str | None = None
     findings: Mapping[str, int] = field(default_factory=dict)
-    """What the write that answers with it replaced."""
+    """Redactions made by the write that returns this memory."""
     read_only: bool = False
     entry: Entry | None = None
     """The entry of its newest version; None when that has no text."""

@@ -325,7 +325,7 @@ class Memories:
         file = files.find_file(tx, store_id, bare(MEMORY, memory_id, "memory"))
         memory = shown(tx, record, file) if file is not None else None
         if memory is None:
-            raise NotFound("There is no memory of that id.")
+            raise NotFound("There is no memory with that id.")
         return memory
 
     def _session(self, actor: Actor, session: str | None, rules: Rules) -> str | None:

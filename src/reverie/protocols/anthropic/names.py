@@ -22,12 +22,12 @@ def bare(prefix: str, text: str, what: str) -> str:
     """An id without its prefix. What cannot be an id is not found."""
     rest = text.removeprefix(prefix)
     if rest == text or not _ID.fullmatch(rest):
-        raise NotFound(f"There is no {what} of that id.")
+        raise NotFound(f"There is no {what} with that id.")
     return rest
 
 
 def path_fault(path: str) -> str | None:
-    """Why a text is not the path of a memory; None when it is one."""
+    """Return the reason why a text is not the path of a memory; None when it is one."""
     if not path.startswith("/"):
         return "it must start with /"
     try:
@@ -73,7 +73,7 @@ def session_name(session: str) -> str:
 
 
 def actor_document(actor: str, session: str | None) -> Mapping[str, str]:
-    """Who wrote a version."""
+    """Return the author of a version."""
     if session is not None:
         return {"type": "session_actor", "session_id": session_name(session)}
     kind, _, name = actor.partition(":")

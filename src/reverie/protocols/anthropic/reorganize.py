@@ -1,7 +1,7 @@
-"""How a dream reorganises the files of a store. Pure: texts in, texts out.
+"""Reorganisation of a store's files by a dream. Pure: texts in, texts out.
 
-A store is not a log: what stands in a file stays in it. Only lines that another file says again, and lines that a newer
-statement overtakes, give way. What transcripts add is distilled elsewhere, and laid into a file of its own.
+A store is not a log: the content of a file stays in it. Only lines repeated in another file, and lines outdated by a
+newer statement, are removed. Transcripts are distilled elsewhere, into a file of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAST_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Reorganized:
-    """What becomes of the files, and what is left of the transcripts."""
+    """New state of the files, and the transcripts not yet used."""
 
     texts: Mapping[str, str | None]
     """New text by file id, for files that change; None: nothing is left of it."""

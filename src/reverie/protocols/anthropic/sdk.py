@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Opened(Protocol):
-    """What `reverie.open` gives."""
+    """The object returned by `reverie.open`."""
 
     @property
     def host(self) -> Host:
@@ -46,7 +46,7 @@ class Opened(Protocol):
 
     @property
     def actor(self) -> Actor:
-        """Who calls it."""
+        """The caller."""
 
 
 class Commands(Protocol):

@@ -51,7 +51,7 @@ class StoreRecord(Struct, frozen=True):
 
     @property
     def subject(self) -> str | None:
-        """Whom every entry of the store is about."""
+        """Subject of every entry of the store."""
         return self.metadata.get(SUBJECT)
 
 
@@ -271,7 +271,7 @@ def load(tx: ReadTx, store_id: str) -> StoreRecord:
     """A store by its bare id. Raises NotFound."""
     document = tx.load(SPACE, complement(store_id))
     if document is None or not document.body:
-        raise NotFound("There is no memory store of that id.")
+        raise NotFound("There is no memory store with that id.")
     return msgspec.json.decode(document.body, type=StoreRecord)
 
 

@@ -26,7 +26,7 @@ _UNITS = "BKMG"
 
 
 class ToolFault(Exception):
-    """What the model is answered when a command cannot be carried out."""
+    """Answer to the model when a command cannot be carried out."""
 
 
 class MemoryCommands:

@@ -34,7 +34,7 @@ class Version(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """Which versions. Every part given must hold."""
+    """Filter on versions. All given conditions must hold."""
 
     memory_id: str | None = None
     operation: str | None = None
@@ -125,7 +125,7 @@ class Versions:
 def _found(tx: ReadTx, record: StoreRecord, name: str) -> FileVersion:
     row = files.load_version(tx, record.id, name)
     if row is None:
-        raise NotFound("There is no memory version of that id.")
+        raise NotFound("There is no memory version with that id.")
     return row
 
 

@@ -168,7 +168,7 @@ class AsyncWindowMessages(AsyncMessages):
 
 
 class _Shared:
-    """What both windows add to those they are made of."""
+    """Additions of both windows to their base classes."""
 
     wire: ClassVar[Any] = wire
     last_call: SdkCall | None = None

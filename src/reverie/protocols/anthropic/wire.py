@@ -30,7 +30,7 @@ def bound(client: Any, base: Base) -> Any:
 
 
 def account_of(client: Any) -> str:
-    """What tells accounts apart; it is hashed under the tenant's key before it goes anywhere."""
+    """Return the credential that identifies an account; it is hashed under the tenant's key before any further use."""
     return str(getattr(client, "api_key", None) or getattr(client, "auth_token", None) or "")
 
 

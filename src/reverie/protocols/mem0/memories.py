@@ -28,7 +28,6 @@ from reverie.protocols.mem0.filters import holds, named
 KINDS = ("user", "agent", "app", "run")
 _ROOT = "mem0"
 _PAGE = 500
-"""How often a change is tried while others change the same memory."""
 
 
 class Memories:
@@ -66,7 +65,7 @@ class Memories:
         return document(self._find(memory_id))
 
     def page(self, filters: Mapping[str, Any], *, start: int, size: int) -> tuple[int, list[dict[str, Any]]]:
-        """How many memories match, and `size` of them from `start` on, newest first.
+        """Count the matching entries, and return `size` of them from `start` on, newest first.
 
         Without filters but a user's name the store counts, and nothing behind the page is read. Other filters are
         about attributes that the store does not know: every memory is looked at, and only the page is held.
@@ -206,7 +205,7 @@ class Memories:
         raise Invalid("Name whose memory it is: user_id, agent_id, app_id or run_id.", pointer="/user_id")
 
     def _refs(self, filters: Mapping[str, Any]) -> list[str]:
-        """Where memories that match can be: the one of a user who is named, else all."""
+        """List the memories that can hold matches: that of a named user, else all."""
         user = named(filters, "user_id")
         if user is not None:
             return [self._ref({"user_id": user})]
@@ -223,7 +222,7 @@ class Memories:
         place, _, memory = memory_id.partition("~")
         ref = f"{_ROOT}/{place}"
         if not memory:
-            raise NotFound("There is no memory of that id.")
+            raise NotFound("There is no memory with that id.")
         found = self._host.reader.page(self._actor, ref, Filter(tags=(_mark(memory),)), limit=1).items
         return found[0] if found else self._host.reader.get(self._actor, ref, memory)
 
@@ -253,7 +252,7 @@ def _contended() -> Busy:
 
 
 def _changed(before: Entry, text: str | None, metadata: Mapping[str, Any]) -> Draft:
-    """What takes the place of a memory."""
+    """Build the draft that supersedes an entry."""
     about = dict(before.attributes.get(_ROOT) or {})
     about |= {"id": about.get("id", before.id), "created_at": about.get("created_at", before.created_at)}
     about["metadata"] = {**about.get("metadata", {}), **metadata}

@@ -42,7 +42,7 @@ _MOST = 1000
 
 
 def _answers(form: Form) -> dict[int, DocumentedAnswer]:
-    """What every route may answer. A body has the shape that the mem0 client reads."""
+    """Document the answers common to every route. A body has the shape that the mem0 client reads."""
     return {
         200: DocumentedAnswer(body=form),
         **{status: DocumentedAnswer(kind.code, shapes.Fault) for kind, status in _STATUS},
@@ -50,7 +50,7 @@ def _answers(form: Form) -> dict[int, DocumentedAnswer]:
 
 
 class Whose(Struct, kw_only=True):
-    """Whose memory."""
+    """Owner of a memory."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -121,7 +121,7 @@ class BatchIn(Struct):
     memories: Annotated[list[BatchRow], Meta(max_length=_MOST)] = field(default_factory=list)
 
 
-@router.get("/v1/ping/", id="mem0_ping", summary="Whose key it is", answers=_answers(shapes.Ping))
+@router.get("/v1/ping/", id="mem0_ping", summary="Owner of the key", answers=_answers(shapes.Ping))
 def ping(call: Call) -> Response:
     call.actor.require(Right.READ)
     tenant = call.actor.tenant

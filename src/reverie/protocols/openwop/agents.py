@@ -116,7 +116,7 @@ class Agents:
 
         def body(tx: WriteTx) -> None:
             if tx.load(AGENT_SPACE, agent_id) is None:
-                raise NotFound("This tenant has no agent of that id.")
+                raise NotFound("This tenant has no agent with that id.")
             data = {"space": AGENT_SPACE, "key": agent_id}
             seq = tx.append(NewEvent("document.dropped", "AGENT", actor.id, data=data))
             tx.drop(AGENT_SPACE, agent_id, seq=seq)
@@ -140,7 +140,7 @@ class Agents:
     def remove_for_all(self, agent_id: str) -> None:
         """Remove an agent from the whole host."""
         if agent_id not in self.installed_for_all():
-            raise NotFound("The host has no agent of that id.")
+            raise NotFound("The host has no agent with that id.")
         self._change(lambda held: {name: agent for name, agent in held.items() if name != agent_id})
 
     def _change(self, changed: Any) -> None:

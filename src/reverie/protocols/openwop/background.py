@@ -1,4 +1,4 @@
-"""Work that goes on after its request was answered: one thread each, a bounded number of them."""
+"""Work that continues after its request was answered: one thread each, a bounded number of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Background:
         """Refuse when there is no room for more. Raises Busy."""
         with self._lock:
             if len(self._threads) >= MOST:
-                raise Busy(f"{MOST} runs go on in the background already. Try again when one has ended.")
+                raise Busy(f"{MOST} runs are active in the background already. Try again when one has ended.")
 
     def start(self, work: Callable[[], object]) -> None:
         """Do it in a thread of its own."""

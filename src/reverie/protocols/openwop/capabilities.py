@@ -1,4 +1,4 @@
-"""What this host can do, computed from the parts that run: one function for the advertisement and for every projection.
+"""Capabilities of this host, computed from the running parts: one function for the advertisement and every projection.
 
 A family that is not wired is absent. Clients must not guess, so an absent block means: does not do it.
 """
@@ -19,14 +19,14 @@ from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_V
 from reverie.services import Services
 
 MAX_RUN_IDS = 100
-"""How many runs one request cancels at most."""
+"""Maximum number of runs cancelled by one request."""
 LONG_TERM = "long-term"
 """The one memory backend there is a name for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """Which parts run. Everything that is advertised follows from this."""
+    """The running parts. Everything that is advertised follows from this."""
 
     durable: bool
     writable: bool
@@ -156,7 +156,7 @@ ASKED = {
     "conversation": (READ, WRITE),
     "longTerm": (READ, WRITE, DURABILITY),
 }
-"""What each flag of an agent's memory shape asks for."""
+"""Capabilities required by each flag of an agent's memory shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +179,10 @@ def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
     reduces = [name for name in ("compaction", "distillation") if _at(document, "memory", name, "supported") is True]
     keeps = [name for name in ("ttl", "forget") if _at(document, "memory", "retention", name) is True]
     read = supported is True
-    told = f"memory.supported is {_shown(supported)}"
+    reason = f"memory.supported is {_shown(supported)}"
     return [
-        CapabilityVerdict(READ, read, told),
-        CapabilityVerdict(WRITE, read and writable is not False, f"{told}, memory.writable is {_shown(writable)}"),
+        CapabilityVerdict(READ, read, reason),
+        CapabilityVerdict(WRITE, read and writable is not False, f"{reason}, memory.writable is {_shown(writable)}"),
         _flag(SEARCH, document, "memory", "search", "supported"),
         CapabilityVerdict(DURABILITY, durable, f"agents.memoryBackends is {_shown(backends)}"),
         CapabilityVerdict(

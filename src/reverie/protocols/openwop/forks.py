@@ -43,7 +43,7 @@ class Forks:
         fixtures: bool = False,
         new_id: str | None = None,
     ) -> Run:
-        """Fork a run that has ended. `new_id`: an id for the fork; a fork of that id that exists is answered again.
+        """Fork a run that has ended. `new_id`: an id for the fork; a fork with that id that exists is answered again.
 
         A replay re-reads the recorded events, with the ids that were recorded, and writes nothing; it is refused when
         the memory its source saw can no longer be shown. A branch is a new run of the same workflow.

@@ -1,4 +1,4 @@
-"""What of a memory goes into a prompt: the ranked list, cut to a number of tokens. No entry is cut."""
+"""Memory in a prompt: the ranked list, cut to a number of tokens. No entry is cut."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Passes over one memory that are runs of host workflows: compaction, distillation, consolidation.
 
-Each is a plan for the dream engine (or the consolidation beside it) under the id of its run: one transaction, one
-event that names the run, known secrets of that run beside the tenant's.
+Each is a plan for the dream engine (or for consolidation) under the id of its run: one transaction, one
+event that names the run, known secrets of that run in addition to the tenant's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reverie.core.dream import DreamPlan, DreamReport, GivenText, Selector
 from reverie.core.entry import Scope
 from reverie.core.errors import Busy, Invalid
 from reverie.core.run import COMPACT, CONSOLIDATE, DISTILL
-from reverie.distil.request import Told
+from reverie.distil.request import SuppliedText
 from reverie.dreams.archive import Archives
 from reverie.dreams.consolidate import Consolidated, Consolidator
 from reverie.dreams.engine import Check, DreamEngine
@@ -35,14 +35,14 @@ Secrets = Sequence[tuple[str, str]]
 WORKFLOWS = (COMPACT, DISTILL, CONSOLIDATE)
 """The workflows of the host itself; their inputs are `{"memoryRef": ...}`."""
 MOST_ENTRIES = 1000
-"""How many entries one compaction takes at most: the oldest."""
+"""Maximum number of entries in one compaction: the oldest."""
 BUDGET_KEY = "distillation.tokenBudget"
 _PATIENCE_SECONDS = 20.0
 _LOOK_AGAIN_SECONDS = 0.05
 
 
 class Passed(Struct, frozen=True):
-    """What a compaction or distillation did, for those who may see text."""
+    """Result of a compaction or distillation, for callers that may read text."""
 
     run_id: str
     report: DreamReport
@@ -231,13 +231,13 @@ class PassRunner:
         plan: DreamPlan,
         run: str,
         secrets: Secrets | None,
-        told: str | None,
+        supplied: str | None,
         check: Check | None,
     ) -> Passed | None:
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, plan.ref)
         runner = replace(actor, run=run)
-        distiller = None if told is None else Told(told, work=run)
+        distiller = None if supplied is None else SuppliedText(supplied, work=run)
         if secrets:
             self._rules.register_run(actor, run, secrets)
         try:
@@ -272,7 +272,7 @@ class PassRunner:
 
 
 def source_count(report: DreamReport) -> int:
-    """How many entries or texts became one."""
+    """Count the entries or texts that became one."""
     return len(report.sources) or int(report.given)
 
 

@@ -40,7 +40,7 @@ def profiles(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
 
 
 def core_flaws(document: Mapping[str, Any]) -> list[str]:
-    """What keeps a document from `openwop-core`."""
+    """List the faults that exclude a document from `openwop-core`."""
     flaws = []
     version = document.get("protocolVersion")
     if not isinstance(version, str) or not version.startswith("1."):

@@ -11,7 +11,7 @@ from reverie.core.run import ENGINE_VERSION, RUN_SPACE, Run
 from reverie.store.contract import ReadTx, WriteTx
 
 ENTRY = "$entry"
-"""How a variable that is an entry is kept: by name. Its text is looked up when it is shown."""
+"""Marker of a variable that is an entry, stored by id. Its text is looked up when the run is shown."""
 OPEN_SPACE = "run-open"
 """A document for each run that has not ended: what a recovery looks through."""
 
@@ -39,7 +39,7 @@ def load_run(tx: ReadTx, run_id: str) -> Run:
     """The run. Raises NotFound, and `engine_version_mismatch` for a run that a newer engine wrote."""
     document = tx.load(RUN_SPACE, run_id) if run_id else None
     if document is None or document.body is None:
-        raise NotFound("There is no run of that id.")
+        raise NotFound("There is no run with that id.")
     engine = msgspec.json.decode(document.body, type=_Stamp).engine
     if engine > ENGINE_VERSION:
         raise Conflict(

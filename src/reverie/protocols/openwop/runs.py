@@ -37,10 +37,10 @@ from reverie.store.leases import Leases, holder
 
 T = TypeVar("T")
 LEASE_MS = 30_000
-"""How long a run without a sign of life counts as being worked on."""
+"""Time without a heartbeat after which a run counts as abandoned."""
 MOST_ATTEMPTS = 3
 ABANDONED_MS = 60 * 60_000
-"""How long a run waits for its starter to start it again."""
+"""Time that a run waits for its starter to start it again."""
 MAX_OPTION_BYTES = 65_536
 MAX_TAGS = 64
 
@@ -68,7 +68,7 @@ class Runs:
         """A workflow by id. Fixtures exist only where the caller's door serves them."""
         found = self._workflows.get(workflow_id)
         if found is None or (found.fixture and not fixtures):
-            raise Invalid("There is no workflow of that id.", pointer="/workflowId")
+            raise Invalid("There is no workflow with that id.", pointer="/workflowId")
         return found
 
     def fixtures(self) -> list[str]:
@@ -92,7 +92,7 @@ class Runs:
     ) -> Run:
         """Run a workflow of the host to its end. A request that cannot be right is refused before anything begins.
 
-        A workflow of the background goes on after the answer. `run_id`: an id for the run; when a run of that id has
+        A background workflow continues after the answer. `run_id`: an id for the run; when a run with that id has
         begun before, it continues, or is answered as it is.
         """
         workflow = self.workflow(workflow_id, fixtures=fixtures)
@@ -128,7 +128,7 @@ class Runs:
         """Do something of the host's own as a run: `body` gets the actor whose events name the run.
 
         What `body` raises ends the run as failed and is raised again. With a `run_id` that was begun before, by a
-        process that died, the run goes on; one that has ended is RunOver.
+        process that died, the run continues; one that has ended raises RunOver.
         """
         run = self._draft(actor, workflow_id, inputs or {}, {}, (), metadata or {})
         run = msgspec.structs.replace(run, ref=ref, interrupted=interrupted, id=run_id or run.id)
@@ -213,12 +213,12 @@ class Runs:
         self._writable()
         self._background.check()
         run = self._parts.store.write(Scope(actor.tenant), lambda tx: self._pauses.end(tx, actor, load_run(tx, run_id)))
-        if run.pause is None:  # else its process has not stopped yet, and goes on by itself
+        if run.pause is None:  # else its process has not stopped yet, and continues by itself
             self._go_on(actor, run, later=True)
         return run
 
     def recover(self, actor: Actor) -> int:
-        """Go on with every run of the tenant whose process died, or end it. Returns how many."""
+        """Resume or end every run of the tenant whose process died. Returns their number."""
         if self._parts.read_only:
             return 0
         done = 0
@@ -236,7 +236,7 @@ class Runs:
         return done
 
     def stop(self) -> None:
-        """End the work in the background. Its runs go on in another process, or in this one after its next start."""
+        """Stop the background work. Its runs resume in another process, or in this one after its next start."""
         self._background.stop()
 
     # inside
@@ -300,7 +300,7 @@ class Runs:
         )
 
     def _begin(self, actor: Actor, run: Run, *, again: bool = False) -> Run:
-        """Begin a run. `again`: one of that id may have been begun before, and then goes on."""
+        """Begin a run. `again`: a run with that id that was begun before is continued."""
         self._writable()
         names = {"/workflowId": run.workflow, "/runId": run.id, "/inputs/memoryRef": run.ref}
         self._rules.check_names(actor.tenant, names)
@@ -390,8 +390,9 @@ class Runs:
                 return self._finish(actor, run, RunStatus.COMPLETED, variables=_kept(variables))
 
     def _settle(self, actor: Actor, run: Run) -> Run | None:
-        """A run that stopped inside or between its steps: cancelled, paused, or left as it is because the process
-        ends. None: its pause was withdrawn, it goes on."""
+        """Settle a run that stopped inside or between its steps: cancelled, paused, or left as it is because the
+        process ends. None: its pause was withdrawn, and it continues.
+        """
 
         def body(tx: WriteTx) -> Run | None:
             stored = load_run(tx, run.id)
@@ -468,7 +469,7 @@ class Runs:
 
 
 def upcoming_recovery(tx: ReadTx) -> int | None:
-    """When someone should see whether a run was abandoned; None when all have ended."""
+    """Return the time of the next check for abandoned runs; None when all have ended."""
     begun = [document.updated_at for document in tx.documents(OPEN_SPACE, limit=1000).items]
     return min(begun) + LEASE_MS if begun else None
 

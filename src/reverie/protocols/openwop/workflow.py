@@ -28,7 +28,7 @@ _STEP_SECONDS = 0.1
 IMMEDIATE = "immediate"
 DRAIN = "drain-current-node"
 DRAIN_POLICIES = (IMMEDIATE, DRAIN)
-"""When a pause takes effect: inside a step, whose work is dropped, or after it."""
+"""Moment at which a pause takes effect: inside a step, whose work is dropped, or after it."""
 
 
 class Stopped(Exception):

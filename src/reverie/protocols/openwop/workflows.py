@@ -1,4 +1,4 @@
-"""What can be run: the passes over memory, and the fixtures."""
+"""The available workflows: the passes over memory, and the fixtures."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Workspace:
 
 
 def space_of(owner: Owner) -> str:
-    """Where the files of a workspace live. The owner is hashed whole: no name can reach into another's space."""
+    """Return the document space of a workspace. The owner is hashed whole: no name can reach another owner's space."""
     return WORKSPACE if owner is None else f"{WORKSPACE}~{sha256(list(owner))}"
 
 

@@ -42,7 +42,7 @@ class WindowSession:
         self.session_id = window.scope
         self.model = model
         self._views: deque[list[ExpectedItem]] = deque(maxlen=_VIEWS)
-        """What runners may be repeating: the history each was given, and all that was added since."""
+        """Histories that runners may be repeating: the one each was given, and everything added since."""
         self._keeps = False
         """Whether a runner keeps its items here; else the filter has to."""
 
@@ -123,7 +123,7 @@ class WindowSession:
         return self._sendable([item.value for item in self.window.engine.state.items] + [i.value for i in increment])
 
     def _increment(self, given: list[Item]) -> list[Item] | None:
-        """What the runner has beyond the window; None when it repeats something else."""
+        """Return the items that the runner has beyond the window; None when it repeats another history."""
         if not self._keeps and not self._views:
             self._views.append(list(self.window.engine.state.match))
         for view in reversed(self._views):
@@ -135,7 +135,7 @@ class WindowSession:
         return None
 
     def _shape(self, data: Any) -> dict[str, Any]:
-        """What is known of the requests: the runner makes them."""
+        """Return the known parameters of the requests, which the runner makes."""
         agent = data.agent
         named = self.model or (agent.model if isinstance(agent.model, str) else getattr(agent.model, "model", None))
         shape = {"model": named, "instructions": data.model_data.instructions}

@@ -31,7 +31,7 @@ _GIVEN: ContextVar[tuple[Any, InputIs] | None] = ContextVar("given", default=Non
 
 
 class CreateParams(ResponseCreateParamsBase, total=False):
-    """What `create` takes: the SDK's parameters, and `input_is`."""
+    """Parameters of `create`: the SDK's, and `input_is`."""
 
     input_is: InputIs
     """`items`: `input` is what is new (the default). `history`: it is everything the caller knows."""

@@ -27,7 +27,7 @@ def bound(client: Any, base: Base) -> Any:
 
 
 def account_of(client: Any) -> str:
-    """What tells accounts apart; it is hashed under the tenant's key before it goes anywhere."""
+    """Return the credential that identifies an account; it is hashed under the tenant's key before any further use."""
     headers = {key.lower(): value for key, value in dict(getattr(client, "_custom_headers", None) or {}).items()}
     stable = headers.get("chatgpt-account-id") or getattr(client, "organization", None)
     return str(stable or getattr(client, "api_key", "") or "")

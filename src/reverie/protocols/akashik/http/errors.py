@@ -1,4 +1,4 @@
-"""Which status a code becomes, and the protocol's error body for what is refused before the Field is asked."""
+"""HTTP status per error code, and the protocol's error body for requests refused before they reach the Field."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _EDGE = {
     "not_found": "NOT_FOUND",
     "method_not_allowed": "INVALID_REQUEST",
 }
-"""What the edge of the host says, in the protocol's words."""
+"""Error codes of the host's edge, mapped to the protocol's."""
 
 
 def code_of(error: ReverieError) -> str:

@@ -17,7 +17,7 @@ ADDRESSES = {
     "/v1/coordinate": "COORDINATE",
     "/v1/session": "SESSION",
 }
-"""Where each operation is sent."""
+"""HTTP path of each operation."""
 
 
 def operation_at(path: str) -> str | None:

@@ -19,7 +19,7 @@ from reverie.store.contract import ReadTx
 AGENTS = "akashik.agent"
 OWNERS = "akashik.owner"
 RESERVED = ("akashik.", *CREDENTIAL_PREFIXES)
-"""How ids begin that no agent can have: the Field's own, and those of credentials."""
+"""Reserved id prefixes: the Field's own, and those of credentials."""
 STATUSES = ("idle", "working", "waiting", "offline", "failed")
 DEFAULT_AUTHORITY = 4
 
@@ -82,7 +82,7 @@ def _register(call: OperationCall) -> dict[str, Any]:
     authority = _authority(call)
     _check_required(call)
     if agent_id.startswith(RESERVED) or load_agent(call.tx, agent_id) is not None:
-        raise call.error("AGENT_ID_TAKEN", "An agent of this id is registered already.", **_rejected(call))
+        raise call.error("AGENT_ID_TAKEN", "An agent with this id is registered already.", **_rejected(call))
     seq = call.append("agent.joined", actor=agent_id, data={"authority_level": authority})
     owner = documents.load(call.tx, OWNERS, agent_id)
     since = seq
@@ -145,7 +145,7 @@ def supported_operations(level: int) -> list[str]:
 
 
 def capabilities(level: int, *, durable: bool) -> Mapping[str, Any]:
-    """What this Field can do: computed from its table and its level."""
+    """Return the capabilities of this Field, computed from its operation table and its level."""
     from reverie.protocols.akashik.operations.table import STRATEGIES
 
     return {

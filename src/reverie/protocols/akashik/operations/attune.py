@@ -30,7 +30,7 @@ from reverie.store.contract import ReadTx
 
 FORMATS = ("full", "summary", "ids_only")
 _TIMES = 3
-"""How often it begins again on a new snapshot when too much was committed meanwhile."""
+"""Maximum number of restarts on a new snapshot, when too much was committed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _texts(no: Any, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Found:
-    """What an agent would be shown as of a snapshot."""
+    """Result for an agent as of a snapshot."""
 
     scope: _Scope
     asked: RelevanceQuery

@@ -41,7 +41,7 @@ MOST_NAMED = 100
 LEASE_MS = 5000
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 60.0
-"""Then it goes on without the lease: at worst the work is done twice and stored once."""
+"""Longest wait for the lease. Work then proceeds without it: at worst it is done twice and stored once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class DetectRequest:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What was looked at, and the pairs that contradict each other."""
+    """Result of a scan: the units examined, and the pairs that contradict each other."""
 
     scanned: int
     pairs: Sequence[tuple[str, str, Contradiction]] = ()
@@ -114,7 +114,7 @@ def _prepare(ready: Ready) -> Detection | None:
     if ask.mode == "check":
         seen = services.parts.store.read(scope, check)
         if seen is None:
-            raise ready.error("UNIT_NOT_FOUND", "There is no unit of this id.")
+            raise ready.error("UNIT_NOT_FOUND", "There is no unit with this id.")
         target, around = seen
         others = [entry for entry in around if entry.id != target.id]
         if not speaks(target):
@@ -156,7 +156,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     call.require(AUTHORITY)
     target = find_unit(call.tx, ask.target) if ask.mode == "check" and ask.target else None
     if ask.mode == "check" and (target is None or not call.view.reaches(target)):
-        raise call.error("UNIT_NOT_FOUND", "There is no unit of this id.")
+        raise call.error("UNIT_NOT_FOUND", "There is no unit with this id.")
     fresh = 0
     for one, other, why in found.pairs:
         sides = [find_unit(call.tx, side) for side in (one, other)]

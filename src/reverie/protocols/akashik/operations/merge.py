@@ -77,7 +77,7 @@ def _ask(ready: Ready) -> MergeRequest:
 def _find(tx: ReadTx, ready: Ready, view: Any, key: str) -> tuple[UnitConflict, int]:
     found = load_conflict(tx, key)
     if found is None or not in_sight(tx, view, found[0]):
-        raise ready.error("CONFLICT_NOT_FOUND", "There is no conflict of this id.")
+        raise ready.error("CONFLICT_NOT_FOUND", "There is no conflict with this id.")
     if not view.commands(found[0].session, AUTHORITY):
         raise ready.error("INSUFFICIENT_AUTHORITY", f"MERGE needs authority {AUTHORITY} in the conflict's session.")
     return found
@@ -163,7 +163,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
 def _answer(
     status: str, conflict: UnitConflict, *, superseded: list[str] | None = None, new_unit: str | None = None
 ) -> dict[str, Any]:
-    """What is remembered for a repeated message: without the reason given, which a forget must reach."""
+    """Build the answer stored for a repeated message: without the given reason, which a forget must reach."""
     shown = conflict.document()
     if conflict.resolution is not None:
         shown["resolution"] = {key: value for key, value in conflict.resolution.items() if key != "rationale"}
@@ -191,7 +191,7 @@ def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
 def _winner(
     call: OperationCall, ask: MergeRequest, conflict: UnitConflict, sides: dict[str, Entry | None]
 ) -> str | None:
-    """Who wins, by the strategy; None for synthesis."""
+    """Choose the winner by the strategy; None for synthesis."""
     if ask.strategy == "synthesis":
         return None
     if ask.strategy in _COMPUTED:

@@ -69,7 +69,9 @@ def _prepare(ready: Ready) -> _Recording:
 
 
 def _labels(ready: Ready, payload: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-    """Whom the unit is about, and its tags: fields of the entry, so that a forget and every door find them."""
+    """Read the unit's subject and its tags. Both are fields of the entry, so that a forget and every interface find
+    them.
+    """
     subject = payload.get("subject")
     if subject is not None and (
         not isinstance(subject, str) or not subject.strip() or len(subject) > MAX_TAG_LENGTH or "\x00" in subject
@@ -196,7 +198,9 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
 
 
 def tagged(rules: Rules) -> Rules:
-    """The rules with room for as many tags as the protocol promises, whatever the tenant's policy allows elsewhere."""
+    """Return the rules with room for as many tags as the protocol promises, even if the tenant's policy allows fewer
+    elsewhere.
+    """
     return replace(rules, policy=rules.policy.changed({"max_tags": max(MAX_TAGS, rules.policy.max_tags)}))
 
 

@@ -20,11 +20,11 @@ DEPTHS = ("summary", "detailed", "full_trace")
 MOST_EVENTS = 10_000
 _BORN = frozenset({"memory.recorded", "memory.written", "memory.imported", "dream.redone"})
 _MISSING = {
-    "memory_unit": ("UNIT_NOT_FOUND", "There is no unit of this id."),
-    "decision": ("UNIT_NOT_FOUND", "There is no unit of this id."),
-    "conflict": ("CONFLICT_NOT_FOUND", "There is no conflict of this id."),
-    "task": ("NOT_FOUND", "There is no task of this id."),
-    "session": ("NOT_FOUND", "There is no session of this id."),
+    "memory_unit": ("UNIT_NOT_FOUND", "There is no unit with this id."),
+    "decision": ("UNIT_NOT_FOUND", "There is no unit with this id."),
+    "conflict": ("CONFLICT_NOT_FOUND", "There is no conflict with this id."),
+    "task": ("NOT_FOUND", "There is no task with this id."),
+    "session": ("NOT_FOUND", "There is no session with this id."),
 }
 _SAYS = {
     "memory.recorded": "recorded {kind} {unit}",

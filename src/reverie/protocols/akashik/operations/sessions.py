@@ -26,7 +26,7 @@ class RoleRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a session is used."""
+    """Policy of a session."""
 
     membership: str = "invite"
     role_rules: list[RoleRule] = []
@@ -84,7 +84,7 @@ _GOES_ON_AFTER_END = frozenset({"ATTUNE", "DETECT", "REPLAY", "COMPACT", "SUBSCR
 def check_session(ready: Ready, session: FieldSession | None) -> None:
     """Refuse an operation that a session does not allow. A session that was never created is open to all.
 
-    Paused: nothing is recorded, coordinated or handed over; reads go on. Ended: only reads, REPLAY and COMPACT.
+    Paused: nothing is recorded, coordinated or handed over; reads continue. Ended: only reads, REPLAY and COMPACT.
     """
     if session is None or ready.level < 3:
         return
@@ -187,7 +187,7 @@ def _create(
 ) -> FieldSession:
     call.require(4, "SESSION create")
     if load_session(call.tx, name) is not None:
-        raise call.error("INVALID_TRANSITION", "A session of this id exists already.")
+        raise call.error("INVALID_TRANSITION", "A session with this id exists already.")
     session = FieldSession(
         id=name,
         goal=goal,

@@ -48,7 +48,7 @@ class Subscription(Struct, frozen=True):
     debounce_ms: int = 0
     session_id: str | None = None
     seq: int = 0
-    """Where in the log it begins."""
+    """Position in the log where it begins."""
 
     def document(self) -> dict[str, Any]:
         """The subscription on the wire."""
@@ -77,7 +77,7 @@ def load_subscription(tx: ReadTx, agent_id: str, subscription_id: str) -> Subscr
 
 
 def subscriptions_of(tx: ReadTx, agent_id: str) -> list[Subscription]:
-    """What an agent subscribed to, by id."""
+    """List an agent's subscriptions, by id."""
     agent = load_agent(tx, agent_id)
     found = [convert(body, Subscription) for _, body, _ in documents.each(tx, SUBSCRIPTIONS, key_of(agent_id, ""))]
     return [made for made in found if agent is not None and made.seq >= agent.since_seq]
@@ -144,7 +144,7 @@ def _unsubscribe(call: OperationCall, asked: dict[str, Any]) -> dict[str, Any]:
     key, agent = asked.get("id"), call.speaker.id
     found = load_subscription(call.tx, agent, key) if isinstance(key, str) and key else None
     if found is None:
-        raise call.error("NOT_FOUND", "You have no subscription of this id.")
+        raise call.error("NOT_FOUND", "You have no subscription with this id.")
     seq = call.append("field.unsubscribed", data={"subscription": found.id})
     call.tx.drop(SUBSCRIPTIONS, key_of(agent, found.id), seq=seq)
     return {"status": "ok", "subscription": found.document()}
@@ -156,12 +156,12 @@ def find(services: FieldServices, actor: Actor, agent_id: str, subscription_id: 
     def body(tx: ReadTx) -> Subscription | None:
         agent = load_agent(tx, agent_id)
         if agent is None or agent.credential != actor.id:
-            raise FieldError("AGENT_NOT_REGISTERED", "No agent of this id is registered with this credential.")
+            raise FieldError("AGENT_NOT_REGISTERED", "No agent with this id is registered with this credential.")
         return load_subscription(tx, agent_id, subscription_id)
 
     found = services.parts.store.read(Scope(actor.tenant, services.ref), body)
     if found is None:
-        raise FieldError("NOT_FOUND", "There is no subscription of this id.")
+        raise FieldError("NOT_FOUND", "There is no subscription with this id.")
     return found
 
 

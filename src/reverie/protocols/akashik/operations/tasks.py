@@ -130,7 +130,7 @@ def _create(call: OperationCall, given: Mapping[str, Any]) -> Task:
     _registered(call, assignee)
     task_id = given.get("id") or call.services.parts.ids.new()
     if load_task(call.tx, task_id) is not None:
-        raise call.error("INVALID_TRANSITION", "A task of this id exists already.")
+        raise call.error("INVALID_TRANSITION", "A task with this id exists already.")
     needs = list(dict.fromkeys(given.get("depends_on") or []))
     for other in needs:
         found = load_task(call.tx, other)

@@ -13,7 +13,7 @@ from reverie.protocols.anthropic.http import PREFIX, ROOTS
 from reverie.protocols.anthropic.http.errors import shaped
 
 HEADERS = "anthropic_headers"
-"""Where a handler leaves headers for its answer, whatever becomes of it."""
+"""Request attribute for headers that a handler adds to its answer, on success and on failure."""
 WORKSPACE = "anthropic-workspace-id"
 _PREFIXES = (PREFIX, *ROOTS)
 _BELOW = tuple(f"{prefix}/" for prefix in _PREFIXES)

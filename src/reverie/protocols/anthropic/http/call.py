@@ -37,7 +37,7 @@ _LOOK_AGAIN_SECONDS = 0.2
 
 @dataclass
 class AnthropicCall:
-    """What a handler works with."""
+    """Input of a handler."""
 
     host: Host
     actor: Actor
@@ -50,7 +50,7 @@ class AnthropicCall:
     """Headers of the answer."""
     wait_seconds: int = 0
     again: Callable[[], Any] | None = None
-    """What is asked again while the answer may wait; None: not yet."""
+    """Poll repeated while the answer may wait; returns None for "not yet"."""
 
     def read(self, kind: type[T]) -> T:
         """The body as a struct."""
@@ -62,7 +62,7 @@ class AnthropicCall:
             self.read(Empty)
 
     def cursor(self, *bound: str) -> str | None:
-        """Where the asked page begins."""
+        """Decode the cursor of the requested page. Raises Invalid when it belongs to another list."""
         page = self.query.text("page")
         if page is None:
             return None

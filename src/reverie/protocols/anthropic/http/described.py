@@ -103,7 +103,7 @@ PARAMETERS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 
 
 def operations(routes: Iterable[Route], *, prefix: str) -> list[Operation]:
-    """One for each route; `prefix` tells those of the same handler apart."""
+    """Describe each route; `prefix` makes the ids of routes that share a handler unique."""
     asked = [(route, method) for route in routes for method in sorted(route.methods or ()) if method != "HEAD"]
     return [_operation(route, method, prefix) for route, method in asked]
 

@@ -148,7 +148,7 @@ def undo_dream(call: AnthropicCall) -> Any:
 
 
 def distiller_of(model: str, settings: Settings) -> str:
-    """The distiller that a model's name stands for on this host."""
+    """Return the distiller that a model's name selects on this host."""
     if model == EXTRACTIVE:
         return "extractive"
     named = dict(one.split("=", 1) for one in settings.anthropic_models.replace(" ", "").split(",") if "=" in one)

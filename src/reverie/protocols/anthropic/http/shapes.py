@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 Time = Annotated[str, Meta(description="An instant, RFC 3339 in UTC.")]
-Redacted = Annotated[dict[str, int], Meta(description="What was redacted, and how often.")]
+Redacted = Annotated[dict[str, int], Meta(description="Redactions, counted by kind.")]
 
 
 class Shape(Struct, kw_only=True):
@@ -131,7 +131,7 @@ class Origin(Shape):
 
 
 class Why(Origin):
-    made_from: Annotated[list[str], Meta(description="Transcripts and other texts that are no memories.")]
+    made_from: Annotated[list[str], Meta(description="Transcripts and other texts that are not memories.")]
 
 
 class Derived(Shape):
@@ -205,7 +205,7 @@ class Report(Shape):
 
 
 class DreamAdded(Shape):
-    """What was done, once it is; before that little is known."""
+    """Reverie's details of a dream; most are known only when it has ended."""
 
     distiller: str | UnsetType = UNSET
     fell_back: str | UnsetType | None = UNSET

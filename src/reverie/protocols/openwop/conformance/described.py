@@ -94,7 +94,7 @@ def seam(
     status: int = 200,
     nothing: str = "",
 ) -> dict[str, Any]:
-    """What a route says of itself; `nothing` is when it answers 204."""
+    """Describe a route; `nothing` is the condition under which it answers 204."""
     answers = {
         status: DocumentedAnswer(body=form),
         **({204: DocumentedAnswer(nothing)} if nothing else {}),

@@ -121,6 +121,6 @@ def _cross_tenant(work: ActiveRun, parts: Services) -> Mapping[str, Any]:
 
 
 def _as_another(parts: Services, actor: Actor, ref: str) -> list[Entry]:
-    """What a tenant that is not this one reads under the same name."""
+    """Read the memory of the same name as another tenant."""
     other = Scope(f"not-{actor.tenant}"[:60], ref)
     return list(parts.store.read(other, lambda tx: tx.scan(Filter(), limit=MAX_PAGE)).items)

@@ -43,7 +43,7 @@ CORPUS = (
     GivenText("Nightly builds take eleven minutes; the slowest step is the link check.", "corpus-2"),
     GivenText("The customer asked for weekly summaries by e-mail, not by phone.", "corpus-3"),
 )
-"""What is distilled when a suite names a memory that has nothing in it."""
+"""Texts to distil when a suite names an empty memory."""
 DUPLICATES = (
     "The build is green again after the link check was fixed.",
     "The build is green again after the link check was fixed.",

@@ -1,4 +1,4 @@
-"""Which test seams exist. A switch decides whether a seam exists, never who may call it: every seam wants a key.
+"""Test seams. A switch decides whether a seam exists, never who may call it: every seam requires a key.
 
 A seam that is switched off has no route, so its path answers 404 like any other path that does not exist.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """What is switched on. Production mode refuses to start with any of it (`Settings.check`)."""
+    """The enabled seams. Production mode refuses to start with any of them (`Settings.check`)."""
 
     compaction: bool = False
     """`POST /v1/test/memory/compact`: two switches, both of them."""

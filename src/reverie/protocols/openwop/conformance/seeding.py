@@ -89,7 +89,7 @@ class Seeder:
 
 def _replace(tx: WriteTx, actor: Actor, item: PreparedEntry, before: Entry) -> None:
     if before.state is EntryState.ERASED:
-        raise Conflict("An entry of that id was destroyed; its id is not used again.", code="id_taken")
+        raise Conflict("An entry with that id was destroyed; its id is not used again.", code="id_taken")
     entry = item.entry
     after = msgspec.structs.replace(before, content=entry.content, tags=entry.tags, subject=None, attributes={})
     data = {"ref": entry.ref, "kind": before.kind, "bytes": entry.byte_size, "hash": entry_hash(tx.log_key(), after)}

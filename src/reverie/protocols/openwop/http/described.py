@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of this door's answers. The protocol's own schemas say more."""
+"""Descriptions of this door's answers for the OpenAPI document. The protocol's own schemas say more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENT_STREAM = {"text/event-stream": {"type": "string"}}
 
 
 class OpenwopError(Struct, kw_only=True):
-    """Why a request was refused."""
+    """The reason a request was refused."""
 
     error: Annotated[str, Meta(description="A stable snake_case code.")]
     message: str
@@ -68,7 +68,7 @@ class RunShown(Shown):
     status: Status
     owner: Owner
     started_at: Time
-    variables: Annotated[Object, Meta(description="What the run's nodes gave; the workflow decides which.")]
+    variables: Annotated[Object, Meta(description="Outputs of the run's nodes; the workflow decides which.")]
     inputs: Object
     configurable: Object
     tags: list[str]
@@ -265,7 +265,7 @@ class Discovery(Shown):
     runs: Object | UnsetType = UNSET
     idempotency: Object | UnsetType = UNSET
     fixtures: list[str] | UnsetType = UNSET
-    capabilities: Annotated[Object, Meta(description="The families once more, for older readers.")] | UnsetType = UNSET
+    capabilities: Annotated[Object, Meta(description="The families repeated, for older readers.")] | UnsetType = UNSET
 
 
 def refusals(*more: int) -> dict[int, DocumentedAnswer]:
@@ -289,7 +289,7 @@ def asked(name: str, description: str, *, where: str = "query", **schema: Any) -
 ONCE = asked("Idempotency-Key", "Makes a retry safe: the same key does nothing twice.", where="header")
 EVENTS = (
     asked("lastSequence", "Events after this sequence; `after` and `since` say the same.", type="integer", minimum=-1),
-    asked("streamMode", "Which events: a list of modes.", type="string"),
+    asked("streamMode", "Filter on events: a list of modes.", type="string"),
     asked("type", "Only events of these types.", type="array", items={"type": "string"}),
     asked("nodeId", "Only events of this node."),
     asked("bufferMs", "Streams: gather events for this long.", type="integer", minimum=0, maximum=5000),

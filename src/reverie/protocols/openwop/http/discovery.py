@@ -27,12 +27,12 @@ MEMORY_QUERY = "x-host-reverie-memory-query"
     WELL_KNOWN,
     ["GET", "HEAD"],
     id="discover",
-    summary="What this host can do",
+    summary="Capabilities of this host",
     answers={200: DocumentedAnswer(body=described.Discovery), 304: DocumentedAnswer("The caller has this version.")},
     open=True,
 )
 def discover(request: Call) -> Response:
-    """The document. Anyone may read it, and it tells one tenant from another in nothing."""
+    """Return the discovery document. It is public, and the same for every tenant."""
     state = request.app.state
     document = discovery(state.host, state.settings, version=request.app.version)
     answer = Reply(document, 200, {"Cache-Control": "public, max-age=300"})

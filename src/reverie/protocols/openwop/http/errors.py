@@ -1,4 +1,4 @@
-"""Which answer an error becomes: the protocol's code, and its status."""
+"""Mapping of errors to the protocol's codes and their HTTP statuses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CODES = {
     "no_cipher": "capability_not_provided",
     "idempotency_key_reused": "idempotency_key_mismatch",
 }
-"""Where the protocol has another word than the core."""
+"""Error codes that differ between the core and the protocol."""
 
 
 def code_of(error: ReverieError) -> str:

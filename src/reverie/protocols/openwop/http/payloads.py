@@ -102,7 +102,7 @@ PAYLOADS = {
     "agent.reasoned": reasoned,
     "agent.decided": decided,
 }
-"""How each memory event of the protocol is read from the log."""
+"""Reader of each memory event of the protocol from the log."""
 
 
 def payload_of(event: Event) -> dict[str, Any] | None:

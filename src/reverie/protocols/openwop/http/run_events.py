@@ -62,7 +62,7 @@ def ends(documents: Iterable[dict[str, Any]]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EventsRequest:
-    """What a caller wants of a run's events. Everything is checked before the form of the answer is chosen."""
+    """Request for a run's events. Everything is checked before the form of the answer is chosen."""
 
     after: int = -1
     modes: frozenset[str] = frozenset({"updates"})
@@ -130,7 +130,7 @@ def _payload(run: Run, event: Event) -> dict[str, Any]:
 
 
 def fault_document(fault: Fault) -> dict[str, Any]:
-    """Why a run failed: the same object in its last event and in its snapshot."""
+    """Return the reason a run failed: the same object in its last event and in its snapshot."""
     shown: dict[str, Any] = {"code": fault.code, "message": fault.message or _NO_MESSAGE}
     return shown | ({"details": fault.details} if fault.details else {})
 

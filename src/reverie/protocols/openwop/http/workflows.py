@@ -29,12 +29,12 @@ def get(call: Call, workflow_id: Segment) -> Response:
     try:
         workflow = call.host.use(Runs).workflow(workflow_id, fixtures=call.settings.openwop_seams)
     except Invalid:
-        raise NotFound("There is no workflow of that id.") from None
+        raise NotFound("There is no workflow with that id.") from None
     return Reply(definition(workflow_id, workflow))
 
 
 def definition(workflow_id: str, workflow: Workflow) -> dict[str, Any]:
-    """A workflow, closed to the published members. It tells one tenant from another in nothing."""
+    """Describe a workflow, limited to the published members; the same for every tenant."""
     read = {item.name: {"type": "variable", "variableName": item.name, "optional": True} for item in workflow.takes}
     return {
         "id": workflow_id,

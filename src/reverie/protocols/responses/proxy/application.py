@@ -47,7 +47,7 @@ _JSON_ROUTES = (b"/responses", b"/responses/compact", b"/messages", b"/messages/
 
 
 class Windows(Protocol):
-    """What the proxy needs of the windows."""
+    """Port of the proxy to the windows."""
 
     async def turn(self, asked: WindowRequest, caller: Caller, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
@@ -177,7 +177,7 @@ class Proxy:
                 self.counts.requests["windowed"] += 1
                 return
         elif path.endswith(b"/responses/compact") and header(headers, SCOPE) is not None:
-            self.counts.requests["client_compaction"] += 1  # the client's own; its next history tells what came of it
+            self.counts.requests["client_compaction"] += 1  # the client's own; its next history shows the result
             extra.append((STATUS, b"client_compaction"))
         self.counts.requests["passed_through"] += not extra
         relayed = await pass_through(self.upstream, scope, caller, send, extra)

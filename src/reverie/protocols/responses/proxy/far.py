@@ -23,7 +23,7 @@ from reverie.protocols.responses.proxy.reply import UpstreamReply
 
 MOST_BYTES = 64 * 2**20
 ABSENT_SECONDS = 600.0
-"""How long an upstream that refused the handshake is not asked again."""
+"""Time for which an upstream that refused the handshake is not tried again."""
 _ABSENT = frozenset({400, 404, 405, 410, 426, 501})
 _LIMIT = "websocket_connection_limit_reached"
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"})
@@ -51,7 +51,7 @@ class Far:
         self._connection: ClientConnection | None = None
         self._pump: asyncio.Task[None] | None = None
         self._events: asyncio.Queue[str | None] | None = None
-        """Where the events of the current turn go; None ends them."""
+        """Queue for the events of the current turn; None ends them."""
 
     @property
     def answering(self) -> bool:
@@ -129,10 +129,10 @@ class Far:
             yield f"event: {kind}\ndata: {text}\n\n".encode("utf-8", "surrogateescape")
             if ends:
                 return
-            told = await events.get()
-            if told is None:
+            event = await events.get()
+            if event is None:
                 raise UpstreamFault("upstream_disconnected", begun=True)
-            text = told
+            text = event
 
     async def _bring(self, connection: ClientConnection) -> None:
         with suppress(WebSocketException):

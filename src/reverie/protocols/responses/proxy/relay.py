@@ -29,7 +29,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 CONNECT_SECONDS = 15.0
 KEEP_SECONDS = 4.0
-"""How long an idle connection is kept: shorter than servers do, so that none is used that is just being closed."""
+"""Lifetime of an idle connection: shorter than that of servers, so that no connection is used while it is being closed.
+"""
 
 _HOP = frozenset(
     {
@@ -67,7 +68,7 @@ class WindowRequest:
 
     @property
     def given(self) -> Any:
-        """What the caller says: the input of a response, or messages."""
+        """The caller's input: the input of a response, or messages."""
         return self.body.get("input", self.body.get("messages"))
 
 
@@ -81,7 +82,7 @@ class UpstreamFault(Exception):
 
 
 class Upstream:
-    """Where everything goes. `http://host/v1` serves what a caller asks for under `/v1`."""
+    """Target of all requests. `http://host/v1` serves the paths that a caller requests under `/v1`."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url.strip())
@@ -105,7 +106,7 @@ class Upstream:
         return bool(self._path)
 
     def target(self, path: bytes, query: bytes) -> bytes:
-        """What is asked for upstream, byte for byte."""
+        """Return the request target at the upstream, byte for byte."""
         inside = path
         if self._path and (path == b"/v1" or path.startswith(b"/v1/")):
             inside = self._path + path[len(b"/v1") :]

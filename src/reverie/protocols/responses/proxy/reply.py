@@ -31,7 +31,7 @@ async def read(response: httpcore2.Response, *, whole: bool) -> UpstreamReply:
 
 
 def decoder(headers: Sequence[Header]) -> Callable[[bytes], bytes]:
-    """How to read a body; the caller gets it as it is."""
+    """Return a decoder of the body for our own reading; the caller gets the bytes unchanged."""
     packed = (header(headers, b"content-encoding") or b"identity").strip().lower()
     if packed not in (b"gzip", b"deflate"):
         return bytes

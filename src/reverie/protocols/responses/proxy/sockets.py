@@ -38,7 +38,7 @@ _FRAME_ONLY = ("type", "stream_id", "event_id")
 
 
 class SocketWindows(Protocol):
-    """What a connection needs of the windows."""
+    """Port of a connection to the windows."""
 
     async def turn(self, asked: WindowRequest, caller: Any, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""

@@ -1,4 +1,4 @@
-"""Events read from the bytes of a stream while the bytes go on unchanged."""
+"""Parser for server-sent events in a stream that is passed on unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the proxy shows of itself: counts and windows, as JSON and as a page. No text, no payload, no credential."""
+"""Status of the proxy: counts and windows, as JSON and as a page. No text, no payload, no credential."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = 200
 
 @dataclass
 class Counts:
-    """What happened since the start."""
+    """Counters since the start."""
 
     started_at: int
     metrics: Metrics = field(default_factory=Metrics)

@@ -147,12 +147,12 @@ class WindowTurns:
                 return None
         if held is None:
             return None
-        told = _Told(send)
-        status = await pass_through(self._upstream, scope, caller, told, ())
+        recorded = _RecordedSend(send)
+        status = await pass_through(self._upstream, scope, caller, recorded, ())
         async with held.lock:
             exchange = _Exchange(self, held.engine, asked, caller, send)
             with suppress(Exception):  # the answer was given; the next turn fetches it again
-                text, items = told.response()
+                text, items = recorded.response()
                 if status == 200 and await exchange.drive(held.engine.resolved(response_id, text, items)):
                     await exchange.drive(held.engine.after_turn())
             if held.engine.state.background is None:
@@ -189,7 +189,7 @@ class WindowTurns:
         return held
 
 
-class _Told:
+class _RecordedSend:
     """Passes an answer on and remembers what it said."""
 
     def __init__(self, send: Send) -> None:
@@ -208,11 +208,11 @@ class _Told:
         data = decoder(self._headers)(bytes(self._body))
         if b"event-stream" not in (header(self._headers, b"content-type") or b""):
             return data.decode("utf-8", "surrogateescape"), None
-        told = Streaming()
+        reading = Streaming()
         for event in Events().feed(data + b"\n\n"):
-            told.feed(event)
-        failed = '{"status":"failed"}' if told.failure is not None else ""
-        return told.response or failed, told.output or None
+            reading.feed(event)
+        failed = '{"status":"failed"}' if reading.failure is not None else ""
+        return reading.response or failed, reading.output or None
 
 
 class _Exchange:
@@ -280,14 +280,15 @@ class _Exchange:
     # streams
 
     async def _relay(self, reply: UpstreamReply) -> tuple[int, bool]:
-        """Pass a stream on, piece by piece, and keep what it told when it ends well.
+        """Pass a stream on, piece by piece, and keep its result when it ends well.
 
-        A window may be refused for its length in the stream, whatever its size was thought to be. So the opening
-        events, which say nothing yet, wait for the first that does, and the request can be repeated unseen.
+        A window may be refused for its length in the stream, even when its estimated size was within the limit. So the
+        opening events, which carry no content, are held back until the first that does, and the request can be repeated
+        unseen.
         """
         state = self._engine.state
         careful = state.mode != "off" and bool(state.items)
-        events, told = Events(), state.dialect.reading()
+        events, reading = Events(), state.dialect.reading()
         waiting: list[bytes] | None = [] if careful else None
         decoded = decoder(reply.headers)
         begun = False
@@ -305,19 +306,19 @@ class _Exchange:
                 return 0, False  # left unfinished, as the upstream left it
             if piece is None:
                 break
-            kinds = [told.feed(event) for event in events.feed(decoded(piece))]
+            kinds = [reading.feed(event) for event in events.feed(decoded(piece))]
             if waiting is not None:
                 waiting.append(piece)
                 if all(holds_back(kind) for kind in kinds):
                     continue
                 again = None
-                if told.paused and self._engine.foreign is None:
-                    again = await self.drive(self._engine.resumed(told.body(), stream=True))
-                elif self._engine.overflowed(told.failure) and not told.items:
+                if reading.paused and self._engine.foreign is None:
+                    again = await self.drive(self._engine.resumed(reading.body(), stream=True))
+                elif self._engine.overflowed(reading.failure) and not reading.items:
                     again = await self.drive(self._engine.reopen())
                 if again is not None and again.ok and again.value.stream is not None:
                     reply, source = again.value, again.value.stream
-                    events, told, decoded = Events(), self._engine.state.dialect.reading(), decoder(reply.headers)
+                    events, reading, decoded = Events(), self._engine.state.dialect.reading(), decoder(reply.headers)
                     waiting = None
                     continue
                 await self._begin(reply)
@@ -329,13 +330,13 @@ class _Exchange:
                 await self._begin(reply)
                 begun = True
             if any(is_closing(kind) for kind in kinds):  # kept before the caller can act on it
-                self._kept = await self._keep(told.response or "", list(told.output) or None)
+                self._kept = await self._keep(reading.response or "", list(reading.output) or None)
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
         if not begun:
             await self._begin(reply)
             await self._pass_on(waiting)
-        if told.response is not None and self._kept is None:
-            self._kept = await self._keep(told.response, list(told.output) or None)
+        if reading.response is not None and self._kept is None:
+            self._kept = await self._keep(reading.response, list(reading.output) or None)
         await self._send({"type": "http.response.body", "body": b""})
         return reply.status, bool(self._kept)
 
@@ -411,10 +412,10 @@ class _Exchange:
             return _answered(reply)
         text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
         if reply.status == 200:
-            told = Streaming()
+            reading = Streaming()
             for event in Events().feed(decoder(reply.headers)(reply.body) + b"\n\n"):
-                told.feed(event)
-            text = told.body() if told.response is not None else ""
+                reading.feed(event)
+            text = reading.body() if reading.response is not None else ""
         return _answered(reply, text)
 
     async def _fetch(self, target: bytes) -> RequestOutcome:
@@ -473,7 +474,7 @@ def _with_betas(headers: list[Header], betas: Sequence[str]) -> list[Header]:
 
 
 def _account(headers: Sequence[Header]) -> str:
-    """What tells accounts apart. A ChatGPT account keeps its id while its tokens change."""
+    """Return the headers that identify an account. A ChatGPT account keeps its id while its tokens change."""
     own = header(headers, b"chatgpt-account-id")
     if own is not None:
         return "chatgpt " + own.decode("latin-1")
