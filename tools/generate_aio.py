@@ -100,7 +100,7 @@ class AsyncRef:
 
 OPEN = '''
 CALLERS = 64
-"""How many calls of one memory may be under way at once; others wait their turn, without blocking the loop."""
+"""Maximum number of concurrent calls of one memory; others wait in turn, without blocking the loop."""
 
 
 def open({signature}) -> Opening:

@@ -50,7 +50,7 @@ export class Reverie {
   listMemories(options?: { prefix?: string; signal?: AbortSignal }): Promise<RefsOut>;
   /** Destroy everything about a subject. */
   forget(body: ForgetIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ForgottenOut>;
-  /** Who the key is: its tenant, rights, authority and scopes. */
+  /** Identity of the key: its tenant, rights, authority and scopes. */
   me(options?: { signal?: AbortSignal }): Promise<MeOut>;
   /** Destroy what has expired or outlived the undo window. */
   sweep(options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<SweptOut>;
@@ -74,9 +74,9 @@ export class Reverie {
   importBundle(body: string, options?: { ref?: string | null; idempotencyKey?: string; signal?: AbortSignal }): Promise<ImportedOut>;
   /** Look again for secrets in what is stored, with today's rules. */
   scan(body: ScanIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ScanOut>;
-  /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on. */
+  /** Events, without text: a page, or with `Accept: text/event-stream` a live stream. */
   listEvents(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): Promise<EventsOut>;
-  /** What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on, as a stream. */
+  /** Events, without text: a page, or with `Accept: text/event-stream` a live stream, as a stream. */
   listEventsStream(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Distil many entries into one, or say what that would do. */
   dream(ref: string, body: DreamIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<EstimateOut | NothingOut | DreamOut>;
@@ -88,15 +88,15 @@ export class Reverie {
   getDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
   /** Put the sources back exactly as they were, while the sources exist. */
   undoDream(ref: string, id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<DreamOut>;
-  /** What became of every entry a dream took. */
+  /** Fate of every entry a dream took. */
   diffDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DiffOut>;
   /** Dream again from the same sources and compare bytes. */
   verifyDream(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<VerifiedOut>;
-  /** What the next session loads at its start; with `Accept: text/markdown` for people. */
+  /** Context for the start of the next session; with `Accept: text/markdown` for people. */
   memoryIndex(ref: string, options?: { signal?: AbortSignal }): Promise<IndexOut>;
   /** The archive of a dream, byte for byte: its SHA-256 is its name. */
   getArchive(checksum: string, options?: { signal?: AbortSignal }): Promise<ArchiveOut>;
-  /** What an entry was made from, down to the original words. */
+  /** Sources of an entry, down to the original words. */
   why(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<WhyOut>;
   /** Everything that was made from an entry. */
   derived(ref: string, id: string, options?: { signal?: AbortSignal }): Promise<DerivedOut>;
@@ -108,7 +108,7 @@ export class Reverie {
   getAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DreamOut>;
   /** Put the sources of a dream back, by its id alone. */
   undoAnyDream(id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<DreamOut>;
-  /** What became of every entry a dream took, by its id alone. */
+  /** Fate of every entry a dream took, by the dream's id alone. */
   diffAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<DiffOut>;
   /** Dream again from the same sources and compare bytes, by its id alone. */
   verifyAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<VerifiedOut>;
@@ -174,7 +174,7 @@ export interface ContextIn {
   purpose: string;
   /** Tokens, counted with the host's tokenizer. */
   budget?: number;
-  /** How many entries to consider. */
+  /** Number of entries to consider. */
   limit?: number;
   filter?: FilterIn;
   zone?: string | null;
@@ -205,7 +205,7 @@ export interface DiffOut {
   outdated: string[];
   chatter: string[];
   retired: string[];
-  /** What became of every statement of an entry. */
+  /** Fate of every statement of an entry. */
   statements: Record<string, StatementDiffOut[]>;
   /** Original words by id, while they rest in cold storage. */
   texts: Record<string, string>;
@@ -220,7 +220,7 @@ export interface DreamIn {
   fit?: boolean;
   /** `extractive`, `llm`, or `none`; left out: the policy's. */
   distiller?: string | null;
-  /** What becomes of the sources: cold storage, kept out of recall, or destroyed now. */
+  /** Treatment of the sources: cold storage, kept out of recall, or destroyed now. */
   after?: "archive" | "cold" | "purge";
   /** Leave younger entries alone. */
   older_than?: string | null;
@@ -228,7 +228,7 @@ export interface DreamIn {
   /** Only entries with every one of these tags. */
   tags?: string[];
   session?: string | null;
-  /** What to keep, drop or word, for a model; the model-free distiller does not read it. */
+  /** Instructions to a model; the model-free distiller ignores them. */
   instructions?: string | null;
 }
 
@@ -260,7 +260,7 @@ export interface DreamOut {
   about: Record<string, string[]>;
   superseded: string[];
   gates: GatesOut;
-  /** What a model was paid; empty without one. */
+  /** Cost of the model; empty without one. */
   spend: Record<string, unknown>;
   fell_back: string | null;
   /** Whether a model read the instructions; null: there were none. */
@@ -282,7 +282,7 @@ export interface DreamOut {
   /** The first statements that no line answers: entry, number, class. Their sources are cold. */
   unanswered: ([string, number, string])[];
   reclaimed_bytes: number;
-  /** How many texts that are no entries were distilled. */
+  /** Number of distilled texts that are not entries. */
   given: number;
   /** Of a dream that changed several entries: all of them. */
   outputs: string[];
@@ -302,11 +302,11 @@ export interface EntriesIn {
 }
 
 export interface EntryIn {
-  /** What to remember. Secrets in it are replaced before it is stored. */
+  /** Text to remember. Secrets in it are replaced before it is stored. */
   content: string;
   kind?: string;
   tags?: string[];
-  /** Whom it is about; forget goes by it. */
+  /** Person or thing it is about; forget finds entries by it. */
   subject?: string | null;
   /** Plain JSON that belongs to it. */
   attributes?: Record<string, unknown>;
@@ -350,7 +350,7 @@ export interface EstimateOut {
   ref: string;
   position: number;
   sources: number;
-  /** Of the sources, how many were said before. */
+  /** Number of duplicates among the sources. */
   collapsed: number;
   input_tokens: number;
   /** The most the output may have. */
@@ -358,12 +358,12 @@ export interface EstimateOut {
   budget: number;
   /** The smallest budget that is enough, exactly. */
   minimum_required: number;
-  /** Why entries stay out, counted. */
+  /** Number of entries left out, by reason. */
   left_out: Record<string, number>;
   left_for_later: number;
   distiller: string;
   feasible: boolean;
-  /** What would become of the sources, counted. */
+  /** Number of sources by fate. */
   fates: Record<string, number>;
   /** Statements that would have no line of their own, with the reason. */
   leaving: LeavingOut[];
@@ -435,11 +435,11 @@ export interface ForgottenOut {
   refs: number;
   held: number;
   preview: boolean;
-  /** How many of all these could be read until now. */
+  /** Number of all these that were readable until now. */
   readable: number;
   /** The log position of the certificate. */
   certificate: number | null;
-  /** How many were reached by `subject`, `tag`, `mention`, and by `lineage` (made from others). */
+  /** Number reached by `subject`, `tag`, `mention`, and by `lineage` (made from others). */
   ways: Record<string, number>;
   /** When no label matches and mentions are not asked for: entries that mention the words. */
   mentioned: number | null;
@@ -592,9 +592,9 @@ export interface PassageOut {
   /** The first character of the passage in the content. */
   start: number;
   end: number;
-  /** Which passage of the entry, from 1. */
+  /** Number of the passage in the entry, from 1. */
   number: number;
-  /** How many passages the entry has. */
+  /** Number of passages in the entry. */
   of: number;
 }
 
@@ -667,7 +667,7 @@ export interface ReceiptOut {
   version: number;
   /** An RFC 3339 instant with a zone. */
   created_at: string;
-  /** What was redacted, counted by kind. */
+  /** Redactions, counted by kind. */
   findings: Record<string, number>;
   /** `words`: the vector is still to come. */
   indexed: "ok" | "words";
@@ -820,7 +820,7 @@ export interface SearchIn {
 export interface SearchOut {
   hits: HitOut[];
   mode: string;
-  /** Why this answer may be worse than usual; empty when nothing is wrong. */
+  /** Reasons why this answer may be worse than usual; empty when nothing is wrong. */
   degraded: string[];
   explanation?: Record<string, unknown> | null;
 }
@@ -843,7 +843,7 @@ export interface SecretsOut {
 }
 
 export interface SourceIn {
-  /** Who says so, when it is not the caller. */
+  /** Author, when it is not the caller. */
   actor?: string;
   role?: string | null;
   session?: string | null;
@@ -900,7 +900,7 @@ export interface StatsOut {
 }
 
 export interface SweptOut {
-  /** How many entries. */
+  /** Number of entries. */
   destroyed: number;
 }
 

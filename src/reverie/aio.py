@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 CALLERS = 64
-"""How many calls of one memory may be under way at once; others wait their turn, without blocking the loop."""
+"""Maximum number of concurrent calls of one memory; others wait in turn, without blocking the loop."""
 
 
 def open(
@@ -304,7 +304,7 @@ class AsyncDreams:
         return await self._run(functools.partial(self._dreams.undo, dream_id))
 
     async def diff(self, dream_id: str) -> Diff:
-        """What a dream kept, shortened, merged and retired."""
+        """List the entries by fate: kept, shortened, merged, retired."""
         return await self._run(functools.partial(self._dreams.diff, dream_id))
 
     async def verify(self, dream_id: str) -> Verified:
@@ -541,7 +541,7 @@ class AsyncRef:
         tags: Iterable[str] = (),
         session: str | None = None,
     ) -> Estimate:
-        """What `dream` would do with the same arguments now. Touches nothing."""
+        """Estimate the effect of `dream` with the same arguments now. Changes nothing."""
         return await self._run(
             functools.partial(
                 self._ref.plan_dream,

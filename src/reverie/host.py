@@ -155,7 +155,7 @@ class Host:
     def __init__(self, parts: Services) -> None:
         self.parts = parts
         self.at_close: list[Callable[[], None]] = []
-        """What to finish before the store is closed."""
+        """Callbacks to run before the store is closed."""
         self._making = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:

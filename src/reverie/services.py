@@ -1,4 +1,4 @@
-"""What a host is made of. `app` chooses the parts; the host only knows their roles."""
+"""Services of a host. `app` chooses the parts; the host only knows their roles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """How the Akashik Field of each tenant runs."""
+    """Options of the Akashik Field of each tenant."""
 
     ref: str = "akashik"
     """The memory that is the Field."""
@@ -41,18 +41,18 @@ class Services:
     cipher: Cipher | None = None
     ledger: ForgetLedger | None = None
     distillers: Mapping[str, Distiller] = field(default_factory=dict)
-    """Beside the model-free one, which is always there."""
+    """Distillers in addition to the model-free one, which is always present."""
     chat: PaidChat | None = None
     """The chat model that agents answer with; None: they quote."""
     own_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The host's own credentials by label: replaced in everything any tenant stores."""
     jobs: JobQueue | None = None
-    """Where jobs wait; None: in the store, as documents."""
+    """Queue of jobs; None: documents in the store."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False
     agents_folder: str = ""
-    """Where manifests of agents for every tenant lie."""
+    """Folder with the manifests of agents for every tenant."""
     agent_fixtures: bool = False
     """Whether a tenant without agents is shown those of conformance suites."""
     field: FieldOptions = field(default_factory=FieldOptions)

@@ -41,7 +41,7 @@ _QUERY_PASSWORD = re.compile(r"(?<=password=)[^&]*")
 
 
 class DatabaseUrl(Hidden):
-    """Where the database is. Shown without its password."""
+    """Address of the database. Shown without its password."""
 
     def __new__(cls, value: str = "") -> DatabaseUrl:
         shown = value if value.startswith("sqlite:") else _QUERY_PASSWORD.sub("***", _PASSWORD.sub(r"\1:***@", value))
@@ -58,7 +58,7 @@ def default_data() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How this process runs. What differs between tenants is policy, not a setting."""
+    """Settings of this process. Differences between tenants are policy, not settings."""
 
     data: str = _setting("", "REVERIE_DATA", "folder of the database, its key file and its backups")
     database_url: DatabaseUrl = _setting(  # noqa: RUF009
@@ -248,7 +248,7 @@ class Settings:
 
     @property
     def index_folder(self) -> Path:
-        """Where files of the search index are kept on PostgreSQL: in the data folder or, without one, in the cache."""
+        """Folder for files of the search index on PostgreSQL: in the data folder or, without one, in the cache."""
         if self.data:
             return self.data_folder / "index"
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reverie" / "index"
@@ -287,7 +287,7 @@ class Settings:
 
     @property
     def ledger_path(self) -> Path:
-        """What was forgotten, as keyed hashes, next to the database and outside its backups."""
+        """Path of the forget ledger: keyed hashes, next to the database and outside its backups."""
         return self.key_path.with_name("forgotten.jsonl")
 
 

@@ -27,7 +27,7 @@ def report_document(report: DreamReport) -> dict[str, Any]:
 
 
 def estimate_document(estimate: Estimate) -> dict[str, Any]:
-    """What a plan would do."""
+    """Render the estimate of a dream."""
     document: dict[str, Any] = msgspec.to_builtins(estimate)
     return document
 
@@ -58,7 +58,7 @@ def schedule_document(schedule: Schedule) -> dict[str, Any]:
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
-    """How a tick went."""
+    """Render the outcome of a tick."""
     document: dict[str, Any] = msgspec.to_builtins(outcome)
     document["tick"], document["at"] = to_iso(outcome.tick), to_iso(outcome.at)
     return document

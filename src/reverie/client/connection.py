@@ -28,7 +28,7 @@ READ_SECONDS = 60.0
 LONG_SECONDS = 900.0
 """For one answer of a dream, a proof or a re-scan."""
 RETRY_SECONDS = 15.0
-"""How long a request is repeated before the host counts as unreachable."""
+"""Time for which a request is retried before the host counts as unreachable."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _NOTHING_DONE = frozenset({"rate_limited", "store_busy"})
 _GATEWAY = frozenset({502, 504})
@@ -92,7 +92,7 @@ class Connection:
         again: bool = False,
         long: bool = False,
     ) -> Any:
-        """What a POST answers. `again`: it may be repeated."""
+        """Send a POST and return the answer. `again`: it may be repeated."""
         return self.send("POST", path, body=body, again=again, long=long, headers=headers)
 
     def send(

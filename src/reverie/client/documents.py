@@ -141,7 +141,7 @@ def to_schedule(document: Mapping[str, Any]) -> Schedule:
 
 
 def to_outcome(document: Mapping[str, Any]) -> Outcome:
-    """How a tick went."""
+    """Parse the outcome of a tick."""
     return to_struct({**document, "tick": from_iso(document["tick"]), "at": from_iso(document["at"])}, Outcome)
 
 

@@ -21,7 +21,7 @@ from reverie.dreams.engine import Progress
 from reverie.dreams.lineage import Diff, Verified, Why
 from reverie.jobs.timetable import Due, Outcome, Schedule
 
-_MAY_GO_ON = "The dream goes on without a listener: its report appears in the list of dreams when it is done."
+_MAY_GO_ON = "The dream continues without a listener: its report appears in the list of dreams when it is done."
 _NOBODY = Actor(tenant="", id="")
 """Over HTTP no method looks at the actor it is given."""
 EVENT_STREAM = "text/event-stream"
@@ -31,7 +31,7 @@ class RemoteDreams(RemoteUseCase):
     """plan and run."""
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
-        """What a dream would do."""
+        """Estimate a dream."""
         del actor
         answer = self._http.post(_dreams(plan.ref), {**_plan(plan), "plan": True}, again=True, long=True)
         return doc.to_struct(answer, Estimate)
@@ -94,7 +94,7 @@ class RemoteLineage(RemoteUseCase):
         return doc.to_report(self._http.post(f"{_dream(dream_id, ref)}/undo", long=True))
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Diff:
-        """What became of every entry."""
+        """Return the fate of every entry."""
         del actor
         return doc.to_struct(self._http.get(f"{_dream(dream_id, ref)}/diff"), Diff)
 

@@ -39,7 +39,7 @@ _BY_STATUS: dict[int, type[ReverieError]] = {
 
 _FINER: dict[str, type[ReverieError]] = {"embedder_failed": ReverieError, "distiller_failed": ReverieError}
 _ADDED = ("next", "pointer")
-"""What the HTTP interface adds to the details of an error."""
+"""Members that the HTTP interface adds to the details of an error."""
 
 assert issubclass(dream.GateFailed, ReverieError)
 

@@ -1,4 +1,4 @@
-"""What every part of a remote host has."""
+"""Base of every part of a remote host."""
 
 from __future__ import annotations
 

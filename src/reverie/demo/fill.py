@@ -47,7 +47,7 @@ _QUESTIONS = (
     "How long are backups kept?",
     "When does the launch take place?",
 )
-"""What the desk looks up before each weekly dream; the dream replays it."""
+"""Questions asked before each weekly dream; the dream replays them."""
 _TALK = (
     ("Good morning, can club Otter have two more lanes on Saturday?", "Lanes 3 and 4 are free from ten to noon."),
     ("Then book both, please. And who unlocks the boathouse?", "Booked. Lena unlocks the boathouse at half past nine."),
@@ -67,7 +67,7 @@ class WalkingClock:
         return self._now
 
     def reach(self, instant: int) -> None:
-        """Go on to an instant."""
+        """Advance to an instant."""
         self._now = max(self._now + 1, instant)
 
 

@@ -35,7 +35,7 @@ _QUESTIONS = (
 
 
 class Amount(Struct, frozen=True):
-    """How much memory there is."""
+    """Size of the memory."""
 
     memories: int
     tokens: int
@@ -187,7 +187,7 @@ def _answered(notes: reverie.Ref) -> int:
 
 
 def _on_disk(data: Path) -> int:
-    """How many of the planted secrets stand in any file of the data folder."""
+    """Count the planted secrets that occur in any file of the data folder."""
     stored = b"".join(path.read_bytes() for path in sorted(data.iterdir()) if path.is_file())
     return sum(fake.encode() in stored for fake in fakes().values())
 

@@ -14,7 +14,7 @@ from reverie.importers.record import MAX_FILE, damaged, json_document
 
 EXPECTED = "a list of conversations"
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, orjson.JSONDecodeError)
-"""What the reader of archives raises for a damaged, encrypted or unusual one."""
+"""Errors raised by the archive reader for a damaged, encrypted or unusual archive."""
 
 
 def conversations(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -40,7 +40,7 @@ def entry_file(document: Mapping[str, Any]) -> str:
 
 
 def file_name(document: Mapping[str, Any]) -> Path:
-    """Where an entry's file lies in an export: a folder per memory, the oldest first."""
+    """Return the path of an entry's file in an export: a folder per memory, the oldest first."""
     folder = _UNSAFE.sub("-", document["ref"]).strip("-.") or "memory"
     if folder != document["ref"]:
         folder = f"{folder[:80]}-{digest(document['ref'])[:8]}"

@@ -1,4 +1,4 @@
-"""What a format finds: records to store, and what it leaves out with the reason."""
+"""Output of a format: records to store, and skipped items with the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Record(Struct, frozen=True):
     """Its id in the source. The same id and the same words are the same memory; other words are its next version."""
     content: str
     place: str
-    """Where in the source: a file, with a line when there is one."""
+    """Place in the source: a file, with a line when there is one."""
     kind: str = "note"
     tags: tuple[str, ...] = ()
     subject: str | None = None
@@ -55,7 +55,7 @@ class Record(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """What is not stored, and why."""
+    """An item that is not stored, and the reason."""
 
     place: str
     reason: str

@@ -36,7 +36,7 @@ _LONGEST_WAIT = 120.0
 
 
 class SourceSummary(Struct, frozen=True):
-    """What a source has, found out without storing anything."""
+    """Summary of a source, made without storing anything."""
 
     format: str
     entries: int
@@ -48,15 +48,15 @@ class SourceSummary(Struct, frozen=True):
     findings: Mapping[str, int]
     """Secrets by kind: they would be replaced."""
     skipped: Mapping[str, int]
-    """What is left out, by reason."""
+    """Number of skipped items, by reason."""
     places: Sequence[tuple[str, str]]
-    """Where, for the first of them."""
+    """Place and reason of the first of them."""
     refs: Mapping[str, int]
     """Records by memory."""
 
 
 class Stored(Struct, frozen=True):
-    """What an import did."""
+    """Result of an import."""
 
     id: str
     """For `reverie import undo`."""
@@ -68,7 +68,7 @@ class Stored(Struct, frozen=True):
 
 
 class Undone(Struct, frozen=True):
-    """What an undo did."""
+    """Result of an undo."""
 
     id: str
     entries: int
@@ -128,7 +128,9 @@ class Importer:
         )
 
     def store(self, *, progress: Progress | None = None) -> Stored:
-        """Store what `look` found, batch by batch. Stopped half-way, it goes on where it ended when it is repeated."""
+        """Store the records found by `look`, batch by batch. An interrupted import continues where it stopped when
+        repeated.
+        """
         findings: Counter[str] = Counter()
         stored = duplicates = restored = 0
         ids: dict[str, tuple[str, str]] = {}
@@ -156,7 +158,7 @@ class Importer:
         return Stored(self.id, stored, duplicates, restored, made, dict(findings))
 
     def _items(self) -> Iterator[Item]:
-        """What the source has. Raises Invalid where it cannot be read."""
+        """Yield the items of the source. Raises Invalid where it cannot be read."""
         try:
             yield from self._reader.read(self._path)
         except FileNotFoundError:

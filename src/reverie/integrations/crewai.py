@@ -155,7 +155,7 @@ class ReverieStorage:
         return _children(map(_record, self._entries(parent)), parent)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """How many records of a scope have each category."""
+        """Count the records of a scope by category."""
         counts: dict[str, int] = {}
         for entry in self._entries(scope_prefix):
             for name in _record(entry).categories:
@@ -163,7 +163,7 @@ class ReverieStorage:
         return counts
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """How many records a scope has."""
+        """Count the records of a scope."""
         return sum(1 for _ in self._entries(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:

@@ -348,7 +348,7 @@ def _key(op: Op) -> Any:
 
 
 def _held(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:
-    """The entry of a key: an item, or an entry of that id that another door wrote."""
+    """The entry of a key: an item, or an entry with that id that another door wrote."""
     found = ref.list(Filter(tags=(_mark(key),)), limit=1).items
     if found:
         return found[0]
@@ -362,7 +362,7 @@ def _held(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:
 
 
 def _about(entry: Entry) -> Mapping[str, Any]:
-    """What an item keeps besides its text; empty for an entry of another door."""
+    """Return the attributes of an item besides its text; empty for an entry written by another interface."""
     about = entry.attributes.get(_ATTRIBUTE)
     return about if isinstance(about, Mapping) and "value" in about else {}
 

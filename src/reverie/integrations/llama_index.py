@@ -29,7 +29,8 @@ _LEAST = 40
 
 
 class ReverieMemoryBlock(BaseMemoryBlock[str]):
-    """What is known about the newest message, within `budget` tokens, as quoted data; keeps the words of both sides.
+    """Memory block with the entries relevant to the newest message, within `budget` tokens, as quoted data; also stores
+    the words of both sides.
 
     `ref`: whose memory, for example a user's. `remember=False` only reads. When the whole memory is too long, the block
     is packed again for the tokens that are left, so the best lines stay. No model is called here.
@@ -48,7 +49,7 @@ class ReverieMemoryBlock(BaseMemoryBlock[str]):
         self._ref = memory.ref(ref)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_: Any) -> str:
-        """What is known about the newest message of the user."""
+        """Return the entries relevant to the newest message of the user."""
         said = [one for one in messages or [] if one.role == "user" and one.content]
         purpose = (said[-1].content or "").strip()[:4096] if said else ""
         return await self._pack(purpose, self.budget) if purpose else ""

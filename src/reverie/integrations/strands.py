@@ -30,7 +30,7 @@ SCORE = "_relevanceScore"
 
 @dataclass(frozen=True)
 class Added:
-    """What `add` returns: the id of the entry."""
+    """Result of `add`: the id of the entry."""
 
     id: str
 
@@ -63,7 +63,7 @@ class ReverieMemoryStore(MemoryStore):
         self._ref = memory.ref(ref)
 
     async def search(self, query: str, options: Any = None) -> list[MemoryEntry]:
-        """What answers a query or shares its words, best first; nothing when nothing does."""
+        """Return the entries that answer a query or share its words, best first; empty when there are none."""
         limit = _at_least_one((options or {}).get("max_search_results", self.max_search_results or 10))
         if not any(letter.isalnum() for letter in query):
             return []

@@ -64,7 +64,7 @@ class Dreams:
         return self._host.lineage.undo(self._actor, dream_id)
 
     def diff(self, dream_id: str) -> Diff:
-        """What a dream kept, shortened, merged and retired.
+        """List the entries by fate: kept, shortened, merged, retired.
 
         >>> len(memory.dreams.diff(dream.id).texts)
         12

@@ -333,7 +333,7 @@ class Ref:
         tags: Iterable[str] = (),
         session: str | None = None,
     ) -> Estimate:
-        """What `dream` would do with the same arguments now. Touches nothing.
+        """Estimate the effect of `dream` with the same arguments now. Changes nothing.
 
         >>> notes.plan_dream().sources
         3

@@ -26,7 +26,7 @@ _BEGIN, _END = "# >>> reverie", "# <<< reverie"
 
 @dataclass(frozen=True, slots=True)
 class StartCommand:
-    """How an agent starts Reverie."""
+    """Command with which an agent starts Reverie."""
 
     program: str
     options: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ Change = Callable[[dict[str, Any], StartCommand], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """How an agent writes an MCP server elsewhere. The key stays in the environment, where the agent reads it."""
+    """Notation of an agent for a remote MCP server. The key stays in the environment, where the agent reads it."""
 
     bearer: str
     field: str = "url"
@@ -175,7 +175,7 @@ def _moved(variable: str, usual: str, *parts: str) -> Callable[[], Path]:
 
 
 def _claude_servers() -> Path:
-    """Beside the folder of settings, unless that folder is elsewhere: then in it."""
+    """Return the path of Claude's server file: in the home folder, or in CLAUDE_CONFIG_DIR if that is set."""
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
 
 
@@ -228,7 +228,7 @@ AGENTS: Mapping[str, Sequence[AgentFile]] = {
 
 
 def planned(agent: str, command: StartCommand, *, hooks: bool = True) -> list[Plan]:
-    """What would be written for an agent."""
+    """List the changes that would be written for an agent."""
     return [_plan(file, command) for file in _files(agent) if hooks or not file.hooks]
 
 

@@ -89,7 +89,7 @@ def export(
 @app.command("tail")
 def tail(
     follow: Annotated[bool, Option("--follow", "-f", help="Continue until interrupted.")] = False,
-    lines: Annotated[int, Option("--lines", "-n", metavar="N", least=0, most=10_000, help="How many.")] = 20,
+    lines: Annotated[int, Option("--lines", "-n", metavar="N", least=0, most=10_000, help="Number of events.")] = 20,
     actor: Actor = None,
     type: Type = [],  # noqa: A002, B006  (copied before each call)
     at: At = HERE,

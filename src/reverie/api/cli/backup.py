@@ -76,7 +76,7 @@ def restore(
     into: Annotated[Path, Option("--into", metavar="DIR", help="A new or empty data folder.")],
     ledger: Annotated[
         Path | None,
-        Option("--ledger", metavar="FILE", help="What was forgotten; else forgotten.jsonl of the data folder."),
+        Option("--ledger", metavar="FILE", help="The forget ledger; else forgotten.jsonl of the data folder."),
     ] = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -123,8 +123,8 @@ def migrate_store(
 ) -> None:
     """Move everything to another store, while it is in use. The copy is verified by the hashes of every tenant's log.
 
-    Writing stops only for the last, short pass; after it the source takes no more writes. Cut off at any time, the same
-    command goes on where it was.
+    Writing stops only for the last, short pass; after it the source takes no more writes. If it is
+    interrupted at any time, the same command continues where it stopped.
 
     \b
     Example:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class To(StrEnum):
-    """What an export writes."""
+    """Format of an export."""
 
     bundle = "bundle"
     markdown = "markdown"
@@ -128,7 +128,7 @@ def _export_pages(output: Path, ref: str | None, at: At) -> None:
 
 @contextmanager
 def _sink(output: Path | None) -> Iterator[BinaryIO]:
-    """Where the bundle goes. A file appears under its name only when it is whole."""
+    """Open the target of the bundle. A file appears under its name only when it is complete."""
     from reverie.core.errors import Invalid
     from reverie.core.files import open_new
 

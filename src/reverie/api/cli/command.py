@@ -124,7 +124,7 @@ class Parameter:
 
     @property
     def metavar(self) -> str:
-        """How its value is called on the page of help."""
+        """Name of its value on the help page."""
         if self.declared.metavar:
             return self.declared.metavar
         if self.choices:
@@ -202,6 +202,7 @@ class Command:
             if word in HELP:
                 return None
             name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+            # Commands that open the data itself have no --url; say why, instead of "no such option".
             if name == "--url" and "--data" in flags and name not in flags:
                 raise UsageError(
                     "This works on the data itself: run it on the host's machine, without --url", self.path
@@ -268,7 +269,7 @@ class Command:
         lines += ["", "Options:", *pairs([*own, ("-h, --help", "Show this page and exit.")], width)]
         common = [_row(p) for p in self.options if p.name in COMMON]
         if common:
-            lines += ["", "Where it works, and how it answers:", *pairs(common, width)]
+            lines += ["", "Target and output:", *pairs(common, width)]
         return "\n".join(lines) + "\n"
 
 

@@ -32,7 +32,7 @@ After = Annotated[
     Option(
         "--after",
         metavar="cold|archive|purge",
-        help="What becomes of the sources: cold storage, kept out of recall, or destroyed now.",
+        help="Treatment of the sources: cold storage, kept out of recall, or destroyed now.",
     ),
 ]
 Distiller = Annotated[

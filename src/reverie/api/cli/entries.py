@@ -81,7 +81,9 @@ def list_entries(
     pinned: Annotated[bool | None, Option("--pinned/--not-pinned", help="Only those.")] = None,
     archived: Annotated[bool, Option("--archived", help="The archived ones instead.")] = False,
     limit: Annotated[int, Option("--limit", "-n", metavar="N", help="At most this many, up to 1000.")] = 20,
-    cursor: Annotated[str | None, Option(metavar="CURSOR", help="Where the last page ended.")] = None,
+    cursor: Annotated[
+        str | None, Option(metavar="CURSOR", help="Cursor of the next page, as the last one showed it.")
+    ] = None,
     everything: Annotated[bool, Option("--all", help="Every page, to the end.")] = False,
     as_of: AsOf = None,
     at: At = HERE,

@@ -40,7 +40,7 @@ def copy_redacted(source: BinaryIO, sink: BinaryIO, redactor: Redactor) -> Mappi
 
 
 def _safe_pieces(source: BinaryIO) -> Iterator[str]:
-    """The stream in pieces that end where no secret can go on."""
+    """Split the stream into pieces, none of which ends inside a secret."""
     held: list[str] = []
     size = 0
     for block in _whole_lines(source):
@@ -67,7 +67,7 @@ def _safe_pieces(source: BinaryIO) -> Iterator[str]:
 
 
 def _whole_lines(source: BinaryIO) -> Iterator[str]:
-    """What has arrived, up to its last line end."""
+    """Yield the bytes received, up to the last line end."""
     read = getattr(source, "read1", source.read)
     waiting: list[bytes] = []
     size = 0

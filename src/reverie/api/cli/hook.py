@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = Group("Hooks of coding agents (`reverie connect` sets them up).")
 ProjectRef = Annotated[
-    str | None, Option("--ref", "-r", metavar="REF", help="Which memory; else code/FOLDER, one per project.")
+    str | None, Option("--ref", "-r", metavar="REF", help="The memory; else code/FOLDER, one per project.")
 ]
 Budget = Annotated[int, Option("--budget", help="Tokens of memory at most.")]
 
@@ -28,7 +28,7 @@ MOST_LINE = 8_000_000
 MOST_TEXT = 8000
 _BATCH = 500
 _ADDED = ("<command-", "<local-command", "<system-", "<environment_context", "<user_instructions", "# AGENTS.md ")
-"""How messages begin that an agent wrote in its user's name."""
+"""Prefixes of messages that an agent wrote in its user's name."""
 _NEWEST = 5
 
 

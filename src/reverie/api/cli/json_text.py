@@ -103,7 +103,7 @@ def _members(
 
 
 def _tail(before: list[Any], wanted: list[Any]) -> tuple[list[int], list[Any]] | None:
-    """Which elements stay, in order, and what follows them; None when the order changed."""
+    """Return the indices of elements that stay, in order, and the new ones after them; None when the order changed."""
     kept: list[int] = []
     left = list(wanted)
     for at, value in enumerate(before):

@@ -20,14 +20,14 @@ Id = Annotated[
 
 @app.command("create")
 def create(
-    tenant: Annotated[str, Option("--tenant", metavar="NAME", help="Whose memory it opens.")] = DEFAULT_TENANT,
+    tenant: Annotated[str, Option("--tenant", metavar="NAME", help="Tenant of the key.")] = DEFAULT_TENANT,
     rights: Annotated[
         str, Option(metavar="LIST", help="Comma-separated: read, write, dream, admin.")
     ] = "read,write,dream,admin",
     authority: Annotated[int | None, Option(metavar="0..10", help="Default: 10 with the right admin, else 4.")] = None,
     scopes: Annotated[str, Option(metavar="LIST", help="Comma-separated scopes a door may ask for.")] = "",
     expires: Annotated[str | None, Option(metavar="WHEN", help="90d, a date, or an RFC 3339 time.")] = None,
-    name: Annotated[str, Option(metavar="TEXT", help="What it is for.")] = "",
+    name: Annotated[str, Option(metavar="TEXT", help="Note on its purpose.")] = "",
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -116,7 +116,7 @@ def revoke(key_id: Id, data: Data = None, database_url: DatabaseUrl = None, json
 @app.command("rotate")
 def rotate(
     key_id: Id,
-    overlap: Annotated[str, Option(metavar="TIME", help="How long the old key stays valid, such as 1h.")] = "0s",
+    overlap: Annotated[str, Option(metavar="TIME", help="Time for which the old key stays valid, such as 1h.")] = "0s",
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,

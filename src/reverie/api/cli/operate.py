@@ -19,7 +19,7 @@ from reverie.api.cli.session import (
 from reverie.api.cli.terminal import many, note, print_json, print_table, progress, say, table_width
 
 _FOR_MEANINGS = 110
-"""Columns from which on the meanings of settings are shown beside them."""
+"""Terminal width from which the meanings of settings are shown next to them."""
 
 
 def serve(

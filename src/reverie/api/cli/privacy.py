@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def forget(
-    subject: Annotated[str, Argument(metavar="SUBJECT", help="Whom or what to forget, in any case.")],
+    subject: Annotated[str, Argument(metavar="SUBJECT", help="Subject to forget; case is ignored.")],
     ref: AnyRef = None,
     mentions: Annotated[bool, Option("--mentions", help="Also entries that mention the words.")] = False,
     preview: Annotated[bool, Option("--preview", help="Only count.")] = False,

@@ -15,7 +15,7 @@ from reverie.api.cli.terminal import counts, many, note, print_json, progress, s
 if TYPE_CHECKING:
     from reverie.core.entry import Draft, Receipt
 
-Kind = Annotated[str, Option("--kind", metavar="KIND", help="What sort of entry.")]
+Kind = Annotated[str, Option("--kind", metavar="KIND", help="Kind of entry.")]
 MAX_TEXT = 8 * 2**20
 MAX_LINE = 2 * 2**20
 _BATCH = 500
@@ -23,7 +23,7 @@ _BATCH = 500
 
 def put(
     text: Annotated[
-        str | None, Argument(metavar="TEXT", help="What to remember; -: stdin. Nothing: stdin, or your editor.")
+        str | None, Argument(metavar="TEXT", help="Text to remember; -: stdin. Without it: stdin, or your editor.")
     ] = None,
     ref: Ref = DEFAULT_REF,
     tag: Tags = [],  # noqa: B006  (copied before each call)
@@ -223,7 +223,7 @@ def _editor() -> str:
 
 
 def _edited() -> str:
-    """What a person writes in an editor. The file is private, and removed afterwards."""
+    """Open an editor and return the text. The file is private, and removed afterwards."""
     import shlex
     import subprocess
     import tempfile

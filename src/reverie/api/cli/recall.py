@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Mode(StrEnum):
-    """How to search."""
+    """Search mode."""
 
     hybrid = "hybrid"
     words = "words"
@@ -92,7 +92,7 @@ def search(
 
 
 def context(
-    purpose: Annotated[str, Argument(metavar="PURPOSE", help="What the entries are needed for.")],
+    purpose: Annotated[str, Argument(metavar="PURPOSE", help="Purpose for which the entries are needed.")],
     ref: Ref = DEFAULT_REF,
     budget: Annotated[int, Option("--budget", "-b", metavar="TOKENS", help="Never more than this.")] = 2000,
     tag: Tags = [],  # noqa: B006  (copied before each call)

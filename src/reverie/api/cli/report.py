@@ -32,7 +32,7 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def say_estimate(estimate: Estimate, command: str) -> None:
-    """What a plan would do."""
+    """Print the estimate of a dream."""
     fields: dict[str, object] = {
         "memory": estimate.ref,
         "takes": f"{estimate.sources} entries, {estimate.collapsed} of them duplicates",
@@ -75,7 +75,7 @@ def _obstacle(estimate: Estimate, command: str) -> str:
 
 
 def say_report(report: DreamReport, *, undo: bool = True) -> None:
-    """What a dream did."""
+    """Print the report of a dream."""
     from reverie.core.clock import to_iso
 
     fates = fate_counts(report)
@@ -131,9 +131,9 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
             say(line)
     if undo and report.state == "done" and report.after != "purge":
         say("")
-        say(f"what became of each entry    reverie dream diff {report.id}")
-        say(f"where its words come from    reverie dream why {report.id}")
-        say(f"take it back                 reverie dream undo {report.id}")
+        say(f"the fate of each entry       reverie dream diff {report.id}")
+        say(f"the source of its words      reverie dream why {report.id}")
+        say(f"undo it                      reverie dream undo {report.id}")
 
 
 _OUTCOMES = {
@@ -163,13 +163,13 @@ def changed_answers(replay: Replay) -> Iterator[str]:
 
 
 def fate_counts(report: DreamReport) -> dict[str, int]:
-    """How many sources had which fate; in order, without zeros."""
+    """Count the sources by fate; in order, without zeros."""
     fates = [source.fate for source in report.sources]
     return {fate: fates.count(fate) for fate in FATES if fate in fates}
 
 
 def must_keep(report: DreamReport) -> str:
-    """What became of the items a dream may not lose."""
+    """Summarise the outcome of the must-keep items of a dream."""
     found = report.gates.get("must_keep") or {}
     names = {"quoted": "word for word", "kept": "in other words", "missing": "left in place"}
     return ", ".join(f"{found[state]} {name}" for state, name in names.items() if found.get(state)) or "nothing"

@@ -55,7 +55,7 @@ def add(
     cron: Annotated[str, Argument(metavar="CRON", help="Five fields; '0 3 * * *' is three in the morning.")],
     ref: AnyRef = None,
     zone: Annotated[str | None, Option(metavar="ZONE", help="Such as Europe/Berlin; else the policy's.")] = None,
-    kind: Annotated[str, Option(metavar="dream|consolidate", help="What to do.")] = "dream",
+    kind: Annotated[str, Option(metavar="dream|consolidate", help="Kind of pass.")] = "dream",
     budget: Annotated[int | None, Option(metavar="TOKENS", help="Input plus output of each dream.")] = None,
     fit: Annotated[
         bool, Option("--fit/--no-fit", help="Begin with the oldest part that fits, or all or nothing.")

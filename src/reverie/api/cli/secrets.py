@@ -34,7 +34,7 @@ def add(
         print_json({"id": secret_id, "seq": seq})
         return
     say(f"registered {secret_id}; from now on it is stored as [REDACTED:{secret_id}]")
-    say("what was stored before: reverie scan")
+    say("to find it in stored text: reverie scan")
 
 
 @app.command("list")

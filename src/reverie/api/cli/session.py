@@ -1,4 +1,4 @@
-"""What every command that touches data has in common: its options, and how it opens the host.
+"""Common parts of the commands that touch data: their options, and how the host is opened.
 
 A command takes `at: At = HERE`. `expand` gives it the options --tenant, --data, --database-url, --url and --json in
 place of that parameter, and hands them over as one object.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reverie.host import Host
     from reverie.settings import Settings
 
-Tenant = Annotated[str, Option("--tenant", metavar="NAME", help="Whose memory.")]
+Tenant = Annotated[str, Option("--tenant", metavar="NAME", help="The tenant.")]
 Data = Annotated[str | None, Option("--data", metavar="DIR", help="Data folder; else REVERIE_DATA.")]
 DatabaseUrl = Annotated[
     str | None,
@@ -28,7 +28,7 @@ DatabaseUrl = Annotated[
 ]
 AnyTenant = Annotated[
     str | None,
-    Option("--tenant", metavar="NAME", help="Whose memory: `default`, or the key's own.", show_default=False),
+    Option("--tenant", metavar="NAME", help="The tenant: `default`, or the key's own.", show_default=False),
 ]
 Url = Annotated[
     str | None,
@@ -40,10 +40,10 @@ Url = Annotated[
     ),
 ]
 Json = Annotated[bool, Option("--json", help="Answer in JSON.")]
-Ref = Annotated[str, Option("--ref", "-r", metavar="REF", help="Which memory of the tenant.")]
+Ref = Annotated[str, Option("--ref", "-r", metavar="REF", help="The memory of the tenant.")]
 AnyRef = Annotated[str | None, Option("--ref", "-r", metavar="REF", help="Only this memory of the tenant.")]
 Tags = Annotated[list[str], Option("--tag", "-t", metavar="TAG", help="May be repeated.")]
-Subject = Annotated[str | None, Option("--subject", "-s", metavar="WHO", help="Whom it is about.")]
+Subject = Annotated[str | None, Option("--subject", "-s", metavar="WHO", help="Person or thing it is about.")]
 AllTenants = Annotated[bool, Option("--all-tenants", help="Every tenant, one after the other.")]
 
 DEFAULT_TENANT = "default"
@@ -120,7 +120,7 @@ class CommandSession:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where a command works, and how it answers."""
+    """Target and output format of a command."""
 
     tenant: str | None = None
     data: str | None = None

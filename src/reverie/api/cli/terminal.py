@@ -1,4 +1,4 @@
-"""What the command line shows: JSON for programs on stdout, tables for people, everything else on stderr.
+"""Output of the command line: JSON for programs on stdout, tables for people, everything else on stderr.
 
 Text that an entry holds may have been written by anyone. Shown to people it never reaches the terminal as control
 characters: no colour, no cursor movement, no reordering. `--json` carries it exactly, with the same characters
@@ -26,7 +26,7 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-# What JSON leaves unescaped although a terminal may act on it.
+# Characters that JSON leaves unescaped although a terminal may act on them.
 _UNSAFE_IN_JSON = re.compile(
     "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -78,7 +78,7 @@ def print_table(
 ) -> None:
     """Rows under headings, within the width of the terminal.
 
-    Where they do not fit, `stretch` is cut first (with `wrap`: goes on in the next line), then the widest others;
+    Where they do not fit, `stretch` is cut first (with `wrap`: continued on the next line), then the widest others;
     what still does not fit is left out, from the right. The first column and those in `keep` stay whole. A column
     without any value is left out.
     """
@@ -160,8 +160,8 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def shorten_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Ids as a person sees them on a terminal: as many characters as tell them apart; whole when output is read by a
-    program. Commands take any unique beginning of an id.
+    """Shorten ids for a terminal to as many characters as keep them unique; whole when output is read by a program.
+    Commands accept any unique prefix of an id.
     """
     if not sys.stdout.isatty():
         return {one: one for one in ids}

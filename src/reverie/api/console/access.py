@@ -1,4 +1,4 @@
-"""Who looks at a page: the session cookie, the one-time link, the token of forms, and the headers of every page."""
+"""Authentication of the console: session cookie, one-time link, form token, and the headers of every page."""
 
 from __future__ import annotations
 

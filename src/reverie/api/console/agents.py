@@ -25,7 +25,7 @@ _DIMENSIONS = {
 
 
 def offered(look: Look) -> dict[str, Any]:
-    """What this host has."""
+    """Return the capabilities of this host."""
     settings = look.settings
     return families(wired(look.host.parts, scheduler=settings.scheduler, workspace=settings.openwop_workspace))
 

@@ -1,4 +1,4 @@
-"""What needs a person, worst first. Each alert names the page where it is decided."""
+"""Alerts that need a person, worst first. Each names the page on which to act."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from reverie.search.dates import when
 
 LIMIT = 50
 _LOOKED_AT = 2000
-"""Events looked through for one page of an actor's: the next page goes on where this one stopped."""
+"""Events examined for one page of an actor's events; the next page continues from there."""
 
 
 def show(look: Look) -> Document:
@@ -52,7 +52,7 @@ def show(look: Look) -> Document:
 
 
 def meaning(kind: str) -> str:
-    """What a type of event says, in words."""
+    """Describe a type of event."""
     return EVENT_TYPES.get(kind, kind).replace("`", "")
 
 

@@ -89,7 +89,7 @@ def _address(look: Look, ref: str, change: str) -> list[tuple[str, str]]:
 
 
 def ask(look: Look) -> See | Document:
-    """What would be affected: the chosen entries, or everything that the list shows page by page."""
+    """Show the entries that a change would affect: the chosen ones, or everything that matches the list's filter."""
     look.actor.require(Right.WRITE)
     change, ref = _known(look.sent("change")), look.sent("ref")
     if look.sent("reach") == "all":
@@ -117,7 +117,7 @@ def apply(look: Look) -> See | Document:
             outcome = look.host.bulk.change(look.actor, ref, filter_of(look), act, position=position, count=count)
         except Conflict:
             return _reached(look, ref, change, anew=True)
-    return See(f"/memories?ref={segment(ref)}", _told(change, outcome))
+    return See(f"/memories?ref={segment(ref)}", _summary(change, outcome))
 
 
 def _versions(chosen: Sequence[str]) -> list[tuple[str, int]]:
@@ -128,7 +128,7 @@ def _versions(chosen: Sequence[str]) -> list[tuple[str, int]]:
     return [(entry_id, whole(version, "entry", 0, least=0)) for version, _, entry_id in parted]
 
 
-def _told(change: str, outcome: Mapping[str, int]) -> str:
+def _summary(change: str, outcome: Mapping[str, int]) -> str:
     left = Counter(outcome)
     done = left.pop("done", 0)
     said = f"{CHANGES[change][0]}: {number(done)} of {number(sum(outcome.values()))} done."

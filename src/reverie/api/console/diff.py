@@ -12,7 +12,7 @@ from reverie.api.console.text import visible
 
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _SPEAKER = re.compile(r"[^\s:][^:\n]{0,39}: ")
-"""Who says it, at the beginning of a line."""
+"""Name of the speaker at the beginning of a line."""
 _MOST = 4000
 """Words compared; of a longer text the rest is shown without marks."""
 

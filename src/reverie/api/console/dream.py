@@ -72,10 +72,10 @@ def show(look: Look) -> Document | Response:
 def _finished(look: Look) -> Document:
     report = look.host.lineage.report(look.actor, look.path["id"])
     asked = {"verified": None, "confirm": look.text("undo") == "1"}
-    return {"running": None, "id": report.id, **asked, **_told(look, report)}
+    return {"running": None, "id": report.id, **asked, **_described(look, report)}
 
 
-def _told(look: Look, report: DreamReport) -> Document:
+def _described(look: Look, report: DreamReport) -> Document:
     """Everything about a report that the page shows. Only the sources shown are read."""
     output = _output(look, report)
     lines = _Lines(report, output)
@@ -109,7 +109,7 @@ def _told(look: Look, report: DreamReport) -> Document:
         ],
         "shares": shares({name: counts[name] for name in FATES if counts[name]}),
         "fate": fate,
-        "statements": [_told_statement(one, found, lines) for one in statements],
+        "statements": [_statement(one, found, lines) for one in statements],
         "statement_count": len(chosen),
         "all_statements": len(every),
         "next_statement": at + _STATEMENTS if at + _STATEMENTS < len(chosen) else None,
@@ -159,41 +159,41 @@ class _Lines:
         for statement in report.statements:
             self._by_line.setdefault(statement.line, []).append(statement)
         self._merged = {group[0]: tuple(group[1:]) for group in report.collapsed if group}
-        self._told: list[tuple[int, str, str]] = []
+        self._rows: list[tuple[int, str, str]] = []
         """(Number of the line in the text, its heading, the line)."""
         title = ""
         for number, line in enumerate(output.split("\n")):
             if line.startswith("[") and line.endswith("]") and number not in self._by_line:
                 title = line[1:-1]
             elif line.strip():
-                self._told.append((number, title, line))
+                self._rows.append((number, title, line))
         self._of: dict[str, int] = {}
-        for number, _, _ in self._told:
+        for number, _, _ in self._rows:
             for entry_id in self._ids(number):
                 self._of.setdefault(entry_id, number)
 
     @property
     def count(self) -> int:
         """Lines that say something."""
-        return len(self._told)
+        return len(self._rows)
 
     def of(self, source: str) -> int | None:
         """The first line that a source is in."""
         return self._of.get(source)
 
     def page_of(self, number: int, first: int) -> int:
-        """Where the page begins on which a line of the text is; `first` when no line is asked for."""
-        place = next((at for at, told in enumerate(self._told) if number and told[0] == number), None)
+        """Return the start of the page that holds a line of the text; `first` when no line is requested."""
+        place = next((at for at, row in enumerate(self._rows) if number and row[0] == number), None)
         return min(first, max(0, self.count - 1)) if place is None else place // _LINES * _LINES
 
     def sources(self, first: int) -> set[str]:
         """The sources of the lines of a page."""
-        return {one for number, _, _ in self._told[first : first + _LINES] for one in self._ids(number)}
+        return {one for number, _, _ in self._rows[first : first + _LINES] for one in self._ids(number)}
 
     def sections(self, first: int, found: Diff) -> list[dict[str, Any]]:
         """The lines of a page under their headings, each with the words it was made from."""
         sections: list[dict[str, Any]] = []
-        for number, title, line in self._told[first : first + _LINES]:
+        for number, title, line in self._rows[first : first + _LINES]:
             if not sections or sections[-1]["title"] != title:
                 sections.append({"title": title, "lines": []})
             sections[-1]["lines"].append(self._line(number, line, found))
@@ -236,7 +236,7 @@ def _marked(statement: StatementDiff, line: str) -> Markup:
     return escape(visible(statement.text))
 
 
-def _told_statement(one: _Statement, found: Diff, lines: _Lines) -> dict[str, Any]:
+def _statement(one: _Statement, found: Diff, lines: _Lines) -> dict[str, Any]:
     """A row of the list of statements."""
     text = found.texts.get(one.source)
     marked: Markup | None = None if text is None else escape(visible(text))

@@ -103,7 +103,7 @@ def _asked(look: Look) -> DreamPlan:
 
 
 def plan(look: Look) -> Document:
-    """What a dream would do now. Touches nothing."""
+    """Show what a dream would do now, without side effects."""
     asked = _asked(look)
     estimate = look.host.dreams.plan(look.actor, asked)
     sent = {name: look.sent(name) for name in ("ref", "budget", "older_than", "distiller", "after")}

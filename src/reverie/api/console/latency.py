@@ -1,7 +1,7 @@
-"""How many searches each tenant made, and how long they took: figures only, nothing of what was asked.
+"""Number and duration of searches per tenant: figures only, never queries.
 
 Times are counted by size, in slots of ten minutes for the last day and of one day for the last year or so. The counts
-are kept in the store, so that they outlive the process, and they stay small however much is searched.
+are kept in the store, so that they outlive the process; their size does not grow with the number of searches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SearchSlot(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of searches."""
         return self.sizes.total()
 
     def slowest_but(self, part: float) -> float:

@@ -108,7 +108,7 @@ def _replace(where: Filter, **changes: Any) -> Filter:
 
 
 def _hits(found: Any) -> Document:
-    """Each hit with its own explanation: lines of one dream are hits of one entry, told apart by their score."""
+    """Pair each hit with its explanation: lines of one dream are hits of one entry, distinguished by their score."""
     why = {(hit.id, round(hit.score, 5)): hit for hit in found.explanation.hits} if found.explanation else {}
     return {
         "hits": [_hit(hit, why.get((hit.entry.id, round(float(hit.score), 5)))) for hit in found.hits],
@@ -147,7 +147,7 @@ def _near(look: Look, ref: str, explanation: Explanation | None) -> list[dict[st
 
 
 def _facets(look: Look, ref: str) -> list[dict[str, Any]]:
-    """What the memory could be narrowed by, counted over all of its readable entries."""
+    """Return the facets of the memory, counted over all of its readable entries."""
     counted: Facets = look.state.console_facets
     found = []
     for name, values in counted.of(look.host, look.actor, ref).items():

@@ -109,7 +109,7 @@ def _compared(look: Look, entry: Entry, versions: Sequence[Entry]) -> dict[str, 
     asked = look.text("with")
     other = next((at for at, one in enumerate(versions) if one.id == asked), None)
     if asked and other is None:
-        raise NotFound("This entry has no version of that id.")
+        raise NotFound("This entry has no version with that id.")
     if other is None or other == own:
         other = own + 1 if own + 1 < len(versions) else own - 1
     newer, older = versions[min(own, other)], versions[max(own, other)]
@@ -132,9 +132,9 @@ def _brief(look: Look, ref: str, entry_id: str, source: str) -> dict[str, Any]:
             report = look.host.lineage.report(look.actor, dream, ref=ref)
         except NotFound:
             report = None
-        told = entry.content.split("\n")
+        whole = entry.content.split("\n")
         numbers = [one.line for one in report.statements if source in one.sources] if report is not None else []
-        lines = [{"number": one, "text": told[one]} for one in dict.fromkeys(numbers) if one < len(told)][:_LINES]
+        lines = [{"number": one, "text": whole[one]} for one in dict.fromkeys(numbers) if one < len(whole)][:_LINES]
     return {"id": entry_id, "kind": entry.kind, "content": content, "dream": dream, "lines": lines}
 
 

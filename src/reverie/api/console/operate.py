@@ -35,26 +35,26 @@ POLICY: dict[str, tuple[str, str]] = {
     "max_bytes": ("bytes", "The tenant's quota of text."),
     "max_memories_per_store": ("files", "The most files of one memory store."),
     "max_memory_stores": ("stores", "The most memory stores of the tenant."),
-    "undo_window_ms": ("duration", "How long what was deleted can be brought back."),
+    "undo_window_ms": ("duration", "Time in which a deleted entry can be restored."),
     "cold_retention_ms": (
         "duration",
-        "How long sources of dreams rest in cold storage; empty: always.",
+        "Time that sources of dreams stay in cold storage; empty: always.",
     ),
-    "idempotency_ms": ("duration", "How long a retry with the same key is recognised."),
+    "idempotency_ms": ("duration", "Time in which a retry with the same key is recognised."),
     "default_ttl_ms": ("duration", "Entries without an expiry get this one; empty: they do not expire."),
-    "zone": ("zone", "The time zone in which schedules are meant."),
+    "zone": ("zone", "The time zone of schedules."),
     "dream_budget": ("tokens", "The most that one dream may use, input and output together."),
-    "hot_target": ("share or tokens", "How much of its input a dream may leave hot, such as 50% or 4000."),
+    "hot_target": ("share or tokens", "Share of its input that a dream may leave hot, or tokens, such as 50% or 4000."),
     "nightly": ("on or off", "Whether large memories are dreamt at 03:00."),
     "dream_distiller": ("name", "extractive, or llm where the host has a model."),
     "dream_trust": ("0 to 10", "Entries of less trust stay out of dreams."),
-    "archive_retention_ms": ("duration", "How long the archive of a dream is kept; the dream itself stays."),
-    "recorded_searches": ("searches", "How many of the last searches of a memory dreams may replay; 0 to 200."),
+    "archive_retention_ms": ("duration", "Time that the archive of a dream is kept; the dream itself stays."),
+    "recorded_searches": ("searches", "Number of recent searches of a memory that dreams may replay; 0 to 200."),
     "model_tokens_per_day": ("tokens", "The most that models may use in a day."),
     "model_calls_per_day": ("calls", "The most calls to models in a day."),
     "model_cents_per_day": ("cents", "The most that models may cost in a day."),
-    "model_seconds_per_dream": ("seconds", "How long one dream may wait for a model."),
-    "model_fallback": ("name", "When a model fails: extractive, or refuse."),
+    "model_seconds_per_dream": ("seconds", "Longest time that one dream may wait for a model."),
+    "model_fallback": ("name", "Fallback when a model fails: extractive, or refuse."),
 }
 """Unit and meaning of policies. One that is not here is explained by its own docstring."""
 GROUPS = {
@@ -98,7 +98,7 @@ TITLES = {
 }
 """Policies whose title is not their name."""
 MEASURES = ("bytes", "tags", "entries", "files", "stores", "tokens", "searches", "calls", "cents", "seconds")
-"""Units that stand after the field; the others are part of the value or of the meaning."""
+"""Units shown after the field; the others are part of the value or of the meaning."""
 _IMPORTS = 10
 UNITS = (("_ms", "duration"), ("_bytes", "bytes"), ("_tokens", "tokens"), ("_seconds", "seconds"))
 
@@ -151,7 +151,7 @@ def _lease(lease: Lease) -> dict[str, Any]:
 
 
 def _backup(look: Look) -> str | None:
-    """When the host was last backed up."""
+    """Return the time of the last backup."""
     made = last_backup(look.host.parts.store)
     return to_iso(made) if made is not None else None
 
@@ -203,7 +203,7 @@ def explained(name: str) -> tuple[str, str]:
 
 @cache
 def _docstrings() -> dict[str, str]:
-    """What the policy's own source says under each field."""
+    """Return the docstring of each field of the policy, from its source."""
     body = ast.parse(inspect.getsource(TenantPolicy)).body[0]
     found: dict[str, str] = {}
     for field, after in pairwise(getattr(body, "body", ())):
@@ -213,7 +213,7 @@ def _docstrings() -> dict[str, str]:
 
 
 def _parts(look: Look) -> dict[str, Any]:
-    """What this host has, as far as every tenant may know."""
+    """Return the parts of this host that every tenant may know of."""
     parts = look.host.parts
     return {
         "store": parts.store.name,
@@ -262,7 +262,7 @@ def change_key(look: Look) -> See | Document:
     look.actor.require(Right.ADMIN)
     key_id, what = look.sent("key"), look.sent("change")
     if key_id not in {key.id for key in look.host.keys.all(look.actor.tenant)}:
-        raise NotFound("This tenant has no key of that id.")
+        raise NotFound("This tenant has no key with that id.")
     if what == "rotate":
         made = look.host.keys.rotate(key_id, overlap_ms=3_600_000)
         return show(look) | {"new_key": {"id": made.id, "key": made.key}}

@@ -76,7 +76,7 @@ class Look:
 
     @property
     def settings(self) -> Settings:
-        """How this process runs."""
+        """Settings of this process."""
         settings: Settings = self.state.settings
         return settings
 
@@ -131,7 +131,7 @@ class See:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Work that goes on after the answer, and the page that shows how far it is."""
+    """Work that continues after the answer, and the page that shows its progress."""
 
     url: str
     work: Callable[[], None]
@@ -195,7 +195,7 @@ class Page:
             return await threads.run(Lane.READ, look.actor.tenant, answer)
 
     def _shown(self, look: Look) -> Document | Response:
-        """Whatever a page shows, its key may read."""
+        """Show the page; the key needs the right to read."""
         look.actor.require(Right.READ)
         return self.show(look)
 
@@ -281,7 +281,7 @@ def to(see: See, session: str | None) -> Response:
 
 
 async def _known(request: Request, session: str | None) -> Look:
-    """Who asks: by the session of the browser, or by a key as programs send it."""
+    """Authenticate the caller by the browser's session, or by a bearer key."""
     state = request.app.state
     host: Host = state.host
     token = bearer(request.scope)

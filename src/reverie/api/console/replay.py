@@ -82,5 +82,5 @@ def _text(look: Look, ref: str, entry_id: str) -> str:
 
 
 def recorded(look: Look) -> int:
-    """How many searches of a memory the tenant keeps."""
+    """Return the number of searches of a memory that the tenant keeps."""
     return look.host.rules.current(look.actor.tenant).policy.recorded_searches

@@ -153,7 +153,7 @@ async def _sign_out(request: Request) -> Response:
 
 
 def _onward(sent: str) -> str:
-    """Where to go after signing in: a path of this server, or nothing."""
+    """Return the path to open after signing in, if it is a path of this server, else nothing."""
     parts = urlsplit(sent)
     plain = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
     return sent if plain and not parts.scheme and not parts.netloc and len(sent) < 2000 else ""

@@ -22,7 +22,7 @@ class DreamProgress(Struct, frozen=True):
     total: int = 0
     over: bool = False
     error: str | None = None
-    """Why it made nothing; None while it runs, and when all went well."""
+    """Reason of the failure; None while it runs, and on success."""
 
 
 class Running:

@@ -17,7 +17,7 @@ _HISTORY = 500
 _PASSES = 50
 _TWIN = 2000
 _INSIDE_A_TURN = "_context_management"
-"""How the kinds of compaction end that a provider makes by itself."""
+"""Suffix of the kinds of compaction that a provider performs by itself."""
 _TURNING = (
     "provider_window_reset",
     "provider_window_rewound",

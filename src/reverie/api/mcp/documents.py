@@ -65,7 +65,7 @@ _PROMPTS = (
 
 
 def handlers(host: Host, actor: Actor, run: Run) -> dict[str, Any]:
-    """What the server answers about resources and prompts."""
+    """Return the server's handlers of resources and prompts."""
 
     async def work(call: Callable[[], Any]) -> Any:
         try:

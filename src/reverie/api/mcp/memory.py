@@ -71,7 +71,7 @@ def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
 
 
 def _place(hit: Hit) -> dict[str, Any]:
-    """Which passage of a long entry it is, and whether a newer memory says something else."""
+    """Describe the passage of a long entry, and whether a newer entry contradicts it."""
     shown: dict[str, Any] = {}
     if hit.passage.of > 1:
         shown["passage"] = f"{hit.passage.number} of {hit.passage.of}"

@@ -61,7 +61,7 @@ def undo(call: Call, id: Segment) -> Response:  # noqa: A002
     "/dreams/{id}/diff",
     tags=["dreams"],
     id="diff_any_dream",
-    summary="What became of every entry a dream took, by its id alone",
+    summary="Fate of every entry a dream took, by the dream's id alone",
     answers={200: DocumentedAnswer(body=dream_wire.DiffOut), **documented()},
 )
 def diff(call: Call, id: Segment) -> Response:  # noqa: A002

@@ -1,4 +1,4 @@
-"""What every handler starts from and ends with."""
+"""Common input and output of all handlers."""
 
 from __future__ import annotations
 

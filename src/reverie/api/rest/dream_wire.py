@@ -28,7 +28,7 @@ class DreamIn(Inward):
     ] = None
     after: Annotated[
         Literal["cold", "archive", "purge"],
-        Meta(description="What becomes of the sources: cold storage, kept out of recall, or destroyed now."),
+        Meta(description="Treatment of the sources: cold storage, kept out of recall, or destroyed now."),
     ] = "cold"
     older_than: Annotated[Age | None, Meta(description="Leave younger entries alone.")] = None
     kinds: list[Label] | None = None
@@ -38,7 +38,7 @@ class DreamIn(Inward):
     session: Label | None = None
     instructions: Annotated[
         Annotated[str, Meta(min_length=1, max_length=4096)] | None,
-        Meta(description="What to keep, drop or word, for a model; the model-free distiller does not read it."),
+        Meta(description="Instructions to a model; the model-free distiller ignores them."),
     ] = None
 
 
@@ -47,7 +47,7 @@ class DreamsAsked(QueryParameters):
 
 
 def _default(value: Any) -> Meta:
-    """What holds when the field is left out; documented only, so that a change knows what was given."""
+    """Document a default without applying it, so that a change can tell given fields from omitted ones."""
     return Meta(extra_json_schema={"default": value})
 
 
@@ -138,7 +138,7 @@ def plain_schedule(body: dict[str, Any]) -> dict[str, Any]:
 
 
 class ScheduleChangeIn(ScheduleFields):
-    """What to change; the rest stays."""
+    """Fields to change; the rest stays."""
 
     schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"paused": True}]}
 
@@ -152,21 +152,21 @@ class LeavingOut(Outward):
 
 
 class EstimateOut(Outward):
-    """What a dream would do."""
+    """Estimate of a dream."""
 
     ref: str
     position: int
     sources: int
-    collapsed: Annotated[int, Meta(description="Of the sources, how many were said before.")]
+    collapsed: Annotated[int, Meta(description="Number of duplicates among the sources.")]
     input_tokens: int
     output_tokens: Annotated[int, Meta(description="The most the output may have.")]
     budget: int
     minimum_required: Annotated[int, Meta(description="The smallest budget that is enough, exactly.")]
-    left_out: Annotated[dict[str, int], Meta(description="Why entries stay out, counted.")]
+    left_out: Annotated[dict[str, int], Meta(description="Number of entries left out, by reason.")]
     left_for_later: int
     distiller: str
     feasible: bool
-    fates: Annotated[dict[str, int], Meta(description="What would become of the sources, counted.")]
+    fates: Annotated[dict[str, int], Meta(description="Number of sources by fate.")]
     leaving: Annotated[
         list[LeavingOut], Meta(description="Statements that would have no line of their own, with the reason.")
     ]
@@ -218,7 +218,7 @@ class GateItemOut(Outward):
 
 
 class GatesOut(Outward):
-    """What was checked before the dream was stored; empty where there was nothing to check."""
+    """Checks made before the dream was stored; empty where there was nothing to check."""
 
     passed: bool | UnsetType = UNSET
     must_keep: MustKeepOut | UnsetType = UNSET
@@ -271,7 +271,7 @@ class ReplayOut(Outward):
 
 
 class DreamOut(Outward):
-    """What a dream did: ids, counts and hashes. Its text is the entry `output_id`."""
+    """Report of a dream: ids, counts and hashes. Its text is the entry `output_id`."""
 
     id: str
     ref: str
@@ -299,7 +299,7 @@ class DreamOut(Outward):
     ]
     superseded: list[str]
     gates: GatesOut
-    spend: Annotated[dict[str, Any], Meta(description="What a model was paid; empty without one.")]
+    spend: Annotated[dict[str, Any], Meta(description="Cost of the model; empty without one.")]
     fell_back: str | None
     instructions_applied: Annotated[
         bool | None, Meta(description="Whether a model read the instructions; null: there were none.")
@@ -321,7 +321,7 @@ class DreamOut(Outward):
         Meta(description="The first statements that no line answers: entry, number, class. Their sources are cold."),
     ]
     reclaimed_bytes: int
-    given: Annotated[int, Meta(description="How many texts that are no entries were distilled.")]
+    given: Annotated[int, Meta(description="Number of distilled texts that are not entries.")]
     outputs: Annotated[list[str], Meta(description="Of a dream that changed several entries: all of them.")]
     state: Annotated[str, Meta(description="`done`, `undone`, `superseded` or `redone`.")]
     replay: Annotated[
@@ -351,9 +351,7 @@ class DiffOut(Outward):
     outdated: list[str]
     chatter: list[str]
     retired: list[str]
-    statements: Annotated[
-        dict[str, list[StatementDiffOut]], Meta(description="What became of every statement of an entry.")
-    ]
+    statements: Annotated[dict[str, list[StatementDiffOut]], Meta(description="Fate of every statement of an entry.")]
     texts: Annotated[dict[str, str], Meta(description="Original words by id, while they rest in cold storage.")]
 
 

@@ -112,7 +112,7 @@ def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     "/memory/{ref}/dreams/{id}/diff",
     tags=["dreams"],
     id="diff_dream",
-    summary="What became of every entry a dream took",
+    summary="Fate of every entry a dream took",
     answers={200: DocumentedAnswer(body=dream_wire.DiffOut), **documented()},
 )
 def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
@@ -135,7 +135,7 @@ def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     "/memory/{ref}/index",
     tags=["dreams"],
     id="memory_index",
-    summary="What the next session loads at its start; with `Accept: text/markdown` for people",
+    summary="Context for the start of the next session; with `Accept: text/markdown` for people",
     answers={
         200: DocumentedAnswer("", dream_wire.IndexOut, {MARKDOWN: {"type": "string"}}),
         **documented(),
@@ -162,7 +162,7 @@ def archive(call: Call, checksum: Segment) -> Response:
     "/memory/{ref}/entries/{id}/why",
     tags=["dreams"],
     id="why",
-    summary="What an entry was made from, down to the original words",
+    summary="Sources of an entry, down to the original words",
     answers={200: DocumentedAnswer(body=dream_wire.WhyOut), **documented()},
 )
 def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
@@ -234,7 +234,7 @@ async def _stream(call: Call, plan: DreamPlan) -> AsyncGenerator[bytes, None]:
             said.put_nowait(fault)
         said.put_nowait(_END)
 
-    task = asyncio.ensure_future(run())  # goes on when the caller leaves
+    task = asyncio.ensure_future(run())  # continues when the caller disconnects
     _UNDER_WAY.add(task)
     task.add_done_callback(_UNDER_WAY.discard)
     item = await said.get()

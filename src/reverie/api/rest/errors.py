@@ -1,4 +1,4 @@
-"""Which status an error code becomes, and what the API documents."""
+"""HTTP status per error code, and the errors that the API documents."""
 
 from __future__ import annotations
 

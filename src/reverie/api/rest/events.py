@@ -28,7 +28,7 @@ _LARGEST = 2**53 - 1
     "/events",
     tags=["log"],
     id="list_events",
-    summary="What happened, without text: a page, or with `Accept: text/event-stream` a stream that goes on",
+    summary="Events, without text: a page, or with `Accept: text/event-stream` a live stream",
     answers={
         200: DocumentedAnswer(
             "A page; or a stream with the log position as id, which never repeats or skips an event.",

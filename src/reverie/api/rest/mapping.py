@@ -85,7 +85,7 @@ def to_list_filter(asked: ListAsked) -> Filter:
 
 
 def question(ref: str, asked: ListAsked) -> bytes:
-    """What a cursor belongs to: everything that was asked but for the size of the page."""
+    """Return the query that a cursor belongs to: all parameters but the page size."""
     kept = {name: value for name, value in msgspec.structs.asdict(asked).items() if name not in ("limit", "cursor")}
     return orjson.dumps([ref, kept], option=orjson.OPT_SORT_KEYS)
 

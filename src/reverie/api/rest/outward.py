@@ -11,7 +11,7 @@ from reverie.api.rest.wire import Outward, When
 
 
 class Problem(Outward, forbid_unknown_fields=True):
-    """Why not."""
+    """The reason a request was refused."""
 
     schema_extra: ClassVar[Mapping[str, Any]] = {
         "examples": [
@@ -58,14 +58,14 @@ class EntryOut(Outward):
 
 
 class ReceiptOut(Outward):
-    """What the write really did; given only after the commit is durable."""
+    """Result of a write, given only after the commit is durable."""
 
     id: str
     ref: str
     seq: int
     version: int
     created_at: When
-    findings: Annotated[dict[str, int], Meta(description="What was redacted, counted by kind.")]
+    findings: Annotated[dict[str, int], Meta(description="Redactions, counted by kind.")]
     indexed: Annotated[Literal["ok", "words"], Meta(description="`words`: the vector is still to come.")]
     replayed: Annotated[bool, Meta(description="true: this answers a retry; nothing was written again.")]
 
@@ -103,8 +103,8 @@ class PassageOut(Outward):
     text: str
     start: Annotated[int, Meta(description="The first character of the passage in the content.")]
     end: int
-    number: Annotated[int, Meta(description="Which passage of the entry, from 1.")]
-    of: Annotated[int, Meta(description="How many passages the entry has.")]
+    number: Annotated[int, Meta(description="Number of the passage in the entry, from 1.")]
+    of: Annotated[int, Meta(description="Number of passages in the entry.")]
 
 
 class HitOut(Outward):
@@ -129,7 +129,7 @@ class SearchOut(Outward):
     hits: list[HitOut]
     mode: str
     degraded: Annotated[
-        list[str], Meta(description="Why this answer may be worse than usual; empty when nothing is wrong.")
+        list[str], Meta(description="Reasons why this answer may be worse than usual; empty when nothing is wrong.")
     ]
     explanation: dict[str, Any] | None = None
 
@@ -159,11 +159,11 @@ class ForgottenOut(Outward):
     refs: int
     held: int
     preview: bool
-    readable: Annotated[int, Meta(description="How many of all these could be read until now.")]
+    readable: Annotated[int, Meta(description="Number of all these that were readable until now.")]
     certificate: Annotated[int | None, Meta(description="The log position of the certificate.")]
     ways: Annotated[
         dict[str, int],
-        Meta(description="How many were reached by `subject`, `tag`, `mention`, and by `lineage` (made from others)."),
+        Meta(description="Number reached by `subject`, `tag`, `mention`, and by `lineage` (made from others)."),
     ]
     mentioned: Annotated[
         int | None,
@@ -187,7 +187,7 @@ class MeOut(Outward):
 
 
 class SweptOut(Outward):
-    destroyed: Annotated[int, Meta(description="How many entries.")]
+    destroyed: Annotated[int, Meta(description="Number of entries.")]
 
 
 class RefOut(Outward):

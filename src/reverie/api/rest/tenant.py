@@ -56,7 +56,7 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
 @router.get(
     "/me",
     id="me",
-    summary="Who the key is: its tenant, rights, authority and scopes",
+    summary="Identity of the key: its tenant, rights, authority and scopes",
     tags=["tenant"],
     answers={200: DocumentedAnswer(body=outward.MeOut), **documented()},
 )

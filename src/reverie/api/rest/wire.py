@@ -73,7 +73,7 @@ class Outward(Struct, kw_only=True):
 
 
 class SourceIn(Inward):
-    actor: Annotated[Label, Meta(description="Who says so, when it is not the caller.")] = ""
+    actor: Annotated[Label, Meta(description="Author, when it is not the caller.")] = ""
     role: Label | None = None
     session: Label | None = None
     run: Label | None = None
@@ -85,11 +85,13 @@ class EntryIn(Inward):
     schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [_AN_ENTRY]}
 
     content: Annotated[
-        str, Meta(min_length=1, description="What to remember. Secrets in it are replaced before it is stored.")
+        str, Meta(min_length=1, description="Text to remember. Secrets in it are replaced before it is stored.")
     ]
     kind: Annotated[str, Meta(min_length=1, max_length=64)] = "note"
     tags: list[Label] = []
-    subject: Annotated[Label | None, Meta(description="Whom it is about; forget goes by it.")] = None
+    subject: Annotated[Label | None, Meta(description="Person or thing it is about; forget finds entries by it.")] = (
+        None
+    )
     attributes: Annotated[dict[str, Any], Meta(description="Plain JSON that belongs to it.")] = {}
     id: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1500)] | None, Meta(description="Chosen by the caller.")
@@ -179,7 +181,7 @@ class ContextIn(Inward):
 
     purpose: Annotated[str, Meta(min_length=1, max_length=4096)]
     budget: Annotated[int, Meta(ge=1, le=1_000_000, description="Tokens, counted with the host's tokenizer.")] = 2000
-    limit: Annotated[int, Meta(ge=1, le=200, description="How many entries to consider.")] = 50
+    limit: Annotated[int, Meta(ge=1, le=200, description="Number of entries to consider.")] = 50
     filter: FilterIn = msgspec.field(default_factory=FilterIn)
     zone: Zone | None = None
 
@@ -220,7 +222,7 @@ def _policy_fields(*, asked: bool) -> list[tuple[str, Any] | tuple[str, Any, Any
 if TYPE_CHECKING:
 
     class PolicyIn(Inward):
-        """What to change; the rest stays."""
+        """Fields to change; the rest stays."""
 
     class PolicyOut(Outward):
         """The whole policy."""
@@ -280,7 +282,7 @@ class RefsAsked(QueryParameters):
 
 
 class IdsAsked(QueryParameters):
-    prefix: Annotated[str, Meta(min_length=4, max_length=256, description="How the ids begin.")]
+    prefix: Annotated[str, Meta(min_length=4, max_length=256, description="Prefix of the ids.")]
     limit: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 

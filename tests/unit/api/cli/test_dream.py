@@ -137,7 +137,7 @@ def test_an_archive_is_what_its_name_says(team: Cli) -> None:
     assert report["checksum"][:12] in team("dream", "index").out
     assert team("dream", "index", "--ref", "other", "--json").json["archives"] == []
     team("dream", "archive", "0" * 64).failed("not_found")
-    team("dream", "show", "nothing").failed("no dream of that id")
+    team("dream", "show", "nothing").failed("no dream with that id")
 
 
 def test_consolidate_twice_is_consolidate_once(team: Cli) -> None:
