@@ -1,8 +1,12 @@
-"""No function is longer than a reader can follow."""
+"""The source is readable: short functions, plain prose."""
 
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import reverie
@@ -20,3 +24,40 @@ def test_functions_are_short() -> None:
                 if lines > MOST_LINES:
                     long.add(f"{path.relative_to(SOURCE)} {node.name}")
     assert not long
+
+
+QUESTIONS = re.compile(r"\s*(?:What|Who|Whom|Whose|Why|How|Where|Which|When)\b")
+FIGURATIVE = re.compile(r"\b(?:told|stands(?!\s+for\b)|nobody|whoever|anew)\b", re.IGNORECASE)
+
+
+def test_docstrings_begin_with_the_noun_or_the_verb() -> None:
+    nominal = {
+        f"{place}: {text[:60]!r}" for place, text in _prose() if not text.startswith("#") and QUESTIONS.match(text)
+    }
+    assert not nominal
+
+
+def test_prose_has_no_figurative_verbs() -> None:
+    figurative = {
+        f"{place}: {found[0]}" for place, text in _prose() if (found := FIGURATIVE.search(_NAME.sub("", text)))
+    }
+    assert not figurative
+
+
+_NAME = re.compile(r"`[^`]*`")
+
+
+def _prose() -> Iterator[tuple[str, str]]:
+    """Docstrings (also those below an assignment) and comments of the package."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        source, name = path.read_text("utf-8"), path.relative_to(SOURCE)
+        for node in ast.walk(ast.parse(source)):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                yield f"{name}:{node.lineno}", node.value.value
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield f"{name}:{token.start[0]}", token.string
