@@ -58,7 +58,7 @@ PATIENCE_SECONDS = 0.02
 never stop it.
 """
 SLICE_SECONDS = 0.002
-"""How long it then computes before the next pause."""
+"""Time for which it then computes before the next pause."""
 PAUSE_SECONDS = 0.003
 """A caller that asks one thing after another is still asking this long after an answer."""
 THREADS = sum(slots for slots, _ in SLOTS.values())
