@@ -19,7 +19,12 @@ SMALL_MEMORY = 4000
 """Hot tokens up to which a dream takes out only duplicates, chatter and what was overtaken."""
 MOST_SEARCHES = 200
 """Of `recorded_searches`."""
-_CHOICES = {"nightly": ("on", "off"), "store_secrets": ("rewrite", "refuse")}
+CHOICES = {
+    "nightly": ("on", "off"),
+    "store_secrets": ("rewrite", "refuse"),
+    "model_fallback": ("extractive", "refuse"),
+}
+"""Policies that have one of a few values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class TenantPolicy:
                     raise Invalid(f"The policy '{name}' is {noun}.", pointer=f"/{name}")
                 if isinstance(value, int) and value < 0:
                     raise Invalid(f"The policy '{name}' cannot be negative.", pointer=f"/{name}")
-            allowed = _CHOICES.get(name)
+            allowed = CHOICES.get(name)
             if allowed is not None and value not in allowed:
                 raise Invalid(f"The policy '{name}' is one of {', '.join(allowed)}.", pointer=f"/{name}")
             values[name] = value

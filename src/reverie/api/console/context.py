@@ -44,6 +44,7 @@ def show(look: Look) -> Document:
     block = document["packed"][0]
     signals = [{name: float(value) for name, value in hit.signals.items() if value} for hit in found.hits[:_CANDIDATES]]
     document["signals"] = shades = _shades({name for one in signals for name in one})
+    best = max((_total(one) for one in signals), default=1.0)
     document["candidates"] = [
         {
             "id": hit.entry.id,
@@ -52,7 +53,7 @@ def show(look: Look) -> Document:
             "weak": hit.weak,
             "included": _included(hit, block),
             "signals": parts,
-            "bar": _bar(parts, shades),
+            "bar": _bar(parts, shades, best),
         }
         for hit, parts in zip(found.hits, signals, strict=False)
     ]
@@ -120,11 +121,16 @@ def _ruler(counts: list[int], context: Context) -> Markup:
     return Markup("").join([head.format(said), *pieces, Markup("</svg>")])
 
 
-def _bar(signals: dict[str, float], shades: dict[str, str]) -> Markup:
-    """The signals of a score, stacked."""
-    total, at, pieces = sum(value for value in signals.values() if value > 0) or 1.0, 0.0, []
+def _total(signals: dict[str, float]) -> float:
+    """What the signals of a score add up to, without those that take away."""
+    return sum(value for value in signals.values() if value > 0) or 1.0
+
+
+def _bar(signals: dict[str, float], shades: dict[str, str], best: float) -> Markup:
+    """The signals of a score, stacked; the longest bar is that of the best score."""
+    at, pieces = 0.0, [_RECT.format("bg", 0, 100, 4)]
     for name, shade in shades.items():
-        width = 100 * max(signals.get(name, 0.0), 0.0) / total
+        width = 100 * max(signals.get(name, 0.0), 0.0) / best
         if width:
             pieces.append(_RECT.format(shade, at, width, 4))
             at += width

@@ -9,68 +9,57 @@ from markupsafe import Markup
 
 from reverie.api.console.text import cut, segment, visible
 
-_STEP, _TOP, _WIDTH = 22, 30, 720
+_STEP, _TOP = 22, 30
 _MOST = 24
 _WIDE, _NEAR, _FAR, _LABEL = 960, 400, 540, 58
+_HEAD = Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>')
 
 
-def lineage(center: str, sources: Sequence[str], made: Sequence[str], *, ref: str) -> Markup:
-    """The drawing; empty when there is nothing to draw. Every dot is a link to its entry."""
+def lineage(
+    center: str, sources: Sequence[tuple[str, str | None]], made: Sequence[tuple[str, str | None]], *, ref: str
+) -> Markup:
+    """The drawing; empty when there is nothing to draw. Sources and what was made: (id, text), each a link."""
     if not sources and not made:
         return Markup("")
-    left, right = list(sources[:_MOST]), list(made[:_MOST])
+    left, right = sources[:_MOST], made[:_MOST]
     rows = max(len(left), len(right), 1)
-    height = _TOP + rows * _STEP + 12
-    middle = _TOP + rows * _STEP / 2
-    pieces = [
-        Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(
-            _WIDTH, height, f"{len(sources)} originals, one entry, {len(made)} made from it"
-        )
-    ]
-    for title, x, anchor in (
-        ("Original words", 40, "start"),
-        ("This entry", 360, "middle"),
-        ("Made from it", 680, "end"),
+    height = _TOP + (rows + (len(sources) > _MOST or len(made) > _MOST)) * _STEP + 6
+    middle, center_x = _TOP + rows * _STEP / 2, (_NEAR + _FAR) / 2
+    said = f"{len(sources)} originals, one entry, {len(made)} made from it"
+    pieces = [_opened(height, said)]
+    for title, x, anchor, ids in (
+        ("Original words", _NEAR - 10, "end", left),
+        ("This entry", center_x, "middle", True),
+        ("Made from it", _FAR + 10, "start", right),
     ):
-        if title != "Made from it" or made:
-            head = Markup('<text class="head" x="{}" y="16" text-anchor="{}">{}</text>')
-            pieces.append(head.format(x, anchor, title))
-    for side, x, ids, total in (("from", 46, left, len(sources)), ("to", 674, right, len(made))):
-        start = middle - (len(ids) - 1) * _STEP / 2
-        for row, entry_id in enumerate(ids):
+        if ids:
+            pieces.append(_HEAD.format("head", x, 16, anchor, title))
+    for side, x, anchor, ones, total in (
+        ("from", _NEAR, "end", left, len(sources)),
+        ("to", _FAR, "start", right, len(made)),
+    ):
+        start = middle - (len(ones) - 1) * _STEP / 2
+        for row, (entry_id, text) in enumerate(ones):
             y = start + row * _STEP
-            pieces.append(_edge(x, y, 360, middle))
-            pieces.append(_dot(x, y, entry_id, ref, side))
-        if total > len(ids):
-            pieces.append(
-                Markup('<text class="more" x="{}" y="{}" text-anchor="middle">and {} more</text>').format(
-                    x if side == "to" else x + 40, height - 2, total - len(ids)
-                )
-            )
-    pieces.append(_dot(360, middle, center, ref, "self"))
-    return Markup("").join([*pieces, Markup("</svg>")])
+            url = f"/memories/{segment(ref)}/{segment(entry_id)}"
+            pieces.append(_edge(x, y, center_x, middle))
+            pieces.append(_strand(url, text or f"(destroyed) {entry_id}", x, y, anchor=anchor, side=side))
+        if total > len(ones):
+            at = x + (10 if anchor == "start" else -10)
+            pieces.append(_HEAD.format("more", at, height - 8, anchor, f"and {total - len(ones)} more"))
+    dot = Markup('<circle class="self" cx="{}" cy="{:.1f}" r="8"><title>{}</title></circle>')
+    return Markup("").join([*pieces, dot.format(center_x, middle, center), Markup("</svg>")])
+
+
+def _opened(height: float, said: str) -> Markup:
+    head = Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">')
+    return head.format(_WIDE, height, said)
 
 
 def _edge(x: float, y: float, to_x: float, to_y: float) -> Markup:
     bend = (x + to_x) / 2
     return Markup('<path d="M{:.0f} {:.1f} C{:.0f} {:.1f} {:.0f} {:.1f} {:.0f} {:.1f}"/>').format(
         x, y, bend, y, bend, to_y, to_x, to_y
-    )
-
-
-def _dot(x: float, y: float, entry_id: str, ref: str, side: str) -> Markup:
-    """A dot with its id next to it, as a link."""
-    across = {"from": 12, "to": -12, "self": 0}[side]
-    anchor = {"from": "start", "to": "end", "self": "middle"}[side]
-    shown = entry_id if len(entry_id) <= 14 else f"…{entry_id[-10:]}"
-    label = (
-        Markup("")
-        if side == "self"
-        else Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(x + across, y + 4, anchor, shown)
-    )
-    url = f"/memories/{segment(ref)}/{segment(entry_id)}"
-    return Markup('<a href="{}"><title>{}</title><circle class="{}" cx="{}" cy="{}" r="{}"/>{}</a>').format(
-        url, entry_id, side, x, y, 8 if side == "self" else 5, label
     )
 
 
@@ -94,9 +83,9 @@ def strands(lines: Sequence[Mapping[str, Any]], *, ref: str) -> Markup:
     height = _TOP + max(len(left), len(right)) * _STEP + 6
     said = f"{len(left)} original entries and the {len(right)} lines that they became"
     pieces = [
-        Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(_WIDE, height, said),
-        Markup('<text class="head" x="{}" y="16" text-anchor="end">Original words</text>').format(_NEAR - 10),
-        Markup('<text class="head" x="{}" y="16">Lines of the dream</text>').format(_FAR + 10),
+        _opened(height, said),
+        _HEAD.format("head", _NEAR - 10, 16, "end", "Original words"),
+        _HEAD.format("head", _FAR + 10, 16, "start", "Lines of the dream"),
     ]
     down = {one: _TOP + (at + 0.5) * (height - _TOP - 6) / len(left) for at, one in enumerate(left)}
     across = [_TOP + (at + 0.5) * (height - _TOP - 6) / len(right) for at in range(len(right))]

@@ -66,12 +66,12 @@ def show(look: Look) -> Document | Response:
         return Response(headers={**access.HEADERS, "HX-Refresh": "true"})
     if run is not None and (not run.over or run.error):
         return {"running": msgspec.to_builtins(run), "id": run.id, "report": None}
-    return _finished(look)
+    return _finished(look) | {"awaited": run is not None}
 
 
 def _finished(look: Look) -> Document:
     report = look.host.lineage.report(look.actor, look.path["id"])
-    asked = {"verified": None, "confirm": look.text("undo") == "1"}
+    asked = {"verified": None, "confirm": look.text("undo") == "1", "awaited": False}
     return {"running": None, "id": report.id, **asked, **_described(look, report)}
 
 

@@ -44,6 +44,7 @@ def show(look: Look) -> Document:
         "budget": policy.dream_budget,
         "zone": policy.zone,
         "distillers": ["extractive", *host.parts.distillers],
+        "fate_titles": {name: title.lower() for name, (title, _) in FATES.items()},
         "plan": None,
         "span": span.document(),
         "plots": {

@@ -59,7 +59,12 @@ def show(look: Look) -> Document:
         ],
         "compared": _compared(look, entry, versions),
         "links": links,
-        "drawing": lineage(entry_id, [leaf.id for leaf in leaves], [made["id"] for made in derived], ref=ref),
+        "drawing": lineage(
+            entry_id,
+            [(leaf.id, leaf.content) for leaf in leaves],
+            [(made["id"], made["lines"][0]["text"] if made["lines"] else made["content"]) for made in derived],
+            ref=ref,
+        ),
         "events": _events(look, entry_id, entry.born_seq),
         "tokens": host.parts.tokens.count(entry.content) if host.parts.tokens and whole else None,
     }

@@ -19,7 +19,7 @@ from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.actor import Right
 from reverie.core.clock import parse_duration, short_duration, to_iso
 from reverie.core.errors import Forbidden, Invalid, NotFound
-from reverie.core.policy import TenantPolicy
+from reverie.core.policy import CHOICES, TenantPolicy
 from reverie.core.query import Lease
 from reverie.http.origin import is_loopback
 from reverie.http.sse import line_stream
@@ -97,6 +97,8 @@ TITLES = {
     "workspace_id": "Workspace id",
 }
 """Policies whose title is not their name."""
+EMPTY = {"default_ttl_ms": "never", "cold_retention_ms": "always", "workspace_id": "from the tenant's name"}
+"""What an empty field means."""
 MEASURES = ("bytes", "tags", "entries", "files", "stores", "tokens", "searches", "calls", "cents", "seconds")
 """Units shown after the field; the others are part of the value or of the meaning."""
 _IMPORTS = 10
@@ -183,6 +185,8 @@ def _policy(name: str, value: Any, default: Any) -> dict[str, Any]:
         "unit": unit,
         "measure": unit if unit in MEASURES else "",
         "meaning": meaning,
+        "choices": list(CHOICES.get(name, ())),
+        "empty": EMPTY.get(name, ""),
         "default": default,
         "changed": value != default,
     }

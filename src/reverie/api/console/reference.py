@@ -16,6 +16,8 @@ from reverie.http.browser import session_of
 from reverie.http.threads import Lane, Threads
 
 METHODS = ("get", "post", "put", "patch", "delete")
+PROTOCOLS = ("akashik", "anthropic", "mcp", "mem0", "openwop")
+"""Groups of operations that come after our own."""
 _DEEPEST = 6
 
 
@@ -58,10 +60,11 @@ def _described(document: Mapping[str, Any]) -> dict[str, Any]:
                 operation = methods[method]
                 tag = (operation.get("tags") or ["other"])[0]
                 tags.setdefault(tag, []).append(_operation(path, method, operation, schemas))
+    order = sorted(tags, key=lambda tag: (tag in PROTOCOLS, tag))
     return {
         "title": document["info"]["title"],
         "introduction": _paragraphs(document["info"].get("description", "")),
-        "groups": [{"tag": tag, "operations": tags[tag]} for tag in sorted(tags)],
+        "groups": [{"tag": tag, "operations": tags[tag]} for tag in order],
     }
 
 

@@ -12,20 +12,28 @@
     figure.classList.add("ready");
     const heads = [...table.tHead.rows[0].cells];
     const value = (row, at) => Number(row.cells[at].dataset.value);
-    const byTime = value(rows[0], 0) > 1e11 && value(rows[rows.length - 1], 0) - value(rows[0], 0) > 6e4;
+    const each = heads.some((head) => head.dataset.draw === "back"); // a bar for each row, however far apart in time
+    const byTime = !each && value(rows[0], 0) > 1e11 && value(rows[rows.length - 1], 0) - value(rows[0], 0) > 6e4;
     const x = rows.map((row, at) => (byTime ? value(row, 0) / 1000 : at + 1));
     const drawn = heads.map((head, at) => at).filter((at) => at > 0 && heads[at].dataset.draw !== "note");
     const notes = heads.findIndex((head) => head.dataset.draw === "note");
     const marks = notes < 0 ? [] : rows.flatMap((row, at) => (row.cells[notes].textContent.trim() ? [x[at]] : []));
     const colours = [css("--accent"), css("--good"), css("--warn")];
+    // "bars": how many, on an axis of their own. "back" and "front": two bars on the axis of the plot, one before the other.
     const bars = (at) => heads[at].dataset.draw === "bars";
+    const solid = { back: ["--strong-line", 0.8], front: ["--accent", 0.5] };
     const series = drawn.map((at, place) => bars(at)
       ? { label: heads[at].textContent, scale: "count", fill: css("--sunken"), stroke: css("--strong-line"), width: 1, paths: uPlot.paths.bars({ size: [0.7, 24] }), points: { show: false } }
+      : solid[heads[at].dataset.draw] ? { label: heads[at].textContent, fill: css(solid[heads[at].dataset.draw][0]), width: 0, paths: uPlot.paths.bars({ size: [solid[heads[at].dataset.draw][1], 28] }), points: { show: false } }
       : { label: heads[at].textContent, stroke: colours[place], width: 2, points: { show: rows.length < 40, size: 5, fill: colours[place] }, fill: place === 0 ? css("--accent-soft") : undefined });
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-    const short = (tick) => tick >= 1e9 ? tick / 1e9 + " bn" : tick >= 1e6 ? tick / 1e6 + " M" : tick >= 1e4 ? tick / 1e3 + " k" : String(tick);
-    const whole = (_, ticks) => ticks.map((tick) => Number.isInteger(tick) ? short(tick) : "");
-    const within = x[x.length - 1] - x[0] < 2 * 86400;
+    // One unit for a whole axis: that of its highest tick.
+    const whole = (_, ticks) => {
+      const [size, unit] = [[1e9, " bn"], [1e6, " M"], [1e4, " k"]].find(([from]) => ticks[ticks.length - 1] >= from) ?? [1, ""];
+      const by = size === 1e4 ? 1e3 : size;
+      return ticks.map((tick) => Number.isInteger(tick) ? (tick && tick / by) + (tick ? unit : "") : "");
+    };
+    const within = byTime && x[x.length - 1] - x[0] < 2 * 86400;
     const when = (seconds) => new Date(seconds * 1000).toLocaleString("en-GB", within ? { hour: "2-digit", minute: "2-digit", timeZone: "UTC" } : { day: "numeric", month: "short", timeZone: "UTC" });
     const canvas = figure.querySelector(".canvas");
     const top = (_, low, high) => [0, Math.max(1, high * 1.1)];
@@ -43,9 +51,10 @@
     const order = [...drawn.keys()].sort((a, b) => bars(drawn[b]) - bars(drawn[a]));
     const chart = new uPlot({
       width: canvas.clientWidth, height: 170, legend: { show: false }, cursor: { drag: { x: false, y: false }, points: { size: 7 } },
-      scales: { x: { time: byTime }, y: { range: top }, count: { range: (_, low, high) => [0, Math.max(1, high * 2.5)] } },
+      scales: { x: { time: byTime, ...(each ? { range: () => [0.4, rows.length + 0.6] } : {}) }, y: { range: top }, count: { range: (_, low, high) => [0, Math.max(1, high * 2.5)] } },
       series: [{}, ...order.map((at) => series[at])], hooks: { draw: [dashes], setCursor: [(now) => read(now.cursor.idx)] },
-      axes: [{ ...axis, grid: { show: false }, size: 34, space: 60, values: (_, ticks) => ticks.map(byTime ? when : (tick) => Number.isInteger(tick) ? String(tick) : "") }, { ...axis, size: 50, values: whole }],
+      axes: [{ ...axis, grid: { show: false }, size: 34, space: 60, values: (_, ticks) => ticks.map(byTime ? when : (tick) => !Number.isInteger(tick) ? "" : each ? (rows[tick - 1] ? when(value(rows[tick - 1], 0) / 1000) : "") : String(tick)) }, { ...axis, size: 50, values: whole },
+        ...(drawn.some(bars) ? [{ ...axis, scale: "count", side: 1, size: 50, grid: { show: false }, label: heads[drawn.find(bars)].textContent, labelSize: 16, labelFont: axis.font, values: whole }] : [])],
     }, [x, ...order.map((at) => rows.map((row) => value(row, drawn[at])))], canvas);
     const caption = figure.querySelector("small");
     const unit = caption.textContent;
@@ -59,7 +68,7 @@
       key.className = "key";
       drawn.forEach((at, place) => {
         const one = document.createElement("span");
-        one.className = bars(at) ? "bars" : "abc"[place];
+        one.className = heads[at].dataset.draw ?? "abc"[place];
         one.textContent = heads[at].textContent;
         key.append(one);
       });
@@ -89,9 +98,9 @@
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.method !== "post") return;
-    setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }), 0);
+    setTimeout(() => form.querySelectorAll("button:enabled").forEach((button) => { button.disabled = true; button.dataset.sent = ""; }), 0);
   });
-  window.addEventListener("pageshow", () => document.querySelectorAll("button[disabled]").forEach((button) => { button.disabled = false; }));
+  window.addEventListener("pageshow", () => document.querySelectorAll("button[data-sent]").forEach((button) => { button.disabled = false; }));
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button || !navigator.clipboard) return;
