@@ -20,8 +20,8 @@ _HIDDEN = re.compile(
 """Characters that change how text looks without being seen: controls, directions, zero width, tags. A joiner between
 letters of a script that needs it, or between parts of an emoji, is left alone."""
 _MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-_STACKED = re.compile(f"(?<={_MARK}{{4}}){_MARK}+")
-"""Marks above and below a letter after the fourth: they would cover the lines around it."""
+_STACKED = re.compile(f"(?<={_MARK}{{3}}){_MARK}+")
+"""Marks above and below a letter after the third: they would cover the lines around it."""
 _UNITS = ((31_536_000, "y"), (2_592_000, "mo"), (86_400, "d"), (3600, "h"), (60, "min"))
 
 
