@@ -122,7 +122,7 @@ def _ruler(counts: list[int], context: Context) -> Markup:
 
 
 def _total(signals: dict[str, float]) -> float:
-    """What the signals of a score add up to, without those that take away."""
+    """Sum of the signals of a score, without those that lower it."""
     return sum(value for value in signals.values() if value > 0) or 1.0
 
 

@@ -21,7 +21,7 @@ def before(text: str, after: Sequence[str]) -> Markup:
     """A source, with the words marked that none of the lines made from it has."""
     kept = {word.casefold() for line in after for word in _WORD.findall(visible(line))}
     pieces = _WORD.findall(visible(text))
-    return _marked(pieces, [_told(word) and word.casefold() not in kept for word in pieces], "del")
+    return _marked(pieces, [_is_word(word) and word.casefold() not in kept for word in pieces], "del")
 
 
 def without(text: str, cut: Sequence[str]) -> Markup:
@@ -37,11 +37,11 @@ def after(line: str, sources: Sequence[str]) -> Markup:
     shown = visible(line)
     speaker = _SPEAKER.match(shown)
     pieces = _WORD.findall(shown[speaker.end() :] if speaker else shown)
-    marked = _marked(pieces, [_told(word) and word.casefold() not in said for word in pieces], "ins")
+    marked = _marked(pieces, [_is_word(word) and word.casefold() not in said for word in pieces], "ins")
     return Markup("<strong><bdi>{}</bdi></strong>{}").format(speaker[0], marked) if speaker else marked
 
 
-def _told(word: str) -> bool:
+def _is_word(word: str) -> bool:
     """Whether it is a word or a number, also of repetitions (`×2`), rather than a sign."""
     return word.removeprefix("×").isalnum()
 

@@ -98,7 +98,7 @@ TITLES = {
 }
 """Policies whose title is not their name."""
 EMPTY = {"default_ttl_ms": "never", "cold_retention_ms": "always", "workspace_id": "from the tenant's name"}
-"""What an empty field means."""
+"""Meaning of an empty field."""
 MEASURES = ("bytes", "tags", "entries", "files", "stores", "tokens", "searches", "calls", "cents", "seconds")
 """Units shown after the field; the others are part of the value or of the meaning."""
 _IMPORTS = 10
