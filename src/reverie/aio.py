@@ -203,7 +203,7 @@ class AsyncMemory:
         return await self._run(functools.partial(self._memory.register_secret, secret_id, value))
 
     async def sweep(self) -> int:
-        """Destroy what has expired or outlived its retention; returns how many entries."""
+        """Destroy entries that have expired or outlived their retention; returns their number."""
         return await self._run(self._memory.sweep)
 
     async def dream(self, dream_id: str) -> DreamReport:
@@ -227,11 +227,11 @@ class AsyncMemory:
         return await self._run(functools.partial(self._memory.archive, checksum))
 
     async def index(self, ref: str | None = None) -> Mapping[str, Any]:
-        """MEMORY-INDEX.json: what the next session loads at its start."""
+        """Return MEMORY-INDEX.json, which the next session loads at its start."""
         return await self._run(functools.partial(self._memory.index, ref))
 
     async def schedules(self) -> Sequence[Due]:
-        """Every schedule: how it last went, when it is due next, why it did not run."""
+        """List the schedules: last outcome, next due time, and the reason when one did not run."""
         return await self._run(self._memory.schedules)
 
     async def schedule(

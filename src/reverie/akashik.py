@@ -128,7 +128,7 @@ class Field:
             raise AkashikError(error.body()) from None
 
     def close(self) -> None:
-        """Finish what was accepted, then let go of everything."""
+        """Finish all accepted work, then release every resource."""
         if self._own:
             self.host.close()
 
@@ -295,7 +295,9 @@ class Subscription:
         return notifications
 
     def listen(self, *, seconds: float | None = None) -> Iterator[Answer]:
-        """Wait for notifications, at most so many seconds; for ever by default, or until the subscription ends."""
+        """Wait for notifications, at most the given number of seconds; by default without a limit, until the
+        subscription ends.
+        """
         until = None if seconds is None else time.monotonic() + seconds
         while True:
             yield from self.poll()

@@ -193,7 +193,7 @@ class Host:
         return Actor(tenant=tenant, id="host:reverie", door="host")
 
     def close(self) -> None:
-        """Finish what was accepted, then let go of everything."""
+        """Finish all accepted work, then release every resource."""
         if "runs" in vars(self):
             self.runs.stop()
         for finish in self.at_close:

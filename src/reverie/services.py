@@ -25,7 +25,7 @@ class FieldOptions:
     ref: str = "akashik"
     """The memory that is the Field."""
     level: int = 3
-    """Its conformance level: what a level lacks is refused."""
+    """Its conformance level: operations above it are refused."""
     faults: bool = False
     """Whether faults can be had on request, for tests."""
 

@@ -223,7 +223,7 @@ class Settings:
 
     @property
     def scheduler(self) -> bool:
-        """Whether something looks at what is due: a worker in this process, or on PostgreSQL in any other."""
+        """Whether a worker looks for due work: in this process, or on PostgreSQL in any other."""
         return self.schedule_seconds > 0 and (self.worker or self.database_url.startswith("postgres"))
 
     @property

@@ -33,7 +33,7 @@ def estimate_document(estimate: Estimate) -> dict[str, Any]:
 
 
 def why_document(tree: Why) -> dict[str, Any]:
-    """An entry and, below it, what it was made from."""
+    """Render an entry and, below it, its sources."""
     document: dict[str, Any] = {**msgspec.structs.asdict(tree), "created_at": to_iso(tree.created_at)}
     document["sources"] = [why_document(source) for source in tree.sources]
     return document

@@ -281,7 +281,7 @@ def _timeout(long: bool) -> Any:
 
 
 def _reason(fault: Exception) -> str:
-    """The kind of fault in words; never what was sent."""
+    """Describe the kind of fault; never the request."""
     name = type(fault).__name__
     known = {
         "ConnectError": "no connection",

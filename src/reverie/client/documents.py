@@ -31,7 +31,7 @@ def to_struct(document: Mapping[str, Any], kind: type[T]) -> T:
 
 
 def draft_document(draft: Draft) -> dict[str, Any]:
-    """A draft as a body of a put; what has its default is left out."""
+    """Render a draft as the body of a put; fields with their default are left out."""
     document: dict[str, Any] = {
         name: value
         for name, value in msgspec.structs.asdict(draft).items()
@@ -100,7 +100,7 @@ def to_report(document: Mapping[str, Any]) -> DreamReport:
 
 
 def to_why(document: Mapping[str, Any]) -> Why:
-    """An entry and what it was made from."""
+    """Parse an entry and its sources."""
     fields = {**document, "created_at": from_iso(document["created_at"]), "sources": ()}
     return msgspec.structs.replace(to_struct(fields, Why), sources=[to_why(source) for source in document["sources"]])
 

@@ -26,7 +26,7 @@ def connect(
     retry_seconds: float = RETRY_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> RemoteHost:
-    """A host that runs elsewhere. Asks it who the key is. Raises HostUnreachable, Unauthenticated, Forbidden.
+    """Connect to a remote host and identify the key. Raises HostUnreachable, Unauthenticated, Forbidden.
 
     `tenant`, when given, must be the key's own. `sleep` is called between two attempts.
     """

@@ -149,7 +149,7 @@ class RemoteReader(RemoteUseCase):
         return [doc.to_event(event) for event in found["events"]]
 
     def follow(self, actor: Actor, *, after: int, types: tuple[str, ...] | None, over: Flag) -> Iterator[Event]:
-        """Events as they happen. A stream that breaks is taken up again where it ended."""
+        """Yield events as they happen. A broken stream is resumed where it ended."""
         import httpx2
 
         del actor
@@ -291,7 +291,7 @@ class RemoteLifecycle(RemoteUseCase):
         return int(answer["erased_bytes"])
 
     def sweep(self, actor: Actor) -> int:
-        """Destroy what has expired or outlived the undo window."""
+        """Destroy entries that have expired or outlived the undo window."""
         del actor
         return int(self._http.post("/sweep", again=True, long=True)["destroyed"])
 

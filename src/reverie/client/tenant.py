@@ -80,7 +80,7 @@ class RemoteRescan(RemoteUseCase):
     """Looking again for secrets."""
 
     def scan(self, actor: Actor, *, dry_run: bool = False, progress: Any = None) -> ScanReport:
-        """Re-scan what is stored."""
+        """Re-scan stored text."""
         del actor, progress
         return doc.to_struct(self._http.post("/scan", {"dry_run": dry_run}, again=True, long=True), ScanReport)
 

@@ -1,1 +1,1 @@
-"""The pure core: what a memory is, what an event is, what can go wrong. No I/O, no clock, no network."""
+"""The pure core: entries, events and errors. No I/O, no clock, no network."""

@@ -14,7 +14,7 @@ _LARGEST_EXACT = 2**53 - 1
 
 
 def canonical(document: Any) -> bytes:
-    """The RFC 8785 bytes of a JSON document. Refuses what has no exact JSON form.
+    """Return the RFC 8785 bytes of a JSON document. Refuses a value without an exact JSON form.
 
     Documents with ASCII keys and no floats take a path about sixty times faster; that both give the same bytes
     is a property test.

@@ -241,7 +241,7 @@ class DreamReport(Struct, frozen=True):
     collapsed: Sequence[tuple[str, ...]] = ()
     """Groups of duplicates: the one kept first."""
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Per source the keyed hashes of whom it is about: a forget finds its lines after the source is destroyed."""
+    """Per source, the keyed hashes of its subjects: a forget finds its lines after the source is destroyed."""
     superseded: Sequence[str] = ()
     """Earlier dreams this one replaces."""
     gates: Mapping[str, Any] = field(default_factory=dict)
@@ -286,7 +286,7 @@ class DreamReport(Struct, frozen=True):
 
     @property
     def tokens_used(self) -> int:
-        """Input plus output: what the budget counts."""
+        """Input plus output, as counted by the budget."""
         return self.input_tokens + self.output_tokens
 
     @property

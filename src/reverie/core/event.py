@@ -1,4 +1,4 @@
-"""The event log: what happened, in order, without a word of what was said.
+"""The event log: every change, in order, without any text of entries.
 
 An event carries ids, counts and keyed hashes, never text and never a plain hash of text (a short secret can be
 guessed back from one). Its hash covers the canonical JSON of the whole event but the hash itself, so one document

@@ -29,7 +29,7 @@ JOBS: Mapping[str, str] = {
 
 STATUSES = ("waiting", "running", "dead")
 MOST_ATTEMPTS = 5
-"""After so many attempts a job is dead: it stays visible, and runs again only when someone says so."""
+"""Attempts after which a job is dead: it stays visible, and runs again only on request."""
 PASSING = frozenset({"busy", "store_busy", "store_unavailable", "store_error", "storage_full", "model_failed"})
 """Faults that pass. A job that failed for another known reason would fail again and is dead at once."""
 _ARGUMENTS = {"schedule": str, "tick": int, "ref": str}
@@ -70,7 +70,7 @@ class JobQueue(Protocol):
 
 
 def check_job(name: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse what is no job. Arguments are ids, names and numbers, so that no text can be among them."""
+    """Check a job. Arguments are ids, names and numbers, so that no text can be among them. Raises Invalid."""
     if name not in JOBS:
         raise Invalid(f"A job is one of {', '.join(JOBS)}.", pointer="/name")
     allowed = _ARGUMENTS if name in ("dream", "consolidate") else {}

@@ -1,4 +1,4 @@
-"""TenantPolicy: what an operator may decide per tenant. Plain data, stored as a document, with good defaults."""
+"""TenantPolicy: settings of an operator per tenant. Plain data, stored as a document, with good defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NIGHT = 3
 LIGHT_BYTES = 8000
 """A tenant with fewer bytes of text has no memory of more than `SMALL_MEMORY` tokens."""
 SMALL_MEMORY = 4000
-"""Hot tokens up to which a dream takes out only duplicates, chatter and what was overtaken."""
+"""Hot tokens up to which a dream removes only duplicates, chatter and outdated statements."""
 MOST_SEARCHES = 200
 """Of `recorded_searches`."""
 CHOICES = {
@@ -108,7 +108,7 @@ class TenantPolicy:
         return TenantPolicy(**values)
 
     def hot_share(self, hot_tokens: int | None) -> int:
-        """Per mille of its sources that a dream of a memory with so many hot tokens may keep.
+        """Return the share of its sources, per mille, that a dream may keep of a memory with this many hot tokens.
 
         None: as under pressure, however small the memory.
         """

@@ -36,7 +36,7 @@ class Filter(Struct, frozen=True):
     without_kinds: tuple[str, ...] = ()
     """None of these kinds."""
     not_by: tuple[str, int] | None = None
-    """(actor, log position): not what this actor wrote at or after the position."""
+    """(actor, log position): excludes entries written by this actor at or after the position."""
     since_epoch: int | None = None
     """epoch at or after."""
     run: str | None = None
@@ -122,7 +122,7 @@ class HybridMatch(Struct, frozen=True):
 
 
 class Head(Struct, frozen=True):
-    """The tip of a tenant's log, and what its quota counts."""
+    """The tip of a tenant's log, and the figures counted by its quota."""
 
     seq: int
     epoch: int

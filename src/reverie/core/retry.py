@@ -7,7 +7,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 TRIES = 20
-"""Attempts by default. Each prepares from what the last writer left."""
+"""Attempts by default. Each prepares from the state left by the last writer."""
 
 
 class Moved(Exception):

@@ -96,7 +96,7 @@ def fill(data: Path, *, tenant: str, progress: Callable[[str, int, int], None] |
 
 
 def _days(today: int) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """(Midnight, what was said) of each day of the corpus, moved so that the last one is yesterday."""
+    """Yield (midnight, messages) of each day of the corpus, moved so that the last one is yesterday."""
     rows = entries()
     last = from_iso(rows[-1]["created_at"]) // MS_PER_DAY * MS_PER_DAY
     moved = today - MS_PER_DAY - last

@@ -178,7 +178,7 @@ def _said(memory: reverie.Memory, ref: str, entry_id: str, originals: dict[str, 
 
 
 def _answered(notes: reverie.Ref) -> int:
-    """Of the questions, how many are still answered by what is readable."""
+    """Count the questions that readable memory still answers."""
     answered = 0
     for question, answers in _QUESTIONS:
         found = " ".join(hit.text for hit in notes.search(question, limit=3))

@@ -89,7 +89,7 @@ def index_entry(
 
 
 def index_document(archives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """MEMORY-INDEX.json: what the next session loads at its start."""
+    """Build MEMORY-INDEX.json, which the next session loads at its start."""
     ordered = sorted(archives, key=lambda item: (item["memoryRef"], item["createdAt"], item["outputId"]))
     return {"schema": INDEX_SCHEMA, "archives": [dict(item) for item in ordered]}
 

@@ -44,7 +44,7 @@ def reconcile(sources: Sequence[Source], distiller: ExtractiveDistiller) -> list
 
 
 def _settled(merges: Sequence[Merge]) -> list[Merge]:
-    """Follow chains to their end: what was merged into an outdated entry belongs to the one that overtook it."""
+    """Follow chains to their end: an entry merged into an outdated one belongs to the entry that outdated it."""
     into = {merged: merge.kept for merge in merges for merged in merge.merged}
     why = {merged: merge.why for merge in merges for merged in merge.merged}
 

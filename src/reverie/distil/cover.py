@@ -55,7 +55,7 @@ def order(
         return gain * 64 // (cost + _OVERHEAD)
 
     def missing(i: int) -> list[int]:
-        """The statement and what it leans on, as far as not chosen."""
+        """Return the statement and its prerequisites, as far as not chosen."""
         chain = []
         at: int | None = i
         while at is not None and at not in chosen:

@@ -286,7 +286,7 @@ def _least(prepared: PreparedSources, sizes: Sequence[int], needs: Sequence[int 
 
 
 def _with_needed(chosen: Iterable[int], needs: Sequence[int | None]) -> list[int]:
-    """Statements and what they lean on, in order."""
+    """Return the statements and their prerequisites, in order."""
     out: dict[int, None] = {}
     for i in chosen:
         at: int | None = i

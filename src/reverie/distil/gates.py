@@ -1,4 +1,4 @@
-"""The gates a distillate passes before it is stored, whatever distiller made it.
+"""The gates that a distillate must pass before it is stored, regardless of the distiller.
 
 Pure and without a model, so the checks are about words: what must be kept is there, nothing that
 can be checked (numbers, dates, names, links, addresses, identifiers) is new, no clause says the
@@ -241,7 +241,7 @@ class _Clause:
 
 
 def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statement]) -> tuple[str, ...]:
-    """Statements that deny what their sources say, or say what they deny.
+    """Find statements that contradict their sources: one denies, the other asserts.
 
     A statement with known sources is held against those; a line whose sources are not known against all of them.
     Headings say nothing.

@@ -174,7 +174,7 @@ def _halves(sentence: str) -> list[str]:
 
 
 def _bounded(sentence: str) -> list[str]:
-    """Cut what is too long for one statement at the marks inside it, never inside a word."""
+    """Cut text too long for one statement at the marks inside it, never inside a word."""
     if sentence.count(" ") < LONGEST:
         return [sentence]
     out: list[str] = []

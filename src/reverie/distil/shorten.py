@@ -1,4 +1,4 @@
-"""Shorten a sentence without changing what it says.
+"""Shorten a sentence without changing its meaning.
 
 Only whole tokens are left out and the rest keeps its order: greetings, thanks, address, fillers and
 empty judgements go, and the speaker's own `I` at the head of a clause, since the speaker's name
@@ -150,7 +150,7 @@ def _is_informative(part: Sequence[Token], names: Set[str]) -> bool:
 
 
 def _is_binding(part: Sequence[Token]) -> bool:
-    """Leaving the clause out could change what the others say."""
+    """Whether leaving the clause out could change the meaning of the others."""
     lows = [t.lower for t in part if t.word]
     if not CONDITIONS.isdisjoint(lows):
         return True

@@ -16,7 +16,7 @@ class Spend(Protocol):
         """Set the most a call can take aside. Raises SpendExceeded, and then the call is not made."""
 
     def settle(self, *, input_tokens: int, output_tokens: int, microcents: int) -> None:
-        """Replace the last reservation by what the call really took. One that is never settled stays spent."""
+        """Replace the last reservation by the real usage of the call. A reservation never settled stays spent."""
 
     def seconds_left(self) -> float:
         """Seconds that the dream may still wait for models; 0 or less: none."""
@@ -29,7 +29,7 @@ class Spend(Protocol):
 
 
 class Tally:
-    """Counts what is spent, without a limit unless one of time is given."""
+    """Counter of spending, without a limit unless one of time is given."""
 
     def __init__(self, seconds: float = float("inf"), *, time: Callable[[], float] = monotonic) -> None:
         self._time = time

@@ -217,7 +217,7 @@ def answered(
 
 
 def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
-    """Statements one speaker made in the same words become one, where it was said last."""
+    """Collapse statements of one speaker in the same words into the last one."""
     same: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     for item in items:
         same.setdefault((item.speaker, item.about, item.text.casefold()), []).append(item)
@@ -283,7 +283,7 @@ def _kinds(variant: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
-    """Put what a statement says now and what it said before into one line.
+    """Join the present and the former statement into one line.
 
     Two statements with the same subject that differ in a number, a name or a negation are shown
     together, the newest first; neither silently replaces the other.

@@ -49,7 +49,7 @@ _END = word_set(
 _STOPS = _END - word_set("gone off closed left instead")
 _MOVES = re.compile(r"(?i)\b(?:up|down|back) to\b|\bfrom now on\b|\bany ?more\b")
 _VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen call")
-"""Stems that say of a thing only that there is one."""
+"""Stems that only state the existence of a thing."""
 _UNITS = word_set(
     "month months week weeks day days hour hours minute minutes second seconds year years morning evening evenings"
     " afternoon night time times"
@@ -262,7 +262,7 @@ class _Words(NamedTuple):
     gives_up: bool
     denies: bool
     first: bool
-    """Whether the speaker speaks of himself."""
+    """Whether the statement is about its speaker."""
     homes: bool
 
 

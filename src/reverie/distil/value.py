@@ -1,4 +1,4 @@
-"""The value of a statement: what it is, whether it must be kept, whether it is chatter.
+"""The value of a statement: its class, whether it must be kept, whether it is chatter.
 
 A linear model over the mean of the static word vectors, hashed words and a few surface features. The part over the
 vectors is folded into one small score per word and class, so that no vector is needed at run time. All arithmetic is

@@ -1,4 +1,4 @@
-"""Archives of dreams, and MEMORY-INDEX.json: what the next session loads at its start."""
+"""Archives of dreams, and MEMORY-INDEX.json, which the next session loads at its start."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def fitting(sources: Sequence[Distillable], most: int, *, least: int) -> list[Di
 
 
 def keeps_subjects(text: str, sources: Sequence[Distillable]) -> bool:
-    """Whether a model's text still speaks of what most of its sources speak of."""
+    """Whether a model's text still mentions the subject of most of its sources."""
     said = {token.stem for token in tokenize(text) if token.telling}
     spoken = [{token.stem for token in tokenize(source.content) if token.telling} for source in sources]
     return sum(bool(words & said) or not words for words in spoken) * 2 >= len(spoken)

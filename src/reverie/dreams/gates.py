@@ -318,7 +318,7 @@ def honest(answer: DistilledText, work: Work) -> DistilledText:
 
 
 def storable(text: str) -> str:
-    """Text without what no store takes: null characters and halves of characters."""
+    """Return the text without characters that no store accepts: null characters and lone surrogates."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 

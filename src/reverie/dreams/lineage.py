@@ -39,7 +39,7 @@ _MADE = ("memory.compacted", "memory_dream.changed")
 
 
 class Why(Struct, frozen=True):
-    """An entry and what it was made from, down to the original words."""
+    """An entry and its sources, down to the original words."""
 
     id: str
     kind: str

@@ -24,7 +24,9 @@ _WORTH = 20
 
 
 class NotSmaller(Exception):
-    """Nothing can leave without losing what must be kept, or the text would be no smaller than what it represents."""
+    """Raised when nothing can leave without losing must-keep statements, or the text would be no smaller than its
+    sources.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class Redream:
         self._composer = composer
 
     def outcome(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
-        """Work out what remains of a dream. The same for the same sources: a preview counts what a forget does."""
+        """Compute the remainder of a dream. Deterministic for the same sources: a preview counts as a forget does."""
         report = derived.report
         if derived.entry.gone_seq is not None or report is None:
             return RedreamOutcome(derived)  # it is not readable: destroying its text is enough
@@ -132,7 +132,7 @@ class Redream:
         return replace(outcome, answer=DistilledText(text, outcome.answer.statements))
 
     def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
-        """A synthesis is made of whatever remains, smaller or not, and never by a model: it must not fail or wait."""
+        """Make a synthesis of the remaining sources, smaller or not, and never by a model: it must not fail or wait."""
         ordered = sorted(derived.remaining, key=lambda entry: (entry.epoch, entry.id))
         made = self._composer.text(actor, derived.entry.ref, ordered, rules)
         if made.missed:  # one text takes its place, so it is as long as it must be

@@ -102,7 +102,7 @@ class Rehearsal:
 
 
 def _kin(report: DreamReport) -> dict[str, frozenset[str]]:
-    """Per source the entries that say the same: one line of the dream speaks for all of them."""
+    """Map each source to the entries with the same statement: one line of the dream represents all of them."""
     return {one: frozenset(group) for group in report.collapsed for one in group}
 
 

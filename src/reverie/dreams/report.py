@@ -29,7 +29,7 @@ from reverie.store.contract import ReadTx, WriteTx
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A text that may be stored, and everything its report says of it."""
+    """A text that may be stored, and the data of its report."""
 
     id: str
     """Of the dream."""

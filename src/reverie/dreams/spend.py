@@ -37,7 +37,7 @@ class Spent(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """Input and output together: what the limit counts."""
+        """Input and output together, as counted by the limit."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, calls: int, input_tokens: int, output_tokens: int, microcents: int) -> Spent:

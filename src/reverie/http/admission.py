@@ -34,7 +34,7 @@ class Admission:
         self._turn: dict[tuple[str | None, str], Actor] = {}
 
     async def admit(self, scope: Scope) -> None:
-        """Find out who is calling, where a key is needed. Raises ReverieError."""
+        """Authenticate the caller, where a key is needed. Raises ReverieError."""
         path = scope["path"]
         door = self._doors.at(path)
         if door is not None and door.needs_key(path):

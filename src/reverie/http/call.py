@@ -1,4 +1,4 @@
-"""A request as the handlers of a door get it, and what they need before it is read."""
+"""A request as the handlers of a door receive it, and the parts they need before its body is read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def needs(*rights: Right, lane: Lane = Lane.WRITE) -> Callable[[Handler], Handle
 
 
 class Call(Request):
-    """The host, and who is calling it: already authenticated, or the handler would not run. JSON is read strictly."""
+    """The host and the caller: already authenticated, or the handler would not run. JSON is parsed strictly."""
 
     @property
     def host(self) -> Host:

@@ -1,4 +1,4 @@
-"""A door: prefix, routes, scopes, error mapping, and what the OpenAPI document says of it."""
+"""A door: prefix, routes, scopes, error mapping, and its part of the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ class Once:
         *,
         now: Callable[[], Response] | None = None,
     ) -> Response:
-        """The answer of `work`, which gets an id for what it makes: the same id when a dead process began it before.
+        """Return the answer of `work`, which gets an id for the thing it creates: the same id when a dead process began
+        it before.
 
         Of a TextReply only the status is kept; a retry gets what `now` answers, from what is stored at that time.
         """

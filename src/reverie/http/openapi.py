@@ -89,7 +89,7 @@ class Schemas:
         return {name: (schema, name in own["required"]) for name, schema in own["properties"].items()}
 
     def _extend(self, kinds: Iterable[type[Struct]]) -> None:
-        """Add what a struct says of itself beyond its fields: examples, limits of the whole object."""
+        """Add a struct's own schema beyond its fields: examples, limits of the whole object."""
         for kind in kinds:
             name = self._refs[kind].get("$ref", "").rpartition("/")[2]
             more: Mapping[str, Any] = getattr(kind, "schema_extra", {})

@@ -1,4 +1,4 @@
-"""Every way to say no: what the core refused, and what no route answers, in the one error body."""
+"""Refusals: errors of the core and requests that no route serves, in the one error body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reverie.settings import Settings
 
 
 class Refusal:
-    """Every way to say no, in the one error body."""
+    """All refusals, in the one error body."""
 
     def __init__(self, settings: Settings, host: Host, doors: Doors, threads: Threads) -> None:
         self._settings = settings

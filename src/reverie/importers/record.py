@@ -149,7 +149,7 @@ def moment(value: Any) -> int | None:
 
 
 def labels(values: Any) -> tuple[str, ...]:
-    """Tags from whatever a source has: texts of a list, or one text with commas."""
+    """Read tags from any form a source uses: a list of texts, or one text with commas."""
     if isinstance(values, str):
         values = values.split(",")
     if not isinstance(values, Sequence):

@@ -1,4 +1,4 @@
-"""Looking at a source, storing what it has, and taking it back.
+"""Inspection of a source, import of its records, and undo.
 
 Every record is stored through the ordinary write path under an id made from its source: storing it again is storing it
 once. A record whose words changed replaces its earlier version. What was forgotten or erased stays so.
@@ -201,7 +201,7 @@ class Importer:
             return receipts
 
     def _patiently(self, call: Callable[[], list[Any]]) -> list[Any]:
-        """A host may let in only so many entries a minute."""
+        """Repeat a call that the host's rate limit refused, after the wait it asks for."""
         while True:
             try:
                 return call()
@@ -212,7 +212,7 @@ class Importer:
                 time.sleep(wait)
 
     def _link(self, ids: Mapping[str, tuple[str, str]], wanted: Iterable[tuple[str, str, str]]) -> int:
-        """Arrows between what was stored, through a bundle of links."""
+        """Store the links between imported entries, as a bundle of links."""
         by_ref: dict[str, list[Link]] = {}
         for key, target, note in wanted:
             if key in ids and target in ids and ids[key][0] == ids[target][0]:
@@ -267,7 +267,7 @@ class Importer:
 
 
 def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None = None) -> Undone:
-    """Take back what an import stored. Importing the same source again brings it back."""
+    """Delete the entries of an import. Importing the same source again restores them."""
     where = Filter(run=f"import-{import_id}")
     taken, refs = 0, list[str]()
     for ref, _ in host.reader.refs(actor):

@@ -54,7 +54,7 @@ _SMALL = 4 * SMALLEST
 _MANY = 4
 """So many small segments become one."""
 _WORN = 4
-"""A segment is written again when one in so many of its rows is out of use."""
+"""A segment is rewritten when one in this many of its rows is out of use."""
 
 
 class _Column(msgspec.Struct):
@@ -141,7 +141,7 @@ class Files:
         return Saved(Parts(tuple(parts), manifest.seq, manifest.last, stamp), manifest.hash)
 
     def save(self, name: str, parts: Parts, log_hash: str, *, thorough: bool = False) -> Parts:
-        """Write what no file has yet, and the manifest. Returns the same index, mapped.
+        """Write segments that have no file yet, and the manifest. Returns the same index, mapped.
 
         When another process was first, or the disk is full, the index stays as it is. `thorough`: small segments
         become large ones, and worn ones are written again.
@@ -173,7 +173,7 @@ class Files:
             return segment
 
     def note(self, name: str) -> bool:
-        """Put down that a memory's files are to be scrubbed, before the commit that destroys. False: it has none."""
+        """Record on disk that a memory's files must be scrubbed, before the commit that destroys. False: no files."""
         if not self.writable or not self._names(name):
             return False
         self._put(name + _NOTE, [b""])
@@ -242,7 +242,7 @@ class Files:
             (self._folder / (name + _LOCK)).write_bytes(str(seq).encode())
 
     def drop(self, name: str) -> None:
-        """Remove what a memory has here: it was damaged, or is of another history."""
+        """Remove the files of a memory: they are damaged, or of another history."""
         if self.writable and (self._names(name) or (self._folder / (name + _NOTE)).exists()):
             with suppress(OSError), self._locked(name, wait=True):
                 self._remove(name)

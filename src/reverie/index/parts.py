@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _RATIO = 4
-"""Two segments in memory become one when the older has at most so many times the rows of the newer."""
+"""Two segments in memory are merged when the older has at most this many times the rows of the newer."""
 LARGEST = 1 << 17
 """Passages of a segment, about."""
 _LARGE = 1 << 18

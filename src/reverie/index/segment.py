@@ -46,7 +46,7 @@ def space(model: str, length: int) -> str:
 
 
 class Damaged(Exception):
-    """A file of the index does not hold what was written to it."""
+    """Raised when a file of the index does not hold what was written to it."""
 
 
 class Seen:

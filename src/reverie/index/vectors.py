@@ -27,7 +27,7 @@ _Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Rows: TypeAlias = "npt.NDArray[Any]"
 
 CODED = 50_000
-"""From so many vectors on, codes are looked at first."""
+"""Number of vectors from which codes are compared first."""
 LOOKED_AT = 4096
 """So many vectors of the nearest codes are compared exactly, at least; or `_TIMES` as many as are asked for."""
 _TIMES = 40
@@ -41,11 +41,11 @@ machine cost 90 to 500 ms.
 _SLACK = 4.0
 """More than float32 can be wrong about the bound, in units of a product."""
 _FEW = 16_384
-"""Up to so many vectors all of every vector is read: to find out which could do without takes longer."""
+"""Number of vectors up to which all are read in full: finding out which to skip takes longer."""
 _TRIED = 4
 """So many times the vectors asked for, the best by their first half, tell how good one has to be."""
 _ROUGH = 8
-"""One in so many codes is looked at in full."""
+"""One in this many codes is compared in full."""
 _NEVER = -3e38
 
 

@@ -30,7 +30,7 @@ _ROUNDED = 1e-4
 _BESIDES = 60
 """Passages that a memory is taken to have besides its own when the rarity of words is worked out."""
 _LOOKUP = 8
-"""To look a word up for one row takes as long as to add up so many postings."""
+"""Looking up a word for one row takes as long as adding up this many postings."""
 
 _Floats: TypeAlias = "npt.NDArray[np.float64]"
 

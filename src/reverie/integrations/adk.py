@@ -123,7 +123,7 @@ class ReverieMemoryService(BaseMemoryService):
 
 
 def _put_new(ref: Ref, made: list[dict[str, Any]], session_id: str | None) -> None:
-    """Store what has a new id. The ids of what was deleted are never free again."""
+    """Store entries with a new id. The ids of deleted entries are never free again."""
     if session_id:
         stored = {entry.id for entry in ref.entries(Filter(session=session_id))}
         made = [draft for draft in made if draft["id"] not in stored]

@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework: what is known before each run, and the history of a session.
+"""Microsoft Agent Framework: relevant memory before each run, and the history of a session.
 
 from reverie.integrations.agent_framework import ReverieContextProvider, ReverieHistoryProvider
 
@@ -45,7 +45,7 @@ class ReverieContextProvider(ContextProvider):
         self._remember = remember
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Add what is known about the input."""
+        """Add the memory relevant to the input."""
         asked = "\n".join(message.text for message in context.input_messages if message.text).strip()[:4096]
         if asked:
             known = await asyncio.to_thread(self._ref.context, asked, budget=self._budget)
@@ -53,7 +53,7 @@ class ReverieContextProvider(ContextProvider):
                 context.extend_messages(self, [Message("user", [known.text])])
 
     async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Remember what was said."""
+        """Store the messages of both sides."""
         if not self._remember:
             return
         answered = context.response.messages if context.response else []

@@ -161,7 +161,7 @@ def _remove(ref: Ref, where: Filter) -> None:
 
 
 def _said(line: Mapping[str, Any]) -> str:
-    """The words of a transcript line: what was said, or its type."""
+    """Return the words of a transcript line: its message, or its type."""
     message = line.get("message")
     content = message.get("content") if isinstance(message, Mapping) else line.get("content") or line.get("summary")
     return "\n".join(_texts(content)) or str(line.get("type") or "line")

@@ -1,4 +1,4 @@
-"""Pydantic AI: conversations kept in Reverie, and a history processor that adds what is known.
+"""Pydantic AI: conversations kept in Reverie, and a history processor that adds relevant memory.
 
 from reverie.integrations.pydantic_ai import ReverieConversationStore, recall
 

@@ -48,12 +48,12 @@ def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
 
 @cache
 def _redactor() -> Redactor:
-    """Redacts a document before it is cut: the store, which sees the parts, would miss a secret that lies in two."""
+    """Redact a document before it is cut: the store, which sees the parts, would miss a secret that spans two."""
     return Redactor()
 
 
 def _parts(whole: str) -> Iterator[str]:
-    """Pieces of a text, cut behind a quote or a space where there is one, so that no word lies in two."""
+    """Cut a text into pieces, behind a quote or a space where there is one, so that no word spans two."""
     size = WHOLE // 4
     while len(whole) > size:
         end = max(whole.rfind('"', size // 2, size), whole.rfind(" ", size // 2, size)) + 1 or size

@@ -1,4 +1,4 @@
-"""The agenda of a tenant: what is to be done now, and when to look again.
+"""The agenda of a tenant: the work due now, and the time of the next look.
 
 Workers look at tenants that are awake, not at all of them. Saving a schedule, beginning a run, keeping a commitment
 or queuing a job wakes the tenant in that same transaction; a look finds what is due and says when the next look
@@ -38,7 +38,7 @@ class TenantDue(Struct, frozen=True):
     next_at: int | None = None
     """Time of the next look: now, while there is anything to do."""
     idle: bool = True
-    """Nothing is to be done now."""
+    """Whether nothing is due now."""
 
 
 Recovery = Callable[[ReadTx], int | None]

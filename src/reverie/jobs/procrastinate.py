@@ -42,11 +42,13 @@ HEARTBEAT_SECONDS = 5.0
 STALLED_SECONDS = 30.0
 """A worker that gave no sign of life for so long is dead: its jobs are taken over."""
 RECORD_SECONDS = 120.0
-"""So long a worker tries to record how a job ended. Without a database for so long it is declared dead itself."""
+"""Time for which a worker tries to record the end of a job. Without a database for that long it is declared dead
+itself.
+"""
 SLICE_SECONDS = 1.0
 """Longest time spent on a round of sweeps before looking again for work that is due by the clock."""
 _LOOKING = 0x52564532
-"""Of the advisory lock that processes take turns by to see what is due."""
+"""Key of the advisory lock under which one process at a time looks for due work."""
 _SHOWN = {"todo": "waiting", "doing": "running", "failed": "dead", "aborted": "dead"}
 
 
@@ -148,7 +150,7 @@ class EngineQueue:
 
 
 class EngineWorker:
-    """Runs jobs that the engine brings, and looks after what is due. Starts again when the database comes back."""
+    """Runs jobs from the engine, and queues due work. Restarts when the database is available again."""
 
     def __init__(
         self,
@@ -237,7 +239,7 @@ class EngineWorker:
                     await looking
 
     async def _look_after(self) -> None:
-        """See what is due and whose worker died. One process at a time does it; the others wait their turn."""
+        """Find due work and dead workers. One process at a time does it; the others wait in turn."""
         while True:
             try:
                 await asyncio.to_thread(self.look)
@@ -246,7 +248,7 @@ class EngineWorker:
             await asyncio.sleep(self._poll)
 
     def look(self) -> int:
-        """Put what is due into the queue, unless another process is at it; returns how many jobs were new."""
+        """Queue the due work, unless another process is doing so; returns the number of new jobs."""
         with self._queue.connection() as connection:
             if not _first(connection, "SELECT pg_try_advisory_xact_lock(%s)", (_LOOKING,)):
                 return 0
@@ -272,7 +274,7 @@ class EngineWorker:
         return ticks if self._by_the_clock else []
 
     def _round(self, connection: psycopg.Connection[Any]) -> int:
-        """Go on with a round of sweeps over all tenants; returns how many jobs were new.
+        """Continue a round of sweeps over all tenants; returns the number of new jobs.
 
         A slice at a time, so that what is due by the clock never waits for it, and a round is made by one process for
         all. The first round of a process looks for ticks too: another release may have written here.
@@ -342,7 +344,7 @@ class EngineWorker:
 
 
 class _Manager(JobManager):
-    """Records how a job ended, again after a lost connection.
+    """Records the end of a job, again after a lost connection.
 
     The engine would try once. A worker that lost only that one connection gives signs of life all the same, so the job
     would count as running, and its lock would hold back the tenant's other jobs, until the worker ends.
@@ -373,7 +375,7 @@ async def _recorded(record: Callable[[], Awaitable[None]]) -> None:
 
 
 class _Patience(procrastinate.BaseRetryStrategy):
-    """Try again later, longer every time, when the fault may pass; after so many attempts the job is dead."""
+    """Retry with growing delays while the fault may pass; after the last attempt the job is dead."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Carried) -> RetryDecision | None:
         attempts = job.attempts + 1

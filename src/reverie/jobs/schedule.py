@@ -49,7 +49,7 @@ _PARTS = 24
 
 
 class Scheduler:
-    """Keeps schedules and runs what is due."""
+    """Stores schedules and runs those that are due."""
 
     def __init__(
         self, parts: Services, rules: RuleBook, dreams: DreamEngine, consolidator: Consolidator, runs: RunStarter
@@ -146,7 +146,7 @@ class Scheduler:
             return self._run(actor, schedule, tick, progress, holder)
 
     def run_now(self, actor: Actor, schedule_id: str, *, progress: Progress | None = None) -> Outcome:
-        """Run a schedule at once, whatever its cron says; its next tick stays as it was."""
+        """Run a schedule at once, regardless of its cron expression; its next tick stays as it was."""
         actor.require(Right.DREAM)
         if self._parts.read_only:
             raise ReadOnly()

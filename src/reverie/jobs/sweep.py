@@ -1,4 +1,4 @@
-"""A sweep of one tenant: destroy what is due, make vectors that are missing, under a lease."""
+"""A sweep of one tenant: destroy expired text and make missing vectors, under a lease."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Sweeper:
         return found
 
     def sweep(self, tenant: str) -> Swept | None:
-        """Do what is due; None when that is nothing, or another holder is at it."""
+        """Do the due work; None when there is none, or another holder is doing it."""
         work = {"retain": self.retain, "reindex": self.reindex}
         done = [work[name](tenant) for name in self.due(tenant)]
         total = Swept()

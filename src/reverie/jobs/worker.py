@@ -1,4 +1,4 @@
-"""The worker of one process: does what is due by itself, and what waits in the store's queue.
+"""The worker of one process: does the work due by the clock, and the jobs in the store's queue.
 
 Any number of processes may run one over the same store: each tenant is swept under a lease, each tick of a schedule
 is taken by one process, and a queued job is leased to one.
@@ -149,7 +149,7 @@ class Worker:
         return _sum(total, Round(tenants=1)) if took else total
 
     def _do(self, job: Job) -> TaskResult | None:
-        """Do what is due; when it fails it goes to the queue, unless it waits there already."""
+        """Do the due work; when it fails it is queued, unless it is queued already."""
         try:
             done = self._jobs.run(job)
         except Exception as fault:

@@ -144,7 +144,7 @@ class Memory:
         self.host.rules.register(self.actor, secret_id, value)
 
     def sweep(self) -> int:
-        """Destroy what has expired or outlived its retention; returns how many entries.
+        """Destroy entries that have expired or outlived their retention; returns their number.
 
         >>> memory.sweep()
         0
@@ -180,7 +180,7 @@ class Memory:
         return self.host.archives.get(self.actor, checksum)
 
     def index(self, ref: str | None = None) -> Mapping[str, Any]:
-        """MEMORY-INDEX.json: what the next session loads at its start.
+        """Return MEMORY-INDEX.json, which the next session loads at its start.
 
         >>> sorted(memory.index())[:2]
         ['archives', 'schema']
@@ -188,7 +188,7 @@ class Memory:
         return self.host.archives.index(self.actor, ref=ref)
 
     def schedules(self) -> Sequence[Due]:
-        """Every schedule: how it last went, when it is due next, why it did not run.
+        """List the schedules: last outcome, next due time, and the reason when one did not run.
 
         >>> _ = memory.schedule("0 3 * * *", ref="notes")
         >>> [due.schedule.cron for due in memory.schedules()]
@@ -248,7 +248,7 @@ class Memory:
         return self.host.bundles.export(self.actor, ref=ref)
 
     def close(self) -> None:
-        """Finish what was accepted, then let go of the store.
+        """Finish all accepted work, then release the store.
 
         >>> memory.close()
         """

@@ -1,4 +1,4 @@
-"""Streamable HTTP without sessions: any process may answer any request. The key decides who is asking.
+"""Streamable HTTP without sessions: any process may answer any request. The key identifies the caller.
 
 There is no stream to keep open: a request is answered with one JSON document.
 """
@@ -132,7 +132,7 @@ async def _answer(request: Request, send: Send, profile: Callable[[], Profile]) 
 
 
 def _again(body: bytes, afterwards: Receive) -> Receive:
-    """The body once more, then whatever comes afterwards."""
+    """Return a receive function that replays the body, then passes on later messages."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:

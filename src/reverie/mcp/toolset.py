@@ -51,7 +51,7 @@ class ToolRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostTool:
-    """A tool: its description for a model, and what it does."""
+    """A tool: its description for a model, and its function."""
 
     name: str
     description: str
@@ -83,7 +83,7 @@ class HostTool:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A set of tools, with what an agent reads before it uses them."""
+    """A set of tools, with instructions for the agent that uses them."""
 
     tools: Sequence[HostTool]
     instructions: str = ""

@@ -83,7 +83,7 @@ class Audit:
         return None if noted is None else msgspec.json.decode(noted, type=Proof)
 
     def _note(self, tenant: str, proof: Proof) -> None:
-        """A verdict is given also where it cannot be noted: on a read-only host, or a full disk."""
+        """Record the verdict; it is returned even where it cannot be recorded: on a read-only host, or a full disk."""
         if not self._parts.read_only:
             with suppress(ReverieError):
                 body = msgspec.json.encode(proof)

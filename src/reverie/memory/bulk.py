@@ -1,4 +1,4 @@
-"""One change of every entry that a filter matches: looked at first, then carried out on exactly what was looked at."""
+"""One change of every entry that a filter matches: previewed first, then applied to exactly those entries."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Bulk:
         limit: int = 100,
         cursor: str | None = None,
     ) -> BulkReach:
-        """A page of what the filter matches, as of a log position: now, unless the caller looks on from earlier."""
+        """Return a page of the matching entries, as of a log position: now, unless the caller continues an earlier
+        preview.
+        """
         at = self._reader.snapshot(actor) if position is None else position
         page = self._reader.page(actor, ref, where, limit=limit, cursor=cursor, as_of=at)
         whole = cursor is None and page.cursor is None

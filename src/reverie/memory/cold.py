@@ -1,4 +1,4 @@
-"""Search behind what is hot: the sources of dreams, by words and by meaning.
+"""Search of cold storage: the sources of dreams, by words and by meaning.
 
 They are no part of the index of readable memory, so that they change none of its scores. Their own index is made when a
 search first goes behind hot memory, from the text in cold storage, and is brought up to date by log position. Whatever

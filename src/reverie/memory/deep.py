@@ -1,4 +1,4 @@
-"""Hot memory and cold storage searched together: what a dream holds is found by the words of its sources, too.
+"""Hot memory and cold storage searched together: the content of a dream is found by the words of its sources, too.
 
 A source that answers better than anything hot is shown in its place, or by the line of the dream that says the same.
 A prompt gets hot lines only: those made from the sources that answer, and their neighbours while there is room.
@@ -119,7 +119,7 @@ class _Lines:
         return [replace(cold, entry=holder, passage=part, cold=False, dream=None) for part in parts]
 
     def standing_for(self, cold: Hit) -> Hit:
-        """The line that says what a source says; where none does, the source, with the dream that holds it."""
+        """Return the line that represents a source; where there is none, the source, with the dream that holds it."""
         said = set(_WORD.findall(cold.text.lower()))
         for line in self.of(cold):
             if len(said & set(_WORD.findall(line.text.lower()))) * 100 >= _SAME * len(said):

@@ -59,7 +59,7 @@ class PreparedEntry(msgspec.Struct, frozen=True):
 
 
 class _Cleaning:
-    """Gives a draft's texts without secrets and counts what was in them."""
+    """Redacts a draft's texts and counts the findings."""
 
     __slots__ = ("_redacted", "findings")
 
@@ -193,7 +193,7 @@ class Entries:
         also: Callable[[WriteTx, Receipt], None] | None = None,
         request: Sequence[Any] = (),
     ) -> list[Receipt]:
-        """`also` runs in the same transaction for every entry stored; `request` says what a retry must repeat."""
+        """Store drafts. `also` runs in the same transaction for every entry stored; a retry must repeat `request`."""
         asked = canonical_request(ref, drafts, *request) if idempotency_key is not None else b""
         woken: list[int] = []
 
@@ -257,7 +257,7 @@ class Entries:
     def _redact(
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, now: int
     ) -> list[tuple[Entry, Mapping[str, int], bool]]:
-        """Entries without secrets, what was found in each, and whether its id is new.
+        """Return the entries without secrets, the findings in each, and whether its id is new.
 
         Texts are redacted. What others find them by is not: a ref or an id that holds a secret is refused.
         """
@@ -333,7 +333,7 @@ class Entries:
 
 
 def _check_quota(head: Head, policy: TenantPolicy, entries: int, size: int) -> None:
-    """Refuse what the tenant has no room for."""
+    """Raise QuotaExceeded when the tenant has no room for the entries."""
     if head.entries + entries > policy.max_entries or head.bytes + size > policy.max_bytes:
         raise QuotaExceeded(
             details={"entries": head.entries, "max_entries": policy.max_entries, "bytes": head.bytes}
@@ -377,7 +377,7 @@ def insert(
     operation: str,
     type: str = "memory.written",  # noqa: A002
 ) -> Receipt:
-    """Store one prepared entry with its event, and retire what it replaces."""
+    """Store one prepared entry with its event, and retire the entry it replaces."""
     entry = store_entry(tx, actor, item, operation=operation, type=type)
     return Receipt(
         id=entry.id,

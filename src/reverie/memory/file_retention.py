@@ -36,7 +36,7 @@ class FileRetention:
         self._rules = rules
 
     def sweep(self, actor: Actor) -> int:
-        """Destroy what is due now; the number of versions with text. What is on hold waits another day."""
+        """Destroy the versions that are due; return the number of those with text. A held version waits a day."""
         actor.require(Right.WRITE)
         if self._parts.read_only:
             raise ReadOnly()

@@ -97,7 +97,7 @@ class FileVersion(Struct, frozen=True):
     """Text that is only space, which no entry can hold."""
     findings: Mapping[str, int] = field(default_factory=dict)
     made_from: tuple[str, ...] = ()
-    """Ids of what a dream made its words from, besides the version before."""
+    """Ids of the sources from which a dream made its words, besides the version before."""
     redacted_at: int | None = None
     redacted_by: str | None = None
 
@@ -211,7 +211,7 @@ class Due(Struct, frozen=True):
 
 
 def expire(tx: WriteTx, store: str, what: str, *, ref: str, at: int, seq: int) -> None:
-    """Note that a version, or (`*`) a whole store, is to be destroyed at an instant."""
+    """Schedule the destruction of a version, or (`*`) of a whole store."""
     tx.save(DUE_SPACE, f"{at:015d}/{store}/{what}", ref.encode(), seq=seq)
 
 

@@ -1,4 +1,4 @@
-"""Memory as it was at an instant: what had been made by then, and had not left by then."""
+"""Memory as it was at an instant: entries made by then that had not left by then."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Mode = Literal["hybrid", "words", "meaning"]
 
 
 class Hit(Struct, frozen=True):
-    """A passage that answers, the entry it is from, and why it is where it is."""
+    """A passage that answers, its entry, and the reasons for its rank."""
 
     entry: Entry
     score: float

@@ -38,7 +38,7 @@ class StoredAnswer(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to carry out a request. `id` is for what the request makes, the same at every attempt."""
+    """The right to carry out a request. `id` is for the thing that the request creates, the same at every attempt."""
 
     name: str
     digest: str

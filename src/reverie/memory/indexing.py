@@ -1,4 +1,4 @@
-"""Words and vectors of entries, passage by passage: what a store indexes with an entry."""
+"""Words and vectors of entries, passage by passage, as a store indexes them."""
 
 from __future__ import annotations
 

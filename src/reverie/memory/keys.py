@@ -37,7 +37,7 @@ class NewKey(Struct, frozen=True):
 
 
 class Keys:
-    """Every door asks here who is calling."""
+    """Authentication for every door."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._rules = rules

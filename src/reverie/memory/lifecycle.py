@@ -1,4 +1,4 @@
-"""pin, hold, archive, retract, delete, restore, expire: what may happen to an entry after it was written."""
+"""Life cycle of a stored entry: pin, hold, archive, retract, delete, restore, expire."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Lifecycle:
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
     def sweep(self, actor: Actor) -> int:
-        """Destroy what has expired or outlived the undo window; how many entries."""
+        """Destroy entries that have expired or outlived the undo window; return their number."""
         return self.expire(actor) + self.retain(actor)
 
     def expire(self, actor: Actor) -> int:
@@ -144,7 +144,9 @@ class Lifecycle:
         return self._sweep(actor, find, "memory.expired", "EXPIRE")
 
     def retain(self, actor: Actor) -> int:
-        """Destroy what is past its retention: what was deleted and, where the tenant says so, sources of dreams."""
+        """Destroy texts past their retention: deleted entries and, where the tenant's policy says so, sources of
+        dreams.
+        """
         actor.require(Right.WRITE)
         total = 0
         for kept in retained(self._rules.current(actor.tenant).policy):

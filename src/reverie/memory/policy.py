@@ -150,7 +150,7 @@ class RuleBook:
         return rules.known if own is None else rules.known + own
 
     def register_run(self, actor: Actor, run: str, secrets: Mapping[str, str] | Sequence[tuple[str, str]]) -> int:
-        """Register what a run's vault resolved. Held in memory only, until `end_run`."""
+        """Register the secrets that a run's vault resolved. Held in memory only, until `end_run`."""
         actor.require(Right.WRITE)
         pairs = list(secrets.items() if isinstance(secrets, Mapping) else secrets)
         self.check_names(actor.tenant, {f"/secrets/{at}/secretId": name for at, (name, _) in enumerate(pairs)})

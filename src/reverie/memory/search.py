@@ -1,4 +1,4 @@
-"""search and context: find what is known, say why, and pack it for a prompt."""
+"""search and context: find entries, explain the ranking, and pack them for a prompt."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Search:
     """Finding. Reads one snapshot; changes nothing."""
 
     def __init__(self, parts: Services, searches: RecordedSearches | None = None, weights: Weights = WEIGHTS) -> None:
-        """`searches` records what is asked."""
+        """`searches` records the questions."""
         self._parts = parts
         self._searches = searches
         self._weights = weights
@@ -197,7 +197,7 @@ class Search:
         until: When | None = None,
         as_of: int | None = None,
     ) -> tuple[Sequence[Context], SearchResult]:
-        """The same for several budgets, from one search; and what it found.
+        """Pack contexts for several budgets from one search; also return its result.
 
         `as_of`: as it would have been at that log position, with what dreams have taken out since. Entries that were
         withdrawn, archived or forgotten since stay out.
@@ -390,7 +390,7 @@ def _dated(words: Sequence[Word], rest: str) -> float:
 
 
 def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set[int]:
-    """Positions of the newest entries made at the times that a question names, whatever their words."""
+    """Return the positions of the newest entries made at the times that a question names, regardless of their words."""
     found: set[int] = set()
     for span in filter(None, (period.span for period in question.periods)):
         since, until = max(span[0], where.since or 0), min(span[1], where.until or span[1])

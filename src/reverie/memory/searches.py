@@ -40,7 +40,7 @@ _WAITING = 50
 
 
 _DESTROYING = ("memory.forgotten", "memory.purged")
-"""Events after which an earlier question may repeat what is gone."""
+"""Events after which an earlier question may repeat destroyed words."""
 
 
 class RecordedSearch(Struct, frozen=True):
@@ -119,7 +119,7 @@ class RecordedSearches:
         self._rules.guarded(tenant, prepare, scope)
 
     def forget(self, tx: WriteTx, names: Callable[[str], bool], gone: Collection[str] = ()) -> None:
-        """Drop the questions to the bound memory, or to any, that name somebody or found one of these entries.
+        """Drop the questions to the bound memory, or to any, that name the subject or found one of these entries.
 
         What waits in this process is dropped whole; other processes drop what was answered before the certificate, by
         log position: clocks may disagree.

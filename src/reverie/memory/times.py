@@ -21,7 +21,7 @@ from reverie.store.contract import ReadTx
 def between(
     tx: ReadTx, where: Filter, since: When | None, until: When | None, zone: str | None, *, pointer: str = ""
 ) -> Filter:
-    """The filter, narrowed to what was created at or after `since` and before `until`.
+    """Narrow the filter to entries created at or after `since` and before `until`.
 
     A day or a longer period is included whole by either. Raises Invalid; `pointer` is where the two are.
     """

@@ -38,7 +38,7 @@ _LAST = "backup/last"
 Progress = Callable[[int, int], None]
 OpenStore = Callable[[str], Store]
 ForgetAgain = Callable[[Path, Path], int]
-"""Given a database and a ledger: forget in the one what the other says was forgotten; returns how many subjects."""
+"""Function that repeats the forgets of a ledger in a database; returns the number of subjects."""
 
 
 def create(

@@ -1,4 +1,4 @@
-"""doctor: a list of checks, each with what was found and what to do about it. Changes nothing."""
+"""doctor: a list of checks, each with its finding and the next step. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Logs: what the process did, one line each, with an `action` from a fixed vocabulary. Never content, never a key."""
+"""Logs: the actions of the process, one line each, with an `action` from a fixed vocabulary. Never content, never a
+key.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def log(action: Action, *, level: int = logging.INFO, **fields: str | int | floa
 
 
 def where(fault: BaseException) -> str:
-    """The type of a fault and the line that raised it. Not its message: that may hold what a caller sent."""
+    """Return the type of a fault and the line that raised it. Not its message: that may hold a caller's input."""
     trace = fault.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -101,7 +103,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """`time level action name=value ...`, one record per line whatever the values hold."""
+    """`time level action name=value ...`, one record per line, even when a value holds line breaks."""
 
     def format(self, record: logging.LogRecord) -> str:
         action = record.__dict__["action"]

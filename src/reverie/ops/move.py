@@ -57,7 +57,7 @@ def move(source: Store, target: Store, *, close_source: bool = True, progress: P
 
 
 def check_files(source: Settings, target: Settings) -> None:
-    """Refuse a target whose host would use another key: it could not open what the source has sealed."""
+    """Refuse a target whose host would use another key: it could not open the secrets sealed by the source."""
     old, new = source.key_path, target.key_path
     if old.is_file() and new.is_file() and old.read_bytes() != new.read_bytes():
         raise Conflict(f"{new} is another key than {old}. Move it away if nothing is sealed with it, and try again.")
@@ -122,7 +122,9 @@ class _Move:
         )
 
     def _refuse_strangers(self) -> None:
-        """A target is empty, or marked as the target of a move from here, or holds what this memory once was."""
+        """Refuse a target unless it is empty, is marked as the target of a move from here, or holds an earlier state of
+        this memory.
+        """
         identity = self._identity()
         settings, keys = self._into.above()
         marked = next((value for name, value in settings if name == MARK), None)
@@ -156,7 +158,7 @@ class _Move:
         return sum(tenant.seq - have.get(tenant.name, 0) for tenant in self._out.tenants())
 
     def _pass(self) -> None:
-        """Copy what the target lacks."""
+        """Copy the rows that the target lacks."""
         tenants = self._out.tenants()
         total = sum(tenant.seq + tenant.entries for tenant in tenants)
         done = 0
@@ -220,7 +222,7 @@ class _Move:
         self._rows += len(rows)
 
     def _verify_whole(self) -> dict[str, int]:
-        """Verify every tenant of the copy by its log; returns how far each is sound.
+        """Verify every tenant of the copy by its log; return the sound position of each.
 
         One that was written to meanwhile may not be: its rows are of different moments. The last pass decides.
         """

@@ -47,7 +47,7 @@ class Traces:
                 raise
 
     def close(self) -> None:
-        """Send what is waiting."""
+        """Send the pending spans."""
         shutdown = getattr(self._provider, "shutdown", None)
         if shutdown is not None:
             shutdown()

@@ -63,7 +63,9 @@ class Forget:
         searches: RecordedSearches,
         *ended: Callable[[WriteTx, Actor, Sequence[Entry]], None],
     ) -> None:
-        """`ended`: how protocols end what they keep about destroyed entries, in the transaction that destroys them."""
+        """`ended`: callbacks by which protocols drop their state about destroyed entries, in the transaction that
+        destroys them.
+        """
         self._parts = parts
         self._rules = rules
         self._archives = archives
@@ -73,7 +75,7 @@ class Forget:
         self._turns: dict[str, threading.Lock] = {}
         """Forgets of one tenant in this process go one after another: each makes the same dreams again."""
         self._certified: dict[str, int] = {}
-        """Tenant: how many lines of the ledger were compared with its certificates."""
+        """Number of ledger lines compared with the tenant's certificates, by tenant."""
         self._ended = ended
 
     def forget(
@@ -215,7 +217,7 @@ class Forget:
         return seq
 
     def _destroy(self, tx: WriteTx, actor: Actor, target: Target, reach: Reach) -> None:
-        """Purge the entries and what was made from them, with reports marked and archives dropped."""
+        """Purge the entries and those made from them, mark the reports and drop the archives."""
         for ref, entries in groupby(reach.alive, key=attrgetter("ref")):
             with tx.within(ref):
                 for entry in entries:
@@ -231,19 +233,19 @@ class Forget:
             drop_window(tx, actor, key)  # a conversation about the subject goes with its provider window
 
     def _reindex(self, tx: WriteTx, prepared: Sequence[Redone]) -> None:
-        """Rewrite the index without what is gone. Its earlier versions, which may quote it, go too."""
+        """Rewrite the index without the destroyed entries. Its earlier versions, which may quote them, go too."""
         gone = [item.derived.entry.id for item in prepared if item.derived.report is not None]
         if gone:
             add = [item.index for item in prepared if item.index is not None]
             self._archives.reindex(tx, "", add=add, remove=gone, keep=1)
 
     def replay(self, actor: Actor) -> int:
-        """Forget again what the ledger says was forgotten: after a restore from an older backup. Returns how many."""
+        """Repeat the forgets of the ledger, after a restore from an older backup. Returns their number."""
         actor.require(Right.WRITE)
         return self.again(actor, self._parts.ledger.of(actor.tenant)) if self._parts.ledger else 0
 
     def again(self, actor: Actor, lines: Sequence[ForgetLine]) -> int:
-        """Forget what these lines name, whatever of it there is. Returns how many of them found something."""
+        """Repeat the forgets of these lines. Returns the number of those that found something."""
         actor.require(Right.WRITE)
         if not lines:
             return 0

@@ -24,7 +24,7 @@ class FileLedger:
         self._path = Path(path)
         self._lock = threading.Lock()
         self._seen: tuple[int, int] = (0, 0)
-        """Inode, and how many bytes of it were read."""
+        """Inode, and the number of bytes read from it."""
         self._lines: dict[str, list[ForgetLine]] = {}
 
     def add(
@@ -42,7 +42,7 @@ class FileLedger:
         self._append([ForgetLine(tenant, subject, ref, at, folded, mention, tokens)])
 
     def take(self, other: FileLedger) -> int:
-        """Remember what another ledger does and this one does not; how many those were."""
+        """Add the lines of another ledger that are missing here; return their number."""
         known = set(self.all())
         lacking = [line for line in other.all() if line not in known]
         if lacking:
@@ -72,7 +72,7 @@ class FileLedger:
         yield from _parsed(self._path.read_bytes())
 
     def of(self, tenant: str) -> Sequence[ForgetLine]:
-        """The forgets of a tenant. Only what was added since the last look is read."""
+        """Return the forgets of a tenant. Only lines added since the last call are read."""
         with self._lock:
             try:
                 found = self._path.stat()

@@ -1,4 +1,4 @@
-"""Mentions: entries that contain certain words, whatever subject they are labelled with.
+"""Mentions: entries that contain certain words, regardless of their subject label.
 
 A text is a sequence of tokens: words, single characters of scripts that do not separate words, and punctuation. It
 mentions a phrase when the tokens of the phrase follow each other in it, without regard to case, composition and space.

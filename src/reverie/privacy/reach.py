@@ -232,7 +232,7 @@ def _traced(tx: ReadTx, entry: Entry, excluded: set[str], hashes: frozenset[str]
 
 
 def _source_traces(tx: ReadTx, report: DreamReport) -> dict[str, SourceTrace]:
-    """The sources of a dream as they were, and those of the earlier dreams it replaced: it speaks for them all."""
+    """Return the sources of a dream, and those of the earlier dreams it replaced: it represents them all."""
     traces: dict[str, SourceTrace] = {}
     edge, seen = [report], {report.id}
     while edge:

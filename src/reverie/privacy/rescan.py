@@ -1,4 +1,4 @@
-"""scan: look again at what is stored when the rules know more than they did.
+"""scan: redact stored text again with the present rules.
 
 A secret that older rules missed is replaced in place, its text destroyed, with an event per entry. Findings are
 counted by kind and never shown.

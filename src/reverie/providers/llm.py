@@ -40,7 +40,7 @@ _LEAST_SHARE = 60
 
 
 class PaidChat:
-    """A chat model behind a meter: the most a call can take is set aside before it, what it took is settled after."""
+    """A chat model behind a meter: the maximum cost of a call is reserved before it, the real cost settled after it."""
 
     def __init__(self, model: ChatModel, *, count: Callable[[str], int], price_in: int = 0, price_out: int = 0) -> None:
         self._model = model
@@ -177,7 +177,7 @@ class _Run:
         raise ModelFailed(f"The model gave no usable answer ({kind}).", details={"fault": kind})
 
     def _facts(self, window: Sequence[Line], share: int) -> list[Fact]:
-        """One window, with retries for what may pass: limits of rate, outages, answers that are no JSON."""
+        """Process one window, with retries for passing faults: rate limits, outages, answers that are not JSON."""
         complaints = list(self._request.complaints)
         spend = self._request.spend
         tries = refusals = 0
@@ -220,7 +220,7 @@ class _Run:
 
 
 def _lines(request: Request) -> list[Line]:
-    """The sources as lines, topic by topic, cleaned once more: a secret may have been registered since."""
+    """Return the sources as lines, topic by topic, redacted again: a secret may have been registered since."""
     prepared = request.work.prepared
     merged = {group.kept: group.merged for group in prepared.collapsed}
     keep: dict[str, list[str]] = {}

@@ -131,7 +131,7 @@ def ask(
     complaints: Sequence[str] = (),
     instructions: str = "",
 ) -> Prompt:
-    """The question that gets `lines` condensed. `instructions`: what the caller of the dream wants."""
+    """Build the prompt that condenses `lines`. `instructions`: those of the dream's caller."""
     parts = ["<memory>", *(line.shown(number) for number, line in enumerate(lines, start=1)), "</memory>"]
     if complaints:
         reasons = "; ".join(_COMPLAINTS.get(name, name) for name in complaints)

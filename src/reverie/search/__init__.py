@@ -1,1 +1,1 @@
-"""From what a store finds to what an agent reads: words, ranking, explanation, packing. Pure; no I/O, no clock."""
+"""From the finds of a store to an agent's context: words, ranking, explanation, packing. Pure; no I/O, no clock."""

@@ -1,4 +1,4 @@
-"""Words: what is indexed of a text, and what is asked of the index.
+"""Words: the indexed terms of a text, and the terms of a question.
 
 Every store indexes the same terms, made here, so a search finds the same entries on every store. A term has only
 lower-case letters, digits, `_` and the vowel signs of Indic scripts; it never contains white space. A term with a

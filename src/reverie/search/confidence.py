@@ -1,4 +1,4 @@
-"""Confidence: from how much speaks for a hit to the measured share of right answers with that much evidence.
+"""Confidence: the measured share of right answers for a given amount of evidence.
 
 `confidence.txt` is made by tools/build_confidence.py from our own corpora: for each step of evidence the share of first
 hits that were right.
@@ -17,7 +17,7 @@ ten of the questions that nothing answers."""
 
 
 _MANY = 20
-"""Passages from which more make no difference to what the best of them is worth."""
+"""Number of passages from which more make no difference to the worth of the best."""
 
 
 def evidence(cover: float, cosine: float, trust: float, context: float, among: int = _MANY) -> float:

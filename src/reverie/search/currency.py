@@ -31,7 +31,7 @@ _SAME, _SAME_SAID, _SAME_CHANGED = 0.25, 0.15, 0.3
 """Words that two passages have in common, as a share of the shorter: to be about the same matter, to be so when the
 newer one says that something changed, and to be so when it is no longer near."""
 _RARE = 2
-"""A word that more of the best have does not tell what they are about."""
+"""A word that more than this many of the best have does not identify their topic."""
 _SHORT = 300
 """Characters up to which a passage is a statement; in a longer one something or other always changes."""
 _LONGEST = 480
@@ -138,7 +138,7 @@ def overtake(
 
 
 class _Said:
-    """The terms of a passage, how exactly it has each word of the question, and whether it speaks of a change."""
+    """The terms of a passage, how exactly it has each word of the question, and whether it describes a change."""
 
     def __init__(self, text: str, asked: Sequence[Word]) -> None:
         self.text = text

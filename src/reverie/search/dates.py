@@ -178,7 +178,7 @@ class Period:
         return f"{first:%Y-%m-%d}" if first.date() >= last.date() else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
 
     def covers(self, at_ms: int) -> bool:
-        """Whether the instant lies in the period."""
+        """Whether the instant is within the period."""
         if not self.month:
             return self.start <= at_ms < self.end
         dates = _dates_around(at_ms, wide=bool(self.day))

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 WORDS = 80
-"""About so many words make a passage."""
+"""Approximate number of words in a passage."""
 _SHORT = 600
 """Characters up to which a text is one passage."""
 _OVERLAP = 25
-"""A sentence of up to so many words is repeated at the beginning of the next passage."""
+"""A sentence of up to this many words is repeated at the beginning of the next passage."""
 _CHARACTERS = 6
 """Characters of a word and the space after it, on average."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")

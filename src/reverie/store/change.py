@@ -56,7 +56,9 @@ def change(
     attributes: Mapping[str, Any] | None,
     expires_at: int | None,
 ) -> Change:
-    """The change at log position `seq`; what is None stays. Raises Conflict when `expected` is not its version."""
+    """Return the entry changed at log position `seq`; None leaves a field. Raises Conflict when `expected` is not its
+    version.
+    """
     if before.state is EntryState.ERASED:
         raise NotFound("The text of this entry was destroyed.")
     if expected is not None and expected != before.version:

@@ -75,7 +75,7 @@ class ReadTx(Protocol):
         as_of: int | None = None,
         oldest_first: bool = False,
     ) -> Page[Entry]:
-        """Entries newest first by `created_at`, then by insertion; each once, whatever is written meanwhile.
+        """Entries newest first by `created_at`, then by insertion; each exactly once, even while others write.
 
         In order of insertion instead: without a ref, with `gone`, and when expired entries are asked for. A cursor
         says nothing about other tenants; one that no store gave out is Invalid. `as_of` needs a ref.
@@ -168,7 +168,7 @@ class ReadTx(Protocol):
         """The cosines of the passages of entries at these positions that have vectors of `vector`'s model."""
 
     def tend(self) -> None:
-        """Bring the search index of this memory up to date where it is kept, and put it in order.
+        """Bring the search index of this memory up to date where it is kept, and compact it.
 
         Searches do so by themselves as far as they must; this does what they leave for later. Changes no memory.
         """
@@ -244,7 +244,7 @@ class WriteTx(ReadTx, Protocol):
         attributes: Mapping[str, Any] | None = None,
         expires_at: int | None = None,
     ) -> Entry:
-        """Change what may change; the version goes up by one. `expected` is the version the caller saw, else Conflict.
+        """Change mutable fields; the version goes up by one. `expected` is the version the caller saw, else Conflict.
 
         Reads as of an earlier position stay as they were. An entry that becomes unreadable leaves the indexes and
         gets `gone_seq`; one that becomes readable again is found by nothing until it is put back with `index`.
@@ -353,7 +353,7 @@ class Store(Protocol):
     outside: Sequence[str]
     """Copies of destroyed text that the store itself keeps for a while, out of reach of every query."""
     durable: bool
-    """Whether what is stored survives the process."""
+    """Whether stored data survives the process."""
     quick: bool
     """Whether reading one row waits for nothing but a local disk: then an event loop may do it."""
 
@@ -398,7 +398,7 @@ class Store(Protocol):
         """The store's rows as they are: for moving memory to another store."""
 
     def close(self) -> None:
-        """Finish what was accepted, then let go of everything."""
+        """Finish all accepted work, then release every resource."""
 
 
 def each_event(tx: ReadTx, *, after: int = 0, types: Sequence[str] | None = None) -> Iterator[Event]:

@@ -18,7 +18,7 @@ _STATES = {state.value: state for state in EntryState}
 FIRST = -(2**62)
 LAST = 2**62
 FEW_TYPES = 8
-"""Up to so many types of events are each looked up in the index; of more, the log is walked."""
+"""Number of event types up to which each is looked up in the index; for more, the log is walked."""
 LAST_CHARACTER = "\U0010ffff"
 """Sorts after every text that begins as it does up to there."""
 _RANGE = 2**40

@@ -1,4 +1,4 @@
-"""The verbs of a read transaction, for every dialect: what is asked, without how a row is bound.
+"""The verbs of a read transaction, for every dialect; the dialect binds the rows.
 
 A dialect gives the queries by name (`queries.sql` of its package, the same names everywhere) and says how lists and ids
 are bound.
@@ -52,7 +52,7 @@ class ReadVerbs(ABC):
     _head: Head
     _indexes: IndexCache
     _ahead: int = 0
-    """Of how many entries the neighbours will be asked for."""
+    """Number of entries whose neighbours will be requested."""
 
     # the dialect
 

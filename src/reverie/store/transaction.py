@@ -1,4 +1,4 @@
-"""The verbs of a write transaction, for every dialect: what is changed, without how a row is bound.
+"""The verbs of a write transaction, for every dialect; the dialect binds the rows.
 
 A dialect says how the rows of a few tables are bound, and when a statement is sent: new rows may wait for others of
 their kind (`_add`), everything else keeps its order (`_do`).

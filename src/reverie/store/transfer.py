@@ -124,7 +124,9 @@ class Transfer(Protocol):
         """Move the head of the tenant's log: the last step of a copy."""
 
     def stopped(self) -> AbstractContextManager[Callable[[], None]]:
-        """There are no writes while the block runs. Calling what it yields closes the store for good: it was moved."""
+        """Block all writes during the `with` block. Calling the yielded function closes the store for good: it was
+        moved.
+        """
 
     def reopen(self) -> None:
         """Let a store that was moved away be written again."""

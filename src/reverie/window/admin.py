@@ -259,7 +259,7 @@ def _figures(state: WindowState) -> dict[str, Any]:
 
 
 def _item(item: Item) -> Mapping[str, Any]:
-    """An item by its kind and size; of what is encrypted only hash and length."""
+    """Describe an item by its kind and size; encrypted content only by hash and length."""
     value = item.value if isinstance(item.value, dict) else {}
     shown: dict[str, Any] = {"type": item.type, "bytes": len(item.text.encode("utf-8", "surrogatepass"))}
     if isinstance(value.get("role"), str):

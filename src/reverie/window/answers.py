@@ -1,4 +1,4 @@
-"""The answer to a planned request: what it adds to the window, and what it says about the window."""
+"""The answer to a planned request: its items for the window, and its usage figures."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _note_usage(state: WindowState, reported: int | None, covered: int) -> None:
 
 
 def _begin(turn: Turn, pending: Pending) -> None:
-    """Say where a conversation that begins is taken up, and what of it is kept already."""
+    """Mark the position at which a conversation is resumed, and the items kept already."""
     turn.follows = pending.known[-1] if pending.known else -1
     turn.known = pending.noted if pending.shortened else len(pending.known)
 

@@ -80,7 +80,7 @@ class Attempts:
         self._put(tx, rows, seq)
 
     def end(self, ticket: Ticket, report: Mapping[str, Any]) -> None:
-        """A pass that changed nothing: how it ended."""
+        """Record the end of a pass that changed nothing."""
         status = str(report.get("status", "failed"))
         state = "rejected" if status.startswith("rejected") or status == "stale_generation" else "failed"
         type_ = "remote_compaction_rejected" if state == "rejected" else "remote_compaction_failed"

@@ -1,4 +1,4 @@
-"""Messages of the Messages API: how their tool uses are paired, what callers repeat of them, and what they say.
+"""Messages of the Messages API: pairing of tool uses, the parts that callers repeat, and their text.
 
 The readable layer has one form for every provider, that of the items of a Responses conversation (`transcript.py`):
 `readable` makes such items of a message, `restored` makes messages of such items.
@@ -155,7 +155,7 @@ def _is_own(kind: str) -> bool:
 
 
 def _words(part: Json) -> str:
-    """A block as text: its words, or a short note of what it is and where."""
+    """Render a block as text: its words, or a short note on its kind and place."""
     if part.get("type") == "text":
         return str(part.get("text", ""))
     if part.get("type") in _ATTACHED:
@@ -198,7 +198,7 @@ def lost_in(values: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def user_note(text: str) -> Item:
-    """A message that says what the model no longer sees."""
+    """Build a message that informs the model about items it no longer sees."""
     return Item.of({"role": "user", "content": [{"type": "text", "text": text}]})
 
 

@@ -1,4 +1,4 @@
-"""One call of an SDK, whichever it is: what the caller wants, and the JSON text of what passes by."""
+"""One call of an SDK, of either kind: the caller's options, and the JSON text of the events that pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RAW = "X-Stainless-Raw-Response"
 
 @dataclass(slots=True)
 class SdkCall:
-    """One call of the SDK: its options, and what it makes of the answer."""
+    """One call of the SDK: its options, and its conversion of the answer."""
 
     options: dict[str, Any]
     cast_to: Any = None

@@ -73,7 +73,7 @@ class Checkpoints:
         items: Sequence[Item] | None = None,
         covered: tuple[int, int] | None = None,
     ) -> Checkpoint:
-        """A checkpoint of the window: from its items, what the runtime says of the work, and its memory."""
+        """Make a checkpoint of the window: from its items, the runtime's description of the work, and its memory."""
 
         def body(tx: ReadTx) -> tuple[dict[str, list[str]], list[str], str]:
             found: dict[str, list[str]] = {}

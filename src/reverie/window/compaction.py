@@ -1,4 +1,4 @@
-"""Compaction passes of a window: when one is due, what it sends, and what its answer changes."""
+"""Compaction passes of a window: when one is due, its request, and the effect of its answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = {"standalone": "responses_compact", "trigger": "responses_trigger", "on_
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A pass under way: what it may replace, and what it sent."""
+    """A running pass: the prefix it may replace, and its request."""
 
     reason: str
     method: str
@@ -350,7 +350,7 @@ def accept_compaction(
 
 
 def splice(state: WindowState, made: list[Item], end: int, tokens: Mapping[str, int], note: Item | None) -> None:
-    """Put what a pass made in the place of `items[:end]`. What the caller repeats stays the same."""
+    """Replace `items[:end]` by the result of a pass. The items that the caller repeats stay the same."""
     made = [*made, note] if note is not None else made
     state.items = [*made, *state.items[end:]]
     state.replaced = len(made)

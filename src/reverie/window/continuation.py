@@ -1,4 +1,4 @@
-"""Continuation: whether a request continues the last one, and if not, where the two differ."""
+"""Continuation: whether a request continues the last one, and if not, the first difference."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Dialect(Protocol):
     pass_mode: str
     """The mode that takes the place of server-side compaction when that fails."""
     mixes: bool
-    """Whether a window may hold both what a pass made and what the provider compacted by itself."""
+    """Whether a window may hold both results of our passes and the provider's own compactions."""
     retains: bool
     """Whether a pass keeps the user's messages."""
 
@@ -118,7 +118,7 @@ class Dialect(Protocol):
         """Whether a refused pass shows that the method does not exist here."""
 
     def note(self, text: str) -> Item:
-        """A message to the model about what it no longer sees."""
+        """Build a message to the model about items it no longer sees."""
 
     def readable(self, items: Sequence[Item]) -> list[Item]:
         """Items as the readable layer has them."""

@@ -81,7 +81,7 @@ class _Driver:
         return self.engine.diagnostics
 
     def note_work(self, **fields: Any) -> None:
-        """Tell what the work is: `objective`, `plan`, `next_action`, `constraints` ... Every checkpoint quotes it."""
+        """Describe the work: `objective`, `plan`, `next_action`, `constraints` ... Every checkpoint quotes it."""
         self.keeper.work.update(fields)
 
     def note_local(self, first: int, last: int) -> None:
@@ -112,7 +112,7 @@ class _Driver:
             await self._keep(self._close)
 
     async def _ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: SdkCall, *, stream: bool) -> Any:
-        """One turn; what the SDK's method returns."""
+        """Run one turn and return the result of the SDK's method."""
         async with self._lock:
             answer: RequestOutcome = await self._rounds(self.engine.turn(given, input_is, params, stream=stream), call)
             if answer.error is not None:
@@ -264,7 +264,7 @@ class SyncDriver(_Driver):
         now(self._end())
 
     def ask(self, given: Any, input_is: InputIs, params: dict[str, Any], call: SdkCall, *, stream: bool) -> Any:
-        """One turn; what the SDK's method returns."""
+        """Run one turn and return the result of the SDK's method."""
         return now(self._ask(given, input_is, params, call, stream=stream))
 
     def compact(self) -> dict[str, Any] | None:

@@ -67,7 +67,7 @@ class Item:
 
     @classmethod
     def of(cls, given: Any) -> Item:
-        """An item from what a caller gave: an Item, a mapping, or a typed object of the SDK."""
+        """Make an item from a caller's input: an Item, a mapping, or a typed object of the SDK."""
         if isinstance(given, Item):
             return given
         return cls(compact(plain(given)))
@@ -86,7 +86,7 @@ class Item:
 
     @property
     def is_compaction(self) -> bool:
-        """Whether it replaces what was compacted away: an item of its own, or a block in a message."""
+        """Whether it replaces compacted items: an item of its own, or a block in a message."""
         return self.type in COMPACTIONS or bool(compaction_blocks(self.value))
 
     @property

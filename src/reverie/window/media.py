@@ -1,4 +1,4 @@
-"""Pictures, files and sound in items: the tokens they are billed, whatever their bytes."""
+"""Pictures, files and sound in items: their billed tokens, regardless of their bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PICTURES = frozenset({"input_image", "computer_screenshot", "image_generation_c
 _TEXTS = (".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".html", ".py", ".log", ".toml")
 _SEALED = frozenset({"signature", "encrypted_content", "data"})
 _WORDS = frozenset({"text", "output", "arguments", "input", "code"})
-"""Fields whose text is read as text by the model, whatever it looks like."""
+"""Fields whose text the model reads as text, even when it looks like data."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _OBJECTS = re.compile(rb"/ObjStm\b[^>]*>>\s*stream\r?\n")
 _MOST_OBJECTS = 8 * 1024 * 1024
@@ -57,7 +57,7 @@ def without_media(value: Any, *, low: int | None = None) -> tuple[Any, int]:
 
 
 def _inner(key: str, part: Any, low: int | None) -> tuple[Any, int]:
-    """A field of an item: a data URL counts as what it holds."""
+    """Return the value of a field; a data URL counts as its content."""
     if isinstance(part, str) and part.startswith("data:") and key not in _WORDS:
         head = part[:100].partition(",")[0]
         if ";base64" in head:

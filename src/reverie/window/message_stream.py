@@ -14,7 +14,7 @@ _HELD = "message_start"
 
 @dataclass(slots=True)
 class MessageStream:
-    """A stream being read: what it has said so far.
+    """A stream being read: the message so far.
 
     Events of a compaction block read as opening ones: until the model speaks, a request can be repeated unseen.
     """

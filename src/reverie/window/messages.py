@@ -213,7 +213,7 @@ def mixed(state: WindowState) -> bool:
 
 
 def _shown(state: WindowState) -> list[Item]:
-    """The window without what the provider compacted away itself."""
+    """Return the window without the items that the provider compacted away itself."""
     return state.items[state.prune_from or 0 :]
 
 

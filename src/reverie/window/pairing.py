@@ -1,4 +1,4 @@
-"""Calls and their outputs: where a conversation may be cut without tearing a pair apart."""
+"""Calls and their outputs: the places at which a conversation may be cut without separating a pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes of a round: whether one is bought, what it met, and what is said about it."""
+"""The passes of a round: whether one is bought, its outcome, and its diagnostics."""
 
 from __future__ import annotations
 

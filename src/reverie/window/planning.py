@@ -1,4 +1,4 @@
-"""The next request of a window: what of the caller's input is new, and how it is sent."""
+"""The next request of a window: the new part of the caller's input, and the way it is sent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plan(
     input_is: InputIs,
     params: Mapping[str, Any],
 ) -> tuple[Json, dict[str, Any]]:
-    """The request for `input`, and how it was decided. See `WindowState.plan`."""
+    """Plan the request for `input`, with the reasons. See `WindowState.plan`."""
     given = _expanded(state, state.dialect.items(input))
     form = shape(params)
     background = params.get("background") is True

@@ -29,7 +29,7 @@ class WindowPolicy:
     """`standalone` on `api`, `trigger` on `codex`, `on_demand` on `messages`; `server_side` is opt-in; `off` never
     compacts."""
     store: bool = False
-    """Whether the provider keeps responses. With it, requests are chained and send only what is new."""
+    """Whether the provider keeps responses. With it, requests are chained and send only new items."""
     trigger_input_tokens: int | None = None
     """Compact from here on. By default 70 % of the context window, less when answers need the room and at least half of
     it; 80,000 when the window is unknown."""
@@ -44,7 +44,7 @@ class WindowPolicy:
     inject_checkpoint: Literal["off", "brief"] = "off"
     server_compact_threshold: int | None = None
     watchdog_seconds: float = 120.0
-    """Server-side mode: how long a stream may be silent."""
+    """Server-side mode: longest silence of a stream, in seconds."""
     fallback_methods: Sequence[str] | None = None
     count_tokens: Literal["auto", "off"] = "auto"
     """`auto`: before a pass is bought on an estimate, the provider is asked for the exact count where it can tell."""

@@ -10,7 +10,7 @@ from reverie.window.items import CALLS, HOSTED, Item, input_items, item_type, ou
 from reverie.window.pairing import pair
 
 MOST_OF_PREFIX = 0.80
-"""A replacement above this share of what it replaces frees nothing."""
+"""Largest share of the replaced prefix that a replacement may have; above it nothing is freed."""
 
 
 def validate_replacement(

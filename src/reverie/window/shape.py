@@ -1,4 +1,4 @@
-"""The shape of a request: everything but what is said in it."""
+"""The shape of a request: everything but its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One provider window: what is sent next, what came back, and what a compaction makes of it. No I/O.
+"""One provider window: the next request, the last answer, and the effect of a compaction. No I/O.
 
 state = WindowState("agent-1/task-7")
 body, diagnostics = state.plan(history, model="gpt-5.6-sol", tools=[...])
@@ -33,7 +33,7 @@ _RESPONSES, _MESSAGES = Responses(), Messages()
 
 @dataclass(slots=True)
 class WindowState:
-    """The window of one scope. `items` is always the complete replayable window, whatever was sent."""
+    """The window of one scope. `items` is always the complete replayable window, regardless of what was sent."""
 
     scope_id: str | None = None
     base: Base = field(default_factory=lambda: Base.of("https://api.openai.com/v1"))
@@ -138,7 +138,7 @@ class WindowState:
         input_is: InputIs = "history",
         **params: Any,
     ) -> tuple[Json, dict[str, Any]]:
-        """The request for `input`, and how it was decided. Nothing changes until `accept`, but for a reset.
+        """Plan the request for `input`, with the reasons. Nothing changes until `accept`, but for a reset.
 
         `history`: `input` is everything the caller knows, which is matched with the window; `items`: only what is
         new. `params` is the rest of the request.

@@ -1,4 +1,4 @@
-"""The steps of a round: what an engine asks for, and the outcomes it receives."""
+"""The steps of a round: requests of an engine, and the outcomes it receives."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Keeper(Protocol):
     def commit_pass(
         self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
     ) -> tuple[WindowState, dict[str, Any]]:
-        """Keep what a pass made."""
+        """Store the result of a pass."""
 
     def readable(self, *, most_tokens: int, following: Sequence[Item] = (), before: Before | None = None) -> Rebuild:
         """A window from the readable layer; `before` is the one whose place it takes, when that is at hand."""

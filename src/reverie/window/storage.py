@@ -305,7 +305,7 @@ class WindowStore:
         return self._commit(prepare)
 
     def end_pass(self, ticket: Ticket, report: Mapping[str, Any]) -> None:
-        """A pass that changed nothing: how it ended."""
+        """Record the end of a pass that changed nothing."""
         self.attempts.end(ticket, report)
 
     def abandon(self, ticket: Ticket) -> None:
@@ -460,7 +460,7 @@ class WindowStore:
         return item
 
     def append(self, state: WindowState, items: Sequence[Item]) -> WindowState:
-        """Grow the window by items that no response brought: what a session was given to keep."""
+        """Grow the window by items that no response brought: those given to a session."""
         repeats = state.dialect.matches(items, returned=False)
         turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
         turn.follows = -1 if state.empty and not state.resets else None

@@ -38,7 +38,7 @@ class Reading(Protocol):
 
 @dataclass(slots=True)
 class Streaming:
-    """A stream being read, and what it has sent so far."""
+    """A stream being read, and its events so far."""
 
     items: dict[int, Item] = field(default_factory=dict)
     response: str | None = None

@@ -1,4 +1,4 @@
-"""One turn of a window: the request that was planned, what its answer did, and that a window was dropped."""
+"""One turn of a window: the planned request, the effect of its answer, and the drop of a window."""
 
 from __future__ import annotations
 

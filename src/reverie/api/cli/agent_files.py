@@ -1,4 +1,4 @@
-"""The configuration files of agents: where they are, what Reverie adds to them, and how it is taken out again.
+"""Configuration files of agents: their paths, the entries that Reverie adds, and how these are removed again.
 
 A plan is made from a file as it is, and changes Reverie's own entries alone. Before a file is written, its text is
 noted; undo restores that text when nothing else has changed since, and else removes Reverie's entries only.
@@ -63,7 +63,7 @@ class Plan:
 
 
 Change = Callable[[dict[str, Any], StartCommand], dict[str, Any]]
-"""Adds Reverie's entries to a document; returns what it added, for people."""
+"""Function that adds Reverie's entries to a document; returns a description of them for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def connected(agent: str, plans: Sequence[Plan]) -> None:
 
 
 def disconnect(agent: str) -> list[str]:
-    """Take out what was written; the files that were restored."""
+    """Remove the entries that were written; return the restored files."""
     _files(agent)
     noted = _noted(agent)
     if not noted:

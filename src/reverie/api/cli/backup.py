@@ -162,7 +162,7 @@ def migrate_store(
 
 
 def _forget_again(database: Path, ledger: Path, *, live: Settings) -> int:
-    """Forget, in a database that is being restored, what the ledger names."""
+    """Repeat the forgets of the ledger in a database that is being restored."""
     from reverie.app import build_host
     from reverie.host import Host
     from reverie.privacy.ledger import FileLedger

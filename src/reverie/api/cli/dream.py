@@ -1,4 +1,4 @@
-"""reverie dream ...: distil many entries into one, look at what was done, and take it back."""
+"""reverie dream ...: distil many entries into one, inspect the result, and undo it."""
 
 from __future__ import annotations
 

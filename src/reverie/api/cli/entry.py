@@ -1,4 +1,4 @@
-"""reverie entry ...: what may happen to an entry after it was written."""
+"""reverie entry ...: operations on a stored entry."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MAX_LINE = 64 * 2**20
 """A longer line is refused: it would have to be held in memory whole, since a secret may span any cut."""
 
 HOLD = 128 * 1024
-"""The most that is held back for the end of a key; twice what the longest key the rules know may have."""
+"""Most bytes held back for the end of a key: twice the length of the longest key that the rules know."""
 
 _CHUNK = 256 * 1024
 _BEGIN = re.compile(r"BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|PuTTY-User-Key-File-|Private-Lines:")

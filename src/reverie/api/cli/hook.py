@@ -1,4 +1,4 @@
-"""hook: what a coding agent calls by itself: recall at the start, snapshot before a compaction, remember at the end.
+"""hook: called by a coding agent itself: recall at the start, snapshot before a compaction, remember at the end.
 
 The agent sends a JSON object on standard input: `session_id`, `cwd`, `transcript_path` ... A hook never stops it: when
 something is wrong, the hook says so in one line and exits 1, which agents show and continue after.
@@ -158,7 +158,7 @@ def _stored(opened: CommandSession, ref: str, session: str) -> set[str]:
 
 
 def said(path: str) -> Iterator[tuple[str, str, str]]:
-    """(id, role, text) of what the user and the assistant said in a transcript of JSON lines. Tools are left out."""
+    """Yield (id, role, text) of messages of user and assistant in a transcript of JSON lines. Tools are left out."""
     import hashlib
     from pathlib import Path
 

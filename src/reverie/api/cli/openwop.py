@@ -61,7 +61,7 @@ def discovery_url(url: str) -> str:
 
 
 def fetch(address: str) -> dict[str, Any]:
-    """The document. Refuses what is too large, too slow, or no JSON object: its author is not trusted."""
+    """Fetch the document. Refuses one that is too large, too slow or not a JSON object: its author is not trusted."""
     import time
 
     import httpx2

@@ -1,4 +1,4 @@
-"""reverie policy ...: what an operator decides per tenant."""
+"""reverie policy ...: settings of an operator per tenant."""
 
 from __future__ import annotations
 

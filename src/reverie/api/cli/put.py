@@ -99,7 +99,7 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
 def _put_many(
     opened: CommandSession, ref: str, common: dict[str, Any], idempotency_key: str | None, json: bool
 ) -> None:
-    """Store JSON lines, many per transaction. Stops at the first bad line; what was stored before it stays stored."""
+    """Store JSON lines, many per transaction. Stops at the first bad line; lines before it stay stored."""
     from reverie.core.errors import Invalid, ReverieError
 
     stored = 0

@@ -1,4 +1,4 @@
-"""search and context: find what is known."""
+"""search and context: find entries."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def context(
 
 
 def _sure(hit: Hit) -> str:
-    """A hit's confidence, and what else is to be known about it."""
+    """Show a hit's confidence, and other remarks on it."""
     mark = "weak" if hit.weak else "superseded" if hit.superseded_by else "older" if hit.older else ""
     return " ".join(part for part in (f"{hit.confidence:.3f}", "cold" if hit.cold else "", mark) if part)
 

@@ -180,7 +180,7 @@ def _share(report: DreamReport) -> str:
 
 
 def tree_lines(tree: Why, *, most: int | None = None, width: int = _EXCERPT) -> Iterator[str]:
-    """An entry and, indented below it, what it was made from, down to the original words."""
+    """Render an entry and, indented below it, its sources down to the original words."""
     short = shorten_ids(list(_ids(tree)))
     yield _node(tree, width, short)
     yield from _below(tree.sources, "", most, width, short)

@@ -138,7 +138,7 @@ def display_width(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """A text in at most so many columns; one that is too long ends in an ellipsis."""
+    """Cut a text to this many columns; one that is too long ends in an ellipsis."""
     if display_width(text) <= width:
         return text
     while text and display_width(text) > width - 1:
@@ -147,7 +147,7 @@ def cut(text: str, width: int) -> str:
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:
-    """A text in exactly so many columns."""
+    """Pad or cut a text to exactly this many columns."""
     text = cut(text, width)
     space = " " * (width - display_width(text))
     return space + text if right else text + space

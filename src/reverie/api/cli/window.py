@@ -1,4 +1,4 @@
-"""reverie window ...: the provider windows of conversations, without what is encrypted in them. reverie proxy."""
+"""reverie window ...: the provider windows of conversations, without their encrypted content. reverie proxy."""
 
 from __future__ import annotations
 

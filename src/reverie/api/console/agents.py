@@ -1,4 +1,4 @@
-"""Agents: their manifests, the eight dimensions of memory, and what is degraded and why."""
+"""Agents: their manifests, the eight dimensions of memory, and the degraded ones with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIMENSIONS = {
     "replay-snapshot": ("Replay snapshot", "Replay", "A run can be replayed on the memory as it was then."),
     "retention": ("Retention", "Retain", "Entries can expire, and a subject can be forgotten."),
 }
-"""Each dimension of OpenWOP: its title, a short one for a column, and what it means."""
+"""Each dimension of OpenWOP: its title, a short one for a column, and its meaning."""
 
 
 def offered(look: Look) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def degraded(look: Look) -> list[dict[str, Any]]:
 
 
 def show(look: Look) -> Document:
-    """Every agent the tenant sees, against what this host has."""
+    """Show every agent of the tenant, compared with the capabilities of this host."""
     settings, has = look.settings, offered(look)
     verdicts = [_verdict(one) for one in dimensions(has)]
     return {

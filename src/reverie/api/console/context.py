@@ -1,4 +1,4 @@
-"""Context lab: what an agent would get for a question, under a budget, token by token; two settings side by side."""
+"""Context lab: the context for a question under a budget, token by token; two settings side by side."""
 
 from __future__ import annotations
 

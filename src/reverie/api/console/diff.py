@@ -47,7 +47,7 @@ def _is_word(word: str) -> bool:
 
 
 def words(old: str, new: str) -> tuple[Markup, Markup]:
-    """Two versions, aligned: what the second dropped and what it added."""
+    """Align two versions: words dropped and added by the second."""
     first, second = _WORD.findall(visible(old)), _WORD.findall(visible(new))
     gone, come = [False] * len(first), [False] * len(second)
     matcher = SequenceMatcher(None, first[:_MOST], second[:_MOST], autojunk=False)

@@ -1,4 +1,4 @@
-"""Lineage drawn on the server, as SVG: originals on the left, the entry in the middle, what was made of it right."""
+"""Lineage drawn on the server, as SVG: originals on the left, the entry in the middle, derived entries on the right."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _edge(x: float, y: float, to_x: float, to_y: float) -> Markup:
 
 
 def strands(lines: Sequence[Mapping[str, Any]], *, ref: str) -> Markup:
-    """The first lines of a dream on the right, their original words on the left, each joined to what it became.
+    """Draw the first lines of a dream on the right, their original words on the left, and the links between them.
 
     Every text is a link: to its entry on the left, to its line on the right. Empty when no words are left.
     """

@@ -1,4 +1,4 @@
-"""One dream: what it made of each statement, side by side, with undo, verify and the archive."""
+"""One dream: the fate of each statement, side by side, with undo, verify and the archive."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Statement(Struct, frozen=True):
 
 
 def show(look: Look) -> Document | Response:
-    """The report; while the dream runs, how far it is.
+    """Show the report; while the dream runs, its progress.
 
     A page that is watching loads itself again when the dream is over, so that the report begins as every page does:
     focus, title and scroll at the top.
@@ -217,7 +217,7 @@ class _Lines:
 
 
 def _before(source: str, line: str, found: Diff) -> Markup | None:
-    """A source with what the dream left out marked: by statement where their fates are known, else by word."""
+    """Mark the parts of a source that the dream left out: by statement where their fates are known, else by word."""
     if source not in found.texts:
         return None
     known = found.statements.get(source)

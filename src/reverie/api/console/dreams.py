@@ -1,4 +1,4 @@
-"""Dreams: the list with what each saved, the schedules, and a dream planned or run now."""
+"""Dreams: the list with the tokens saved by each, the schedules, and a dream planned or run now."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def plan(look: Look) -> Document:
 
 
 def run(look: Look) -> Begin:
-    """Start a dream; its page shows how far it is and ends on its report."""
+    """Start a dream; its page shows the progress and ends on its report."""
     look.actor.require(Right.DREAM)
     asked = _asked(look)
     running: Running = look.state.console_running

@@ -1,4 +1,4 @@
-"""Home: what needs a decision, and how the memory has been doing."""
+"""Home: pending decisions, and the state of the memory over time."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _STEP = math.log(1.15)
 _SAVE_SECONDS = 15.0
 _TENANTS = 1000
 Slots = dict[tuple[int, int], Counter[int]]
-"""(Start and length of a slot in milliseconds): how many searches of each size."""
+"""Number of searches of each size, by slot: (start, length) in milliseconds."""
 
 
 class SearchSlot(Struct, frozen=True):
@@ -87,7 +87,7 @@ class Recent:
         return [SearchSlot(at, sizes) for (at, _), sizes in sorted(kept.items()) if since <= at < until]
 
     def save(self) -> None:
-        """Write what is new. What cannot be written is lost: it is a statistic, not a memory."""
+        """Write the new counts. A failed write loses them: they are statistics, not memory."""
         with self._lock:
             new, self._new = self._new, {}
             timer, self._timer = self._timer, None

@@ -136,7 +136,7 @@ def _hit(hit: Hit, why: ScoredHit | None) -> Document:
 
 
 def _near(look: Look, ref: str, explanation: Explanation | None) -> list[dict[str, Any]]:
-    """The near misses, each entry once, with how it begins."""
+    """Return the near misses, each entry once, with its beginning."""
     found: dict[str, dict[str, Any]] = {}
     for miss in explanation.near_misses if explanation else ():
         if miss.id not in found:

@@ -1,4 +1,4 @@
-"""One memory: its text, where it came from, what was made from it, its links and its history."""
+"""One entry: its text, its origin, entries made from it, its links and its history."""
 
 from __future__ import annotations
 

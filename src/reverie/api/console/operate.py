@@ -66,7 +66,7 @@ GROUPS = {
     "Memory stores": (),
     "Other": (),
 }
-"""Policies by what they are about; the others by their name."""
+"""Policies by topic; the others by their name."""
 _NAMED = (
     ("model_", "Models"),
     ("memory_", "Memory stores"),
@@ -289,7 +289,7 @@ def remove_secret(look: Look) -> See:
 
 
 def set_policy(look: Look) -> See:
-    """Change the policies whose fields differ from what they are."""
+    """Change the policies whose fields differ from the present values."""
     now = look.host.rules.policy(look.actor).document()
     changes: dict[str, Any] = {}
     for name, value in now.items():

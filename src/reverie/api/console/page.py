@@ -64,7 +64,7 @@ NAV = (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A request for a page, by someone who is known."""
+    """An authenticated request for a page."""
 
     host: Host
     actor: Actor
@@ -81,7 +81,7 @@ class Look:
         return settings
 
     def may(self, right: str) -> bool:
-        """Whether the key has a right: what it may not do is not offered."""
+        """Whether the key has a right: actions without it are not offered."""
         return Right(right) in self.actor.rights
 
     def text(self, name: str, default: str = "") -> str:
@@ -146,7 +146,7 @@ _UNDER_WAY: set[asyncio.Task[None]] = set()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its name in the navigation, its address, what it shows and what it does."""
+    """One page: its name in the navigation, its address, its content and its actions."""
 
     name: str
     path: str

@@ -74,7 +74,7 @@ def before_and_after(dreams: Sequence[DreamFigures]) -> list[Row]:
 
 
 def latency(searches: Sequence[SearchSlot]) -> list[Row]:
-    """Searches by time: how many, and how long the middle one and the slowest of twenty took, in milliseconds."""
+    """Plot searches by time: their number, and the median and 95th percentile of their duration in milliseconds."""
     if not searches:
         return []
     first, last = searches[0].at, searches[-1].at

@@ -80,7 +80,7 @@ def routes(version: str) -> list[BaseRoute]:
 
 
 async def _root(version: str, request: Request) -> Response:
-    """The home page for a browser; for everyone else what the host is and where things are."""
+    """Return the home page to a browser; to every other client a description of the host and its paths."""
     if "text/html" not in request.headers.get("accept", ""):
         request.scope["state"]["route"] = "/"
         body = orjson.dumps({"name": "reverie", "version": version, "links": LINKS})

@@ -1,4 +1,4 @@
-"""Dreams that a page of this process started: how far each is, and how it ended when it made no report."""
+"""Dreams started by a page of this process: the progress of each, and its end when it made no report."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def segment(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters, the cut marked."""
+    """Cut a text to this many characters, and mark the cut."""
     return text if len(text) <= most else text[:most].rstrip() + " …"
 
 

@@ -1,4 +1,4 @@
-"""Windows: conversations with a provider, their tokens over time with compaction marks, and what their items say."""
+"""Windows: conversations with a provider, their tokens over time with compaction marks, and the text of their items."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def requests(look: Look, *, since: int, until: int, scope: str | None = None) ->
 
 
 def _passes(look: Look, window: dict[str, Any], asked: list[plots.Row]) -> list[dict[str, Any]]:
-    """The compactions, newest first, each with its tokens and the checkpoint that says what it covers."""
+    """List the compactions, newest first, each with its tokens and the checkpoint that describes its coverage."""
     return [
         {
             **one,

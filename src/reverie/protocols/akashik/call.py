@@ -1,4 +1,4 @@
-"""One operation while it runs, and what the table of operations holds.
+"""One operation while it runs, and the entries of the operation table.
 
 An operation is a module of its own with an `Operation` that `operations.py` lists:
 

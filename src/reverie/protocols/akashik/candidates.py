@@ -86,7 +86,7 @@ class Gathered:
 
 
 def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
-    """The candidates for an answer of at most so many units."""
+    """Gather the candidates for an answer of at most this many units."""
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
     found: dict[str, Entry] = {}
@@ -129,7 +129,7 @@ def _related(tx: ReadTx, own: Sequence[Entry]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class NewUnits:
-    """Units that an operation's snapshot did not have, and by how many the number of admitted ones changed."""
+    """Units missing from an operation's snapshot, and the change in the number of admitted ones."""
 
     entries: Sequence[Entry] = ()
     more: int = 0

@@ -63,7 +63,7 @@ class Envelope:
 
 
 def read_envelope(document: Any, operation: str | None = None) -> Envelope:
-    """The envelope in `document`; `operation` is what the route is for. Raises INVALID_ENVELOPE."""
+    """Parse the envelope in `document`; `operation` is that of the route. Raises INVALID_ENVELOPE."""
 
     def no(text: str) -> FieldError:
         return FieldError("INVALID_ENVELOPE", text, operation=operation)

@@ -91,7 +91,7 @@ class Field:
             raise translated(error, operation) from error
 
     def perform(self, actor: Actor, document: Any, *, operation: str | None = None) -> dict[str, Any]:
-        """Carry out one message. `operation` is what the address is for. Raises FieldError, and nothing else.
+        """Carry out one message. `operation` is that of the address. Raises FieldError, and nothing else.
 
         A repeat of a message (same agent, operation and id) is answered as the first was and does nothing.
         """
@@ -182,7 +182,7 @@ class Field:
         return {**shown, "epoch": call.epoch}
 
     def _repeat(self, tx: ReadTx, ready: Ready, envelope: Envelope, row: Operation) -> tuple[str, str]:
-        """Raise what was answered before, if anything was; else the key and digest to remember the answer by."""
+        """Raise the stored answer of a repeated message; else return the key and digest to store the answer under."""
         secret = tx.log_key()
         name = orjson.dumps([ready.actor.id, envelope.agent_id, envelope.operation, envelope.id]).decode()
         key, digest = answer_key(secret, "akashik", name), keyed_hash(secret, envelope.fingerprint())

@@ -49,7 +49,7 @@ def name_of(tx: ReadTx, redactor: Redactor, known: KnownSecrets, sent: str) -> s
 
 
 def with_names(tx: ReadTx, sent: Any, clean: Any, member: str | None = None) -> Any:
-    """`clean` with the names in it kept distinct, by what was sent."""
+    """Keep the names in `clean` distinct, by the names that were sent."""
     if isinstance(sent, str) and isinstance(clean, str):
         return named(tx, sent, clean) if member in NAMES else clean
     if isinstance(sent, list) and isinstance(clean, list):

@@ -1,4 +1,4 @@
-"""From the log to notifications: what one subscription asks for, as far as it may see it."""
+"""From the log to notifications: the events one subscription asks for, as far as its agent may see them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOGGED = {
     "session.paused": "session.paused",
     "session.ended": "session.ended",
 }
-"""Events of the log, and what a subscriber calls them."""
+"""Events of the log, with the names used by subscribers."""
 SUMMARY = 160
 """Characters of a unit's text in a notification."""
 

@@ -35,7 +35,7 @@ ARCHIVE_SCHEMA = "reverie.memory-dream/1"
 
 
 class DreamTooLarge(Invalid):
-    """The budget cannot hold what is to be dreamt."""
+    """The budget cannot hold the input of the dream."""
 
     code = "input_memory_store_too_large"
 
@@ -54,7 +54,7 @@ class Written(Struct, frozen=True):
 
 
 class Planned(Struct, frozen=True):
-    """Everything a dream would write, and what it took to find out."""
+    """Everything a dream would write, and the cost of planning it."""
 
     store: StoreRecord
     seen: Mapping[str, str]
@@ -69,7 +69,7 @@ class Planned(Struct, frozen=True):
 
 
 class DreamPlanner:
-    """Works out what a dream writes."""
+    """Computes the writes of a dream."""
 
     def __init__(self, parts: Services, rules: RuleBook, dreams: DreamEngine) -> None:
         self._parts = parts

@@ -1,4 +1,4 @@
-"""Looking back from a dream of a memory store: what it changed, and taking it back."""
+"""Inspection of a finished dream of a memory store: its changes, and undo."""
 
 from __future__ import annotations
 

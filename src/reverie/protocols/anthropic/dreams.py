@@ -92,7 +92,7 @@ class MemoryDreams:
         dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> DreamRecord:
-        """Ask for a dream. A worker dreams it. With `dry_run` nothing is stored: the answer says what it would do."""
+        """Request a dream; a worker runs it. With `dry_run` nothing is stored: the answer describes the changes."""
         actor.require(Right.DREAM)
         if existing:
             actor.require(Right.WRITE)
@@ -230,7 +230,7 @@ class MemoryDreams:
     # dreaming
 
     def work(self, actor: Actor, *, holder: str) -> int:
-        """Dream what waits, and what another process left; how many dreams ended."""
+        """Run the waiting dreams, and those abandoned by another process; return the number of dreams ended."""
         if self._parts.read_only:
             raise ReadOnly()
         waiting = self._parts.store.read(Scope(actor.tenant), lambda tx: [record.id for record in records.active(tx)])
@@ -415,7 +415,7 @@ class MemoryDreams:
         return body
 
     def _keep(self, tx: WriteTx, planned: Planned, changes: Sequence[FileChange], seq: int) -> None:
-        """The report of the engine, and a link from every text to what it was made from."""
+        """Store the engine's report, and a link from every text to its sources."""
         made, links, fates = planned.made, {}, {}
         stored = {entry.id for entry in made.sources}
         for write, change in zip(planned.writes, changes, strict=True):

@@ -37,7 +37,7 @@ class Memory(Struct, frozen=True):
 
 
 def all_files(tx: ReadTx, record: StoreRecord, folder: str, *, most: int | None = None) -> list[Memory]:
-    """The memories below a folder with their content; at most so many."""
+    """Return the memories below a folder with their content; at most this many."""
     found: list[Memory] = []
     after: str | None = folder
     while after is not None and (most is None or len(found) < most):

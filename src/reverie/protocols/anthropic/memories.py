@@ -247,7 +247,7 @@ class Memories:
         return self._guarded(actor, record, prepare)
 
     def delete_below(self, actor: Actor, store_id: str, folder: str, *, session: str | None = None) -> int:
-        """Delete every memory below a folder, all of them or none; how many those were."""
+        """Delete every memory below a folder, all of them or none; return their number."""
         actor = of_door(actor)
         actor.require(Right.WRITE)
         record = self.store_of(actor, store_id)

@@ -49,14 +49,14 @@ def path_fault(path: str) -> str | None:
 
 
 def check_path(path: str, *, pointer: str = "/path") -> None:
-    """Refuse what is not the path of a memory."""
+    """Refuse a text that is not the path of a memory."""
     fault = path_fault(path)
     if fault is not None:
         raise Invalid(f"path: {fault}.", pointer=pointer)
 
 
 def check_prefix(prefix: str) -> None:
-    """Refuse what is not a folder: `/`, or a path with a slash at its end."""
+    """Refuse a text that is not a folder: `/`, or a path that ends with a slash."""
     if prefix != "/" and not (prefix.endswith("/") and path_fault(prefix[:-1]) is None):
         raise Invalid("path_prefix: it must be / or a path that ends with /.", pointer="/path_prefix")
 

@@ -35,7 +35,7 @@ class Reorganized:
     sources: Mapping[str, tuple[str, ...]]
     """For each such file the ids of other entries whose words are in it now."""
     left: Sequence[Entry]
-    """Transcripts without what the files say already."""
+    """Transcripts without the statements that the files hold already."""
     statements: int = 0
     duplicates: int = 0
     outdated: int = 0
@@ -68,7 +68,7 @@ class _Lines:
 
 
 def reorganize(memories: Sequence[Memory], transcripts: Sequence[Entry], distiller: ExtractiveDistiller) -> Reorganized:
-    """Find what the files and the transcripts say twice, and what was overtaken since."""
+    """Find statements repeated in the files and the transcripts, and outdated ones."""
     files = [_lines(memory) for memory in memories]
     sources: list[Source] = []
     places: dict[str, tuple[_Lines, int]] = {}

@@ -187,7 +187,7 @@ class Stores:
         description: str | None = None,
         metadata: Mapping[str, str | None] | None = None,
     ) -> StoreRecord:
-        """Change a store. Metadata is a patch: a text sets, None removes, what is not named stays."""
+        """Change a store. Metadata is a patch: a text sets, None removes, unnamed keys stay."""
         actor.require(Right.WRITE)
         if name is not None:
             check_name(name)
@@ -303,7 +303,7 @@ def own_entries(tx: ReadTx, record: StoreRecord) -> list[Entry]:
 def listed(
     tx: ReadTx, space: str, kind: type[T], wanted: Callable[[T], bool], *, limit: int, after: str | None
 ) -> Listed:
-    """Documents of a space that are wanted, in order of their keys; at most so many are looked at for one page."""
+    """List documents of a space that match, in order of their keys; at most this many are read for one page."""
     items: list[T] = []
     looked = 0
     while True:

@@ -78,7 +78,7 @@ class Versions:
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
 
     def list(self, actor: Actor, store_id: str, wanted: Wanted, *, limit: int = 20, after: str | None = None) -> Listed:
-        """Versions, newest first. Of one memory: by its own list, whatever else the store holds."""
+        """List versions, newest first. Those of one memory come from its own list, whatever the store's size."""
         actor.require(Right.READ)
         record = self._memories.store_of(actor, store_id)
 
@@ -137,7 +137,7 @@ def _shown(tx: ReadTx, record: StoreRecord, row: FileVersion) -> Version:
 
 
 def _list(tx: ReadTx, record: StoreRecord, wanted: Wanted, limit: int, after: str | None) -> Listed:
-    """Rows in order; at most so many are looked at for one page."""
+    """List rows in order; at most this many are read for one page."""
     space, head = files.versions(record.id), ""
     if wanted.memory_id is not None:
         space, head = files.histories(record.id), bare(MEMORY, wanted.memory_id, "memory") + "/"

@@ -1,4 +1,4 @@
-"""Between the steps of a window and the `anthropic` package: what a request is made of, what an exception says."""
+"""Between the steps of a window and the `anthropic` package: building requests, reading exceptions."""
 
 from __future__ import annotations
 

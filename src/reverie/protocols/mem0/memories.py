@@ -142,7 +142,7 @@ class Memories:
         retry(attempt, busy=_contended)
 
     def delete_all(self, filters: Mapping[str, Any]) -> int:
-        """Delete every memory that matches, a part at a time; how many."""
+        """Delete every matching memory, a part at a time; return their number."""
         matching = [(entry.ref, entry.id) for entry in self._each(filters) if holds(filters, document(entry))]
         for start in range(0, len(matching), _PAGE):
             part = matching[start : start + _PAGE]

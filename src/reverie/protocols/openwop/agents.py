@@ -38,7 +38,7 @@ _PAGE = 500
 
 
 class Agent(Struct, frozen=True, omit_defaults=True):
-    """An installed agent: what an inventory may say of it."""
+    """An installed agent, as far as an inventory may show it."""
 
     id: str
     persona: str

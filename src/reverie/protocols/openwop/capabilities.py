@@ -35,7 +35,7 @@ class Wired:
     sealed: bool
     """Whether tenants' secrets can be kept."""
     scheduler: bool
-    """Whether something looks at what is due."""
+    """Whether a worker looks for due work."""
     dispatch: bool = True
     """Whether an installed agent can be run: a run is written."""
     workspace: bool = False

@@ -71,7 +71,7 @@ class Commitments:
         return Commitment(ref, receipt.id, due, tag)
 
     def infer(self, actor: Actor, ref: str) -> int:
-        """Keep in mind what the memory commits to; returns how many commitments are new. Consolidation does this."""
+        """Store the commitments found in the memory; return the number of new ones. Called by consolidation."""
         actor.require(Right.WRITE)
         check_ref(ref)
         self._writable()
@@ -101,7 +101,9 @@ class Commitments:
             return False  # another process was faster
 
     def fire_due(self, actor: Actor) -> int:
-        """Fire what has come due and what has become true; returns how many. Any number of processes may call this."""
+        """Fire the commitments that are due or whose condition became true; return their number. Any number of
+        processes may call this.
+        """
         actor.require(Right.WRITE)
         self._writable()
         moving = self._parts.store.read(Scope(actor.tenant), lambda tx: list(_moving(tx)))

@@ -1,4 +1,4 @@
-"""Forks of runs: a replay shows what was recorded, a branch runs again."""
+"""Forks of runs: a replay shows the recorded events, a branch runs again."""
 
 from __future__ import annotations
 

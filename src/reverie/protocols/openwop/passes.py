@@ -52,7 +52,7 @@ class Passed(Struct, frozen=True):
 
 
 class PassRunner:
-    """Runs one pass now. A pass that finds the memory busy waits for a while, then sees what is left to do."""
+    """Runs one pass now. A pass that finds the memory busy waits for a while, then processes the remaining work."""
 
     def __init__(
         self,
@@ -183,7 +183,9 @@ class PassRunner:
         *,
         check: Check | None = None,
     ) -> dict[str, Any]:
-        """One run of a host workflow: its variables. Raises what the pass raises, with nothing changed."""
+        """Execute one run of a host workflow and return its variables. Errors of the pass are raised, with nothing
+        changed.
+        """
         self.check(workflow_id, inputs, configurable)
         ref = str(inputs["memoryRef"])
         if workflow_id == CONSOLIDATE:
@@ -296,7 +298,7 @@ def _asked_index(inputs: Mapping[str, Any]) -> bool:
 
 
 def check_budget(value: Any) -> None:
-    """Refuse what is no token budget."""
+    """Refuse a value that is not a token budget."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Invalid("A token budget is a whole number of at least 1.", pointer="/tokenBudget")
 

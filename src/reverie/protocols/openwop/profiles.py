@@ -1,4 +1,4 @@
-"""Profiles: names for what a discovery document promises as a whole. Derived by readers, never advertised."""
+"""Profiles: named sets of promises in a discovery document. Derived by readers, never advertised."""
 
 from __future__ import annotations
 

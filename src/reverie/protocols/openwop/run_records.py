@@ -13,7 +13,7 @@ from reverie.store.contract import ReadTx, WriteTx
 ENTRY = "$entry"
 """Marker of a variable that is an entry, stored by id. Its text is looked up when the run is shown."""
 OPEN_SPACE = "run-open"
-"""A document for each run that has not ended: what a recovery looks through."""
+"""Space with a document for each run that has not ended; read by recovery."""
 
 
 def lease_of(run_id: str) -> str:

@@ -92,7 +92,7 @@ def memory_ref(inputs: Mapping[str, Any]) -> str:
 
 
 class ActiveRun:
-    """A run at work. What it reads is memory as it was when the run began, and what the run itself wrote since."""
+    """A running run. It reads memory as it was when the run began, plus its own writes since."""
 
     def __init__(
         self, parts: Services, rules: RuleBook, entries: Entries, actor: Actor, run: Run, *, stopping: threading.Event

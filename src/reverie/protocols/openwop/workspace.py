@@ -151,7 +151,7 @@ def snapshot(tx: ReadTx, owner: Owner = None) -> tuple[tuple[str, int], ...]:
 
 
 def check_path(path: str) -> None:
-    """Refuse what is not a file's name: no `..` segment, no leading slash, letters, digits and `. _ / -` only."""
+    """Refuse a text that is not a file name: no `..` segment, no leading slash, letters, digits and `. _ / -` only."""
     if not _PATH.fullmatch(path) or ".." in path.split("/"):
         raise Invalid(
             "A path is 1 to 256 letters, digits and . _ / - , begins with a letter or digit and has no '..' segment.",

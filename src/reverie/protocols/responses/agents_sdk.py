@@ -47,8 +47,9 @@ class WindowSession:
         """Whether a runner keeps its items here; else the filter has to."""
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The window: what a compaction left, and everything since. With `limit` (else that of `session_settings`) the
-        latest so many, oldest first."""
+        """Return the window: the result of the last compaction, and everything since. With `limit` (else that of
+        `session_settings`) the latest items up to that number, oldest first.
+        """
         self._keeps = True
         if limit is None:
             limit = getattr(self.session_settings, "limit", None)
@@ -86,7 +87,7 @@ class WindowSession:
     # the filter
 
     async def input_filter(self, data: Any) -> Any:
-        """For `RunConfig(call_model_input_filter=...)`: what the model is sent instead of the whole history.
+        """For `RunConfig(call_model_input_filter=...)`: replace the whole history by the window.
 
         A history that is not the window's (another agent's, a rewritten one) is sent as it is.
         """
@@ -173,7 +174,7 @@ class WindowSession:
 
 
 def _settings(given: Any) -> Any:
-    """The SDK's settings of a session, from what it takes for them."""
+    """Convert accepted forms into the SDK's session settings."""
     from agents.memory.session_settings import SessionSettings, coerce_session_settings
 
     return SessionSettings() if given is None else coerce_session_settings(given)

@@ -71,7 +71,7 @@ def _request(body: Any, options: Mapping[str, Any]) -> tuple[Any, InputIs, dict[
 
 
 class _Counts(InputTokens):
-    """`input_tokens` inside a window: counts what a turn with the new items would send."""
+    """`input_tokens` inside a window: counts the tokens that a turn with the new items would send."""
 
     def __init__(self, window: SyncWindow, client: Any) -> None:
         super().__init__(client)
@@ -79,7 +79,7 @@ class _Counts(InputTokens):
 
 
 class _AsyncCounts(AsyncInputTokens):
-    """`input_tokens` inside a window: counts what a turn with the new items would send."""
+    """`input_tokens` inside a window: counts the tokens that a turn with the new items would send."""
 
     def __init__(self, window: AsyncWindow, client: Any) -> None:
         super().__init__(client)

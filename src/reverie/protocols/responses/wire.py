@@ -1,4 +1,4 @@
-"""Between the engine's steps and the SDK: what a request is made of, and what an answer or an exception says.
+"""Between the engine's steps and the SDK: building requests, reading answers and exceptions.
 
 Everything works on raw JSON. The SDK's typed objects are only what the caller gets.
 """

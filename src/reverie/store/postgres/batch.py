@@ -103,7 +103,7 @@ class Batch:
         return found.fetchall() if found else []
 
     def commit(self) -> str | None:
-        """Send what waits and end the transaction, in one round trip; what the server says it did."""
+        """Send the pending statements and commit, in one round trip; return the server's answer."""
         held = self.held
         if held.state() != self._before:
             seq, epoch, own_hash, *rest = held.state()

@@ -84,7 +84,7 @@ class Returns:
         self._closed = False
 
     def add(self, connection: Connection) -> None:
-        """Undo what a transaction did not commit, soon, and let others use the connection."""
+        """Roll back an uncommitted transaction soon, and return the connection to the pool."""
         with self._lock:
             if self._closed:
                 give_back(self._pool, connection)
@@ -109,7 +109,7 @@ class Returns:
 
 
 def give_back(pool: ConnectionPool[Connection], connection: Connection) -> None:
-    """Undo what is not committed, and let others use the connection. A broken one is thrown away by the pool."""
+    """Roll back and return the connection to the pool, which discards a broken one."""
     try:
         if not connection.broken and connection.info.transaction_status != TransactionStatus.IDLE:
             connection.execute(b"ROLLBACK")

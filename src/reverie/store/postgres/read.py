@@ -20,13 +20,13 @@ Row = tuple[Any, ...]
 _STEPS = 2
 """Distance up to which neighbours are prefetched."""
 _STREAMED = 10_000
-"""From so many events on, what is new in a memory is read a piece at a time."""
+"""Number of events from which news of a memory are read a piece at a time."""
 _READABLE = frozenset(state.value for state in READABLE.states)
 
 FRESH = ("index_gone", "index_fresh", "index_scrubbed")
 """The queries whose rows an `IndexTail` is made of."""
 MOST_FRESH = 2000
-"""From so many on there may be more: then they are asked for again, all of them."""
+"""Number from which there may be more: then all of them are read again."""
 
 
 class IndexTail(NamedTuple):
@@ -90,7 +90,7 @@ class PostgresReadTx(ReadVerbs):
     _fresh: IndexTail | None = None
     _fetched: _Ahead | None = None
     _settled = True
-    """Whether nothing changes what is read: then rows are fetched ahead."""
+    """Whether the data read cannot change: then rows are prefetched."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class PostgresReadTx(ReadVerbs):
         return sides(before, after)
 
     def passing(self, where: Filter) -> list[int]:
-        """Led by tags, or by what the planner finds best."""
+        """Return the positions that match, found by tags or as the planner chooses."""
         led, least, rest = without_tags(where)
         if led is None:
             rows = self._filtered("passing", where, ref=self._ref)

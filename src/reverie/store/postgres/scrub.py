@@ -54,7 +54,7 @@ class Scrubber:
                     self._owed |= skipped
 
     def _vacuum(self, tables: set[str]) -> set[str]:
-        """Clear tables up; those that somebody held locked, an earlier VACUUM perhaps, are left for the next time."""
+        """Vacuum tables; those locked by others, an earlier VACUUM perhaps, are left for the next time."""
         skipped: set[str] = set()
         notices: list[str | None] = []
         try:
@@ -70,7 +70,7 @@ class Scrubber:
         return skipped
 
     def close(self) -> None:
-        """Do what is owed now."""
+        """Do the owed work now."""
         self._closing.set()
         with self._lock:
             thread = self._thread

@@ -119,7 +119,9 @@ class PostgresStore:
         return self._transact(run)
 
     def _known(self, scope: Scope) -> dict[str, Any] | None:
-        """Up to where the index of a memory is here, to fetch what is new with the snapshot. None: it is not."""
+        """Return the log position of the cached index of a memory, to fetch the news with the snapshot. None: not
+        cached.
+        """
         tenant = self._tenants.get(scope.tenant)
         if tenant is None or scope.ref is None or (at := self._cache.reached((tenant, scope.ref))) is None:
             return None
@@ -138,7 +140,7 @@ class PostgresStore:
         return self._transact(run, again=not write)
 
     def _transact(self, body: Callable[[Connection], T], *, again: bool = True) -> T:
-        """Run on a connection of the pool; what only reads is tried again when the connection breaks."""
+        """Run on a connection of the pool; a read is retried when the connection breaks."""
         self._at_home()
         for attempt in range(ATTEMPTS):
             try:
@@ -211,7 +213,7 @@ class PostgresStore:
             raise
 
     def pool(self) -> Mapping[str, float]:
-        """Connections: how many there are and are free, who waits for one, and what went wrong with them."""
+        """Return figures on connections: total, free, waiting callers, and faults."""
         found = self._pool.get_stats()
         names = {"pool_size": "open", "pool_available": "free", "requests_waiting": "waiting"}
         names |= {"requests_errors": "refused", "connections_lost": "lost"}

@@ -93,7 +93,7 @@ class _Lane:
 
 
 class _Unsure(Exception):
-    """The connection broke during a commit: what the log would have at a position if it happened."""
+    """The connection broke during a commit: the log entry to look for, to learn whether it happened."""
 
     def __init__(self, tenant: str, seq: int, own_hash: bytes) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class Writer:
             self._lock.notify_all()
 
     def close(self) -> None:
-        """Take no more, and finish what was accepted."""
+        """Refuse new work, and finish all accepted work."""
         with self._closing, self._lock:
             self._closed = True
             self._errands.put(None)
@@ -272,7 +272,7 @@ class Writer:
         return Batch(connection, tenant, self._clock.now(), row, made=made, alone=alone, indexes=self._indexes)
 
     def _run_body(self, batch: Batch, job: _Job) -> None:
-        """Run one body; what it raises is its caller's alone, unless the transaction itself is lost."""
+        """Run one body; its exception goes to its caller alone, unless the transaction itself is lost."""
         job.result = job.error = None
         part = PostgresWriteTx(batch, job.scope)
         status = batch.connection.info

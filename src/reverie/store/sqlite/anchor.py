@@ -1,4 +1,4 @@
-"""The anchor: how far every tenant's log was acknowledged, kept outside the database file.
+"""The anchor: the acknowledged position of every tenant's log, kept outside the database file.
 
 A write-ahead log that is cut short, removed or replaced takes acknowledged writes with it, and what is left of the
 database is whole in itself: nothing inside the file can tell. The anchor can. After a commit is durable, its writer
@@ -41,7 +41,7 @@ class Anchor:
         self._file: int | None = None
         self._met: set[int] = set()
         self._frozen: set[int] = set()
-        """Tenants whose log does not hold what was noted: the note is evidence, and stays."""
+        """Tenants whose log contradicts its note: the note is evidence, and is not changed."""
 
     def read(self) -> dict[int, Anchored]:
         """Return the notes by the number of the tenant. A note cut short by a crash is ignored."""
@@ -103,7 +103,7 @@ class Anchor:
 
 
 def compare(db: apsw.Connection, noted: Mapping[int, Anchored]) -> None:
-    """Raise StoreCorrupt when a log does not hold what was noted of it."""
+    """Raise StoreCorrupt when a log contradicts its note."""
     for number, note in noted.items():
         row = db.execute("SELECT name, seq FROM tenant WHERE n = ?", (number,)).fetchone()
         name, last = row or ("", 0)

@@ -22,7 +22,7 @@ from reverie.core.files import open_new
 MOST_BYTES = 8 * 2**20
 LEAST_BYTES = 2**20
 _SHARE = 8
-"""On a small file system, one part in so many of it."""
+"""On a small file system, the reserve is one part in this many of it."""
 _TRY_AGAIN_SECONDS = 0.5
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 

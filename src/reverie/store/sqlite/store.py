@@ -40,7 +40,7 @@ MOST_IDLE_READERS = 32
 INDEX = "-index"
 """The folder of the search index is named as the file, with this at the end."""
 QUICK_PAGES = 16_384
-"""A file of so many pages (64 MiB) is read through at every start: some 60 ms."""
+"""A file of up to this many pages (64 MiB) is checked at every start: some 60 ms."""
 OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
 """Other files of a data folder."""
 

@@ -170,7 +170,7 @@ class Writer:
         return job.wait()
 
     def close(self) -> None:
-        """Finish what was accepted, then stop."""
+        """Finish all accepted work, then stop."""
         with self._closing:
             if self._closed:
                 return
@@ -315,7 +315,7 @@ class Writer:
         return None
 
     def _run_body(self, batch: Batch, job: _Job, *, erasing: bool) -> None:
-        """Run one body; what it raises is its caller's alone, unless the transaction itself is lost."""
+        """Run one body; its exception goes to its caller alone, unless the transaction itself is lost."""
         job.result = job.error = job.frees = None
         part: _Part = ControlPart(batch) if job.scope is None else SqliteWriteTx(batch, job.scope)
         try:

@@ -1,4 +1,4 @@
-"""REGISTER and DEREGISTER: who is in the Field."""
+"""REGISTER and DEREGISTER: the agents of the Field."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_AUTHORITY = 4
 
 
 class FieldAgent(Struct, frozen=True):
-    """A registered caller, and the credential that may speak for it."""
+    """A registered caller, and the credential that may act for it."""
 
     id: str
     role: str
@@ -35,7 +35,7 @@ class FieldAgent(Struct, frozen=True):
     authority_level: int = DEFAULT_AUTHORITY
     credential: str = ""
     since_seq: int = 0
-    """Since when this id belongs to this credential: what was written before is someone else's."""
+    """Position since which this id belongs to this credential: earlier units are another agent's."""
 
     def document(self) -> dict[str, Any]:
         """The agent on the wire."""

@@ -192,7 +192,7 @@ def _above(ranked: list[Scored], scope: _Scope) -> list[Scored]:
 
 
 def _execute(call: OperationCall) -> dict[str, Any]:
-    """The small write: what was found is checked again, what was committed meanwhile comes in."""
+    """Make the small write: check the candidates again, and add units committed meanwhile."""
     found: _Found = call.prepared
     scope = found.scope
     call.require(2)

@@ -31,7 +31,7 @@ from reverie.store.contract import ReadTx
 MODES = ("check", "scan", "list")
 AUTHORITY = 4
 _SECONDS = 5.0
-"""The most a scan may take; what it found by then counts, and the answer says that it is not all."""
+"""Time limit of a scan; its finds by then count, and the answer says that it is incomplete."""
 _PAGE = 1000
 
 

@@ -1,4 +1,4 @@
-"""HANDOFF: a task goes to another agent, with what it needs to know.
+"""HANDOFF: a task passes to another agent, with the context it needs.
 
 A handoff keeps ids, not units: its package is put together again for each reader, from what that agent may see and
 what is still there. So a purged unit is in no package.

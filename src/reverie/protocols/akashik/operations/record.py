@@ -283,7 +283,7 @@ def retire(call: OperationCall, target: Entry, state: EntryState, *, by: str | N
 
 
 def check_room(call: OperationCall, items: Sequence[PreparedEntry]) -> None:
-    """Refuse what the tenant's quota, or a fault on request, leaves no room for."""
+    """Refuse a unit for which the tenant's quota, or an injected fault, leaves no room."""
     if call.services.faults.on(call.actor.tenant, "storage_full"):
         raise call.error("STORAGE_FULL", "The store is full. Nothing was stored.")
     head, policy = call.tx.head(), call.rules.policy

@@ -257,7 +257,7 @@ def follow(call: OperationCall, agent_id: str, seq: int) -> None:
 
 
 def give_back_tasks(call: OperationCall, agent_id: str) -> int:
-    """Open tasks of an agent that leaves go back to pending; how many."""
+    """Return the open tasks of a leaving agent to pending; return their number."""
     held = [task for task in each_task(call.tx) if task.assignee == agent_id and task.state in OPEN]
     for task in held:
         data = {"action": "release", "from": task.state, "to": "pending"}

@@ -20,7 +20,7 @@ _BELOW = tuple(f"{prefix}/" for prefix in _PREFIXES)
 
 
 class AnthropicAnswers:
-    """Rewrites what the host answers under the protocol's paths; everything else passes untouched."""
+    """Rewrites the host's answers under the protocol's paths; everything else passes untouched."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -98,7 +98,7 @@ class InjectionProbe:
         return self._injection.within(work.list(ref), budget)
 
     def _text(self, words: str, least: int) -> str:
-        """Words, repeated until they count at least so many tokens."""
+        """Repeat words until they count at least this many tokens."""
         times = max(1, least // max(1, self._tokens().count(words)))
         while self._tokens().count(text := " ".join([words] * times)) < least:
             times += 1

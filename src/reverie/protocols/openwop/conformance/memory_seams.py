@@ -113,7 +113,7 @@ class CommitmentIn(Open):
 
 
 def routers(seams: Seams) -> list[Router]:
-    """The routes of what is switched on."""
+    """Return the routes of the enabled seams."""
     chosen = ((seams.memory, memory), (seams.compaction, compaction), (seams.others, others))
     return [router for on, router in chosen if on]
 

@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 def routers(seams: Seams) -> list[Router]:
-    """The routes of what is switched on."""
+    """Return the routes of the enabled seams."""
     return [router for on, router in ((seams.memory, memory), (seams.others, others)) if on]
 
 
@@ -138,7 +138,7 @@ class TickIn(Open):
     ),
 )
 def tick(call: Call, body: TickIn) -> Response:
-    """A schedule whose ticks have passed, on the real scheduler: how many runs it fires."""
+    """Run a schedule whose ticks have passed on the real scheduler, and count the runs it fires."""
     host, actor = call.host, call.actor
     missed = 1 if body.scenario == "single-tick" else body.missed_ticks
     before = host.reader.snapshot(actor)

@@ -48,5 +48,5 @@ def chosen(call: Call, agent_id: str) -> Agent:
 
 
 def _document(call: Call) -> dict[str, Any]:
-    """The discovery document: the one thing that decides what an agent lacks here."""
+    """Return the discovery document, which alone decides what an agent lacks here."""
     return discovery(call.host, call.settings, version=call.app.version)

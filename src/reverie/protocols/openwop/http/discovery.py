@@ -1,4 +1,4 @@
-"""The discovery document: what this host can do, computed from what is wired."""
+"""The discovery document: capabilities of this host, computed from the running parts."""
 
 from __future__ import annotations
 

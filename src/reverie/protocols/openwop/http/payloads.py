@@ -112,6 +112,6 @@ def payload_of(event: Event) -> dict[str, Any] | None:
 
 
 def flat(event: Event) -> dict[str, Any]:
-    """An event as a seam shows it: flat with its time, and its payload once more."""
+    """Render an event for a seam: flat with its time, and with its payload repeated."""
     payload: Mapping[str, Any] = payload_of(event) or {}
     return {"type": event.type, "ts": to_iso(event.at), **payload, "payload": dict(payload)}

@@ -1,4 +1,4 @@
-"""Events of a run as the protocol shows them, and how a caller asks for them."""
+"""Events of a run as the protocol shows them, and the parameters of a request for them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class EventsRequest:
     node: str | None = None
 
     def wants(self, document: dict[str, Any]) -> bool:
-        """Whether an event belongs to what was asked."""
+        """Whether an event matches the request."""
         if self.types is not None and document["type"] not in self.types:
             return False
         if self.node is not None and document.get("nodeId") != self.node:

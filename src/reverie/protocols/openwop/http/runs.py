@@ -40,7 +40,7 @@ _PAGE = 1000
 
 
 class RunIn(Open):
-    """A `tenantId` is accepted and ignored; only the credential says who is calling."""
+    """A `tenantId` is accepted and ignored; only the credential identifies the caller."""
 
     schema_extra: ClassVar[Mapping[str, Any]] = {
         "examples": [{"workflowId": "reverie.memory.distill", "inputs": {"memoryRef": "notes", "tokenBudget": 8000}}]

@@ -1,4 +1,4 @@
-"""The WebSocket to the upstream behind one caller's connection, where the upstream has one.
+"""The WebSocket to the upstream for one caller's connection, if the upstream supports it.
 
 A turn of a window is one `response.create` on it, its events the answer. Everything else that arrives goes to the
 caller as it is. A connection that was lost, or has reached its age limit, is opened again and the request repeated, as

@@ -62,7 +62,7 @@ def server(proxy: Proxy, url: str) -> _Server:
 
 
 class _Server(Drained):
-    """Says where it listens."""
+    """Server that reports its address."""
 
     def __init__(self, config: uvicorn.Config, url: str) -> None:
         super().__init__(config)

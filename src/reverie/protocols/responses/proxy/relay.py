@@ -249,7 +249,7 @@ class Caller:
         """Set when the whole request has been read: from then on the only news is that the caller left."""
 
     async def uploaded(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, after what was looked at already."""
+        """Yield the body as it arrives, after the part already read."""
         held, self._held = self._held, []
         for piece in held:
             yield piece

@@ -190,7 +190,7 @@ class WindowTurns:
 
 
 class _RecordedSend:
-    """Passes an answer on and remembers what it said."""
+    """Passes an answer on and records it."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -358,7 +358,7 @@ class _Exchange:
     # steps
 
     async def drive(self, steps: Generator[Step | Keep, Any, Any]) -> Any:
-        """Do what the engine asks for, one step after the other."""
+        """Carry out the steps of the engine, one after the other."""
         try:
             step = next(steps)
             while True:
