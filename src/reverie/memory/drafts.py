@@ -6,6 +6,7 @@ from reverie.core.canonical import canonical
 from reverie.core.entry import CREDENTIAL_PREFIXES, MAX_ID_LENGTH, MAX_TAG_LENGTH, Draft, Source, check_namespace
 from reverie.core.errors import Invalid, TooLarge
 from reverie.core.policy import TenantPolicy
+from reverie.core.subject import SUBJECT_TAG
 
 _CLOCK_SKEW_MS = 60_000
 _LABEL_LENGTH = 256
@@ -27,7 +28,8 @@ def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = 
     if len(draft.tags) > policy.max_tags:
         raise TooLarge(f"At most {policy.max_tags} tags.", pointer=f"{pointer}/tags")
     for number, tag in enumerate(draft.tags):
-        _label(tag, MAX_TAG_LENGTH, pointer, f"tags/{number}")
+        named = len(SUBJECT_TAG) if tag.startswith(SUBJECT_TAG) else 0  # what is handed down names whole subjects
+        _label(tag, named + MAX_TAG_LENGTH, pointer, f"tags/{number}")
     _label(draft.kind, 64, pointer, "kind")
     if draft.id is not None:
         check_namespace(draft.id)

@@ -220,3 +220,16 @@ def test_what_must_be_kept_is_carried_into_as_many_units_as_it_takes(boss: Any) 
         if len(unit["relations"]) >= 5:
             assert len(unit["content"]) < sum(len(rule) for rule in RULES if rule.rstrip(".") in unit["content"])
     assert sum(len(unit["relations"]) for unit in units) == len(originals)
+
+
+def test_units_about_subjects_of_every_length_can_be_summarized_and_forgotten(boss: Any) -> None:
+    long, longer = "ana " * 63 + "lena", "bo " * 85 + "x"
+    assert (len(long), len(longer)) == (256, 256)
+    for subject, text in ((long, FACTS[0]), (longer, FACTS[1]), ("Cy", FACTS[2])):
+        boss.record(text, subject=subject)
+    assert affected(boss, "summarize") == 3
+    tags = {tag for unit in syntheses(boss) for tag in unit.get("tags", [])}
+    subjects = {unit.get("subject") for unit in syntheses(boss)}
+    assert {f"subject:{long}", f"subject:{longer}"} <= tags or {long, longer} <= subjects
+    assert boss.caller.post("/v1/host/reverie/memory/forget", {"subject": longer}).json()["forgotten"] == 1
+    assert FACTS[1] not in shown(boss)

@@ -226,7 +226,11 @@ def test_a_new_store_is_deleted_by_undo_unless_it_changed(
         outputs.append(client.beta.dreams.retrieve(dream.id).outputs[0].memory_store_id)
     client.beta.memory_stores.memories.create(outputs[0], path="/mine", content="x")
     refused(lambda: client.post(f"/v1/dreams/{dreams[0].id}/reverie/undo", cast_to=object), 409, "conflict_error")
-    client.post(f"/v1/dreams/{dreams[1].id}/reverie/undo", cast_to=object)
+    key: Any = {"headers": {"Idempotency-Key": "undo"}}
+    undone: list[Any] = [
+        client.post(f"/v1/dreams/{dreams[1].id}/reverie/undo", cast_to=object, options=key) for _ in range(2)
+    ]
+    assert [dream["reverie"]["state"] for dream in undone] == ["undone", "undone"]
     refused(lambda: client.beta.memory_stores.retrieve(outputs[1]), 404, "not_found_error")
     refused(lambda: client.post(f"/v1/dreams/{dreams[1].id}/reverie/undo", cast_to=object), 409, "conflict_error")
     assert texts(client, store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from anthropic import Anthropic, BadRequestError, NotFoundError
@@ -173,3 +174,19 @@ def test_the_number_of_stores_is_limited(live: Live) -> None:
     assert fault.error_code == "memory_store_limit_exceeded"
     client.beta.memory_stores.delete(made[0].id)
     client.beta.memory_stores.create(name="a")
+
+
+def test_a_repeated_change_of_a_store_is_made_once(live: Live) -> None:
+    client = live.client()
+    made = client.beta.memory_stores.create(name="first")
+    change, archive, delete = ({"Idempotency-Key": uuid4().hex} for _ in range(3))
+    stores = client.beta.memory_stores
+    for _ in range(2):
+        assert stores.update(made.id, name="second", extra_headers=change).name == "second"
+    reused = refused(lambda: stores.update(made.id, name="third", extra_headers=change), 409, "conflict_error")
+    assert reused.error_code == "idempotency_key_reused"
+    times = {stores.archive(made.id, extra_headers=archive).archived_at for _ in range(2)}
+    assert len(times) == 1
+    gone = [stores.delete(made.id, extra_headers=delete) for _ in range(2)]
+    assert [(one.id, one.type) for one in gone] == [(made.id, "memory_store_deleted")] * 2
+    refused(lambda: stores.delete(made.id), 404, "not_found_error")

@@ -16,15 +16,20 @@ from starlette.routing import Route
 from reverie.core.actor import Actor, Right
 from reverie.core.errors import Forbidden, Invalid
 from reverie.host import Host
+from reverie.http.call import Call
 from reverie.http.limits import Limits, key_of
+from reverie.http.once import Once
 from reverie.http.parsing import parse
 from reverie.http.paths import decoded
+from reverie.http.reply import TextReply
 from reverie.http.threads import Lane, Threads
 from reverie.protocols.anthropic.http.answers import HEADERS, WORKSPACE, workspace_of
 from reverie.protocols.anthropic.http.wire import Empty, Query, read_body
 from reverie.settings import Settings
 
 T = TypeVar("T", bound=Struct)
+_ONCE = Once(lambda _: 0, lambda error: error.reason)
+"""Refusals are not kept: they are the same when the request is sent again, and have the protocol's own shape."""
 BETA = "anthropic-beta"
 BETAS = {
     "memory_stores": ("agent-memory-2026-07-22", "managed-agents-2026-04-01"),
@@ -85,8 +90,14 @@ class AnthropicCall:
 Work = Callable[[AnthropicCall], Any]
 
 
-def route(method: str, path: str, work: Work, *, right: Right, lane: Lane | None = None) -> Route:
-    """A route whose work runs in a thread and answers 200 with JSON."""
+def route(
+    method: str, path: str, work: Work, *, right: Right, lane: Lane | None = None, retried: Work | None = None
+) -> Route:
+    """A route whose work runs in a thread and answers 200 with JSON.
+
+    `retried`: with an `Idempotency-Key` the work is done once, and this answers a retry. Without it, the work itself
+    knows the key, or does nothing the second time.
+    """
     family = path.split("/v1/", 1)[1].split("/", 1)[0]
     chosen = lane or (Lane.READ if right is Right.READ else Lane.WRITE)
 
@@ -118,6 +129,16 @@ def route(method: str, path: str, work: Work, *, right: Right, lane: Lane | None
         if right is Right.WRITE:
             limits.entries.take(key_of(actor), 1)
         threads: Threads = request.app.state.threads
+        if retried is not None and call.idempotency_key is not None:
+            plain = Call(request.scope, request.receive)
+            plain._body = body
+            return await _ONCE(
+                plain,
+                f"anthropic.{work.__name__}",
+                chosen,
+                lambda _: TextReply(work(call)),
+                now=lambda: TextReply(retried(call)),
+            )
 
         def whole() -> bytes:
             return orjson.dumps(work(call))

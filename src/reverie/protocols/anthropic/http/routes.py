@@ -44,9 +44,9 @@ def routes(base: str) -> list[Route]:
         route("POST", stores, create_store, right=write),
         route("GET", stores, list_stores, right=read),
         route("GET", store, get_store, right=read),
-        route("POST", store, update_store, right=write),
-        route("DELETE", store, delete_store, right=write),
-        route("POST", f"{store}/archive", archive_store, right=write),
+        route("POST", store, update_store, right=write, retried=get_store),
+        route("DELETE", store, delete_store, right=write, retried=deleted_store),
+        route("POST", f"{store}/archive", archive_store, right=write, retried=get_store),
         route("POST", f"{store}/memories", create_memory, right=write),
         route("GET", f"{store}/memories", list_memories, right=read),
         route("GET", memory, get_memory, right=read),
@@ -62,10 +62,10 @@ def routes(base: str) -> list[Route]:
         route("POST", all_dreams, dreams.create_dream, right=Right.DREAM),
         route("GET", all_dreams, dreams.list_dreams, right=read),
         route("GET", dream, dreams.get_dream, right=read),
-        route("POST", f"{dream}/cancel", dreams.cancel_dream, right=Right.DREAM),
-        route("POST", f"{dream}/archive", dreams.archive_dream, right=Right.DREAM),
+        route("POST", f"{dream}/cancel", dreams.cancel_dream, right=Right.DREAM, retried=dreams.get_dream),
+        route("POST", f"{dream}/archive", dreams.archive_dream, right=Right.DREAM, retried=dreams.get_dream),
         route("GET", f"{dream}/reverie/diff", dreams.diff_dream, right=read),
-        route("POST", f"{dream}/reverie/undo", dreams.undo_dream, right=Right.DREAM),
+        route("POST", f"{dream}/reverie/undo", dreams.undo_dream, right=Right.DREAM, retried=dreams.get_dream),
     ]
 
 
@@ -129,6 +129,10 @@ def delete_store(call: AnthropicCall) -> Any:
     call.no_body()
     deleted = call.host.use(Stores).delete(call.actor, call.path["store"])
     return {"id": STORE + deleted, "type": "memory_store_deleted"}
+
+
+def deleted_store(call: AnthropicCall) -> Any:
+    return {"id": call.path["store"], "type": "memory_store_deleted"}
 
 
 # memories
