@@ -29,6 +29,7 @@ PAGES = {
     "memory": "first:/memories:.rows a.content",
     "dreams": "/dreams",
     "dream": "first:/dreams:tr[data-item] + tr[data-item] td a",
+    "diff": "first:/dreams:tr[data-item] + tr[data-item] td a@before-and-after",
     "context": "/context?q=What+did+we+decide+about+the+launch%3F&budget=600",
     "windows": "/windows",
     "agents": "/agents",
@@ -41,7 +42,7 @@ PAGES = {
 
 
 SHOWN = {
-    ("light", "wide"): ("home", "memories", "dream", "context"),
+    ("light", "wide"): ("home", "memories", "dream", "diff", "context"),
     ("dark", "wide"): ("dreams",),
     ("light", "phone"): ("home",),
 }
@@ -112,14 +113,15 @@ def take(
 
 
 def go(page: Page, base: str, where: str) -> bool:
-    """Open a page, or the first link of one."""
+    """Open a page, or the first link of one; after an `@`, the part of it to scroll to."""
+    where, _, part = where.partition("@")
     if where.startswith("first:"):
         _, path, selector = where.split(":", 2)
         page.goto(base + path)
         found = page.locator(selector).first
         if not found.count():
             return False
-        page.goto(base + str(found.get_attribute("href")))
+        page.goto(base + str(found.get_attribute("href")) + (f"#{part}" if part else ""))
         return True
     answer = page.goto(base + where)
     return answer is not None and answer.status < 400

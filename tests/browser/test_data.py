@@ -171,3 +171,36 @@ def test_each_hit_is_explained_by_its_own_words(site: Site, tab: Open) -> None:
     expect(first.locator("details")).to_contain_text("in 100 are right")
     expect(first.locator("details")).to_contain_text("written")
     expect(first.locator("mark").first).to_be_visible()
+
+
+def test_a_plan_that_cannot_run_cannot_be_started(site: Site, tab: Open) -> None:
+    for words in ("Berth 4 costs 14 euros a day.", "The slipway carries 12 tons."):
+        site.put(words, tenant="small")
+    page = tab(site.key(tenant="small")).go("/dreams")
+    page.click("text=Plan first")
+    expect(page.locator("main")).to_contain_text("These entries would not get smaller")
+    expect(page.locator("button:has-text('Run this dream')")).to_be_disabled()
+    expect(page.locator("button:has-text('Plan again')")).to_be_enabled()
+
+
+def test_each_plot_is_drawn_with_an_axis_for_each_of_its_scales(site: Site, tab: Open) -> None:
+    tenant = "plotted"
+    for ref in ("one", "two"):
+        for n in [*range(6), *range(6)]:
+            site.put(f"Berth {n} costs {n + 10} euros.", tenant=tenant, ref=ref)
+        assert site.host.dreams.run(site.host.system_actor(tenant), DreamPlan(ref=ref, budget=8000, fit=True))
+    page = tab(site.key(tenant=tenant)).go("/dreams")
+    bars = page.locator("figure", has_text="Tokens per dream")
+    expect(bars.locator("canvas")).to_have_count(1)
+    expect(bars.locator(".key span")).to_have_text(["Before", "After"])
+    recent = site.app.state.console_searches
+    for seconds in (0.004, 0.009):
+        recent.add(tenant, seconds)
+    slots = recent._new[tenant]  # a second slot, an hour earlier: a plot needs two
+    (at, width), sizes = next(iter(slots.items()))
+    slots[at - 3_600_000, width] = sizes
+    page.goto(f"{site.url}/")
+    searches = page.locator("figure", has_text="Searches")
+    expect(searches.locator("canvas")).to_have_count(1)
+    expect(searches.locator(".u-axis")).to_have_count(3)
+    expect(searches.locator(".key span")).to_have_text(["Median, ms", "95th percentile, ms", "Searches"])

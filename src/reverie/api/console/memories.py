@@ -65,9 +65,12 @@ def show(look: Look) -> Document:
         known = None if filtered else next((count for name, count in refs if name == ref), None)
         document["everything"] = {"count": known} if page.cursor or look.text("cursor") else None
     document["facets"] = _facets(look, ref)
+    document["states"] = [*_READABLE, *(_COLD if look.text("where") == "cold" else ())]
     return document
 
 
+_READABLE = (("active", "Active"), ("contested", "Contested"))
+_COLD = (("dreamt", "In a dream"), ("superseded", "Superseded"), ("retracted", "Retracted"), ("deleted", "Deleted"))
 FACETS: tuple[str, ...] = ("kind", "tag", "subject", "source", "state", "where", "age")
 
 

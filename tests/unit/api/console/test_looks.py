@@ -80,6 +80,19 @@ def test_a_question_without_an_answer_is_offered_to_the_other_memories(site: Sit
     assert "The same question in" not in opened(site, "elsewhere").get("/memories?ref=plans&q=when+is+the+launch").text
 
 
+def test_entries_are_listed_by_state_and_states_of_cold_storage_only_there(site: Site) -> None:
+    actor = site.host.system_actor("states")
+    site.put("states", "Boats are blue.")
+    site.host.lifecycle.retract(actor, "notes", site.put("states", "Boats are green."))
+    client = opened(site, "states")
+    assert "state=contested" in client.get("/memories").text
+    assert "state=retracted" not in client.get("/memories").text
+    cold = client.get("/memories?where=cold").text
+    assert re.search(r'href="/memories\?where=cold&amp;state=retracted"', cold)
+    items = client.get("/memories.json?where=cold&state=retracted").json()["items"]
+    assert [item["content"] for item in items] == ["Boats are green."]
+
+
 def test_a_policy_of_few_values_is_a_choice(site: Site) -> None:
     said = opened(site, "chosen").get("/operate").text
     for name in ("nightly", "store_secrets", "model_fallback"):

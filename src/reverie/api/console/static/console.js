@@ -21,10 +21,10 @@
     const colours = [css("--accent"), css("--good"), css("--warn")];
     // "bars": how many, on an axis of their own. "back" and "front": two bars on the axis of the plot, one before the other.
     const bars = (at) => heads[at].dataset.draw === "bars";
-    const solid = { back: ["--strong-line", 0.8], front: ["--accent", 0.5] };
+    const solid = { back: ["--strong-line", [0.8, 34]], front: ["--accent", [0.5, 20]] };
     const series = drawn.map((at, place) => bars(at)
       ? { label: heads[at].textContent, scale: "count", fill: css("--sunken"), stroke: css("--strong-line"), width: 1, paths: uPlot.paths.bars({ size: [0.7, 24] }), points: { show: false } }
-      : solid[heads[at].dataset.draw] ? { label: heads[at].textContent, fill: css(solid[heads[at].dataset.draw][0]), width: 0, paths: uPlot.paths.bars({ size: [solid[heads[at].dataset.draw][1], 28] }), points: { show: false } }
+      : solid[heads[at].dataset.draw] ? { label: heads[at].textContent, fill: css(solid[heads[at].dataset.draw][0]), width: 0, paths: uPlot.paths.bars({ size: solid[heads[at].dataset.draw][1] }), points: { show: false } }
       : { label: heads[at].textContent, stroke: colours[place], width: 2, points: { show: rows.length < 40, size: 5, fill: colours[place] }, fill: place === 0 ? css("--accent-soft") : undefined });
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     // One unit for a whole axis: that of its highest tick.
