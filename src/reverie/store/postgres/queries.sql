@@ -12,7 +12,7 @@ e.version, e.born_seq, e.epoch, e.gone_seq
 e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session, e.subject
 
 -- name: filter_readable
--- What an ordinary read shows.
+-- Condition of an ordinary read.
 e.state IN ('active', 'contested', 'pending_enrichment') AND NOT e.archived
 AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 
@@ -70,7 +70,7 @@ EXISTS (SELECT 1 FROM reverie.tag AS t
   WHERE t.tenant = e.tenant AND t.ref = e.ref AND t.n = e.n AND t.tag = ANY(%(any_tags)s::text[]))
 
 -- name: bind
--- Whose transaction this is, and how long anything in it may take.
+-- Tenant of this transaction, and its time limits.
 SELECT set_config('reverie.name', %(name)s, true), set_config('statement_timeout', %(statement)s, true),
 set_config('lock_timeout', %(lock)s, true), set_config('idle_in_transaction_session_timeout', %(idle)s, true),
 set_config('reverie.control', %(control)s, true), set_config('reverie.keyed', 'on', true)
@@ -96,7 +96,7 @@ UPDATE reverie.tenant SET seq = %s, epoch = %s, hash = %s, entries = %s, bytes =
 WHERE n = %s
 
 -- name: event_hash
--- What the log has at a position.
+-- Event of the log at a position.
 SELECT hash FROM reverie.event WHERE tenant = %s AND seq = %s
 
 -- name: get
@@ -193,7 +193,7 @@ AND NOT e.archived AND NOT e.held AND (e.kind = 'file') = %s
 ORDER BY e.gone_at, e.n LIMIT %s
 
 -- name: count
--- How many entries match.
+-- Number of matching entries.
 SELECT count(*) FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND (%(gone)s OR e.gone_seq IS NULL)
 AND {filter}
@@ -289,7 +289,7 @@ FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
 
 -- name: index_rows
--- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
+-- Index rows of a memory: rows beyond a position, and those up to it that were indexed again after a log position.
 SELECT n, words, vector, model FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s
 UNION ALL
 SELECT n, words, vector, model FROM reverie.recall
@@ -339,7 +339,7 @@ run, node, trust, state, created_at, expires_at, pinned, archived, held, version
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: add_recall
--- What a new entry is found by.
+-- Index row of a new entry.
 INSERT INTO reverie.recall (tenant, ref, n, seq, again, words, model, vector)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 
@@ -375,7 +375,7 @@ INSERT INTO reverie.about (tenant, who, n) VALUES (%s, %s, %s) ON CONFLICT DO NO
 DELETE FROM reverie.about WHERE tenant = %s AND who = ANY(%s::bytea[]) AND n = %s
 
 -- name: change
--- What may change in an entry.
+-- Mutable fields of an entry.
 UPDATE reverie.entry SET state = %s, archived = %s, pinned = %s, held = %s, attributes = %s, expires_at = %s,
 version = %s, gone_seq = %s, gone_at = CASE WHEN %s THEN NULL ELSE coalesce(%s, gone_at) END
 WHERE tenant = %s AND n = %s
@@ -469,7 +469,7 @@ WITH RECURSIVE look (at, low, high) AS (
 SELECT at, low FROM look WHERE low = high
 
 -- name: stored_by
--- How many entries were stored up to each log position, found by halving: entries are numbered as they are stored.
+-- Number of entries stored up to each log position, found by halving: entries are numbered as they are stored.
 WITH RECURSIVE look (seq, low, high) AS (
   SELECT p, %(first)s::bigint, coalesce(
     (SELECT max(n) FROM reverie.entry WHERE tenant = %(tenant)s), %(first)s::bigint)
@@ -484,11 +484,11 @@ WITH RECURSIVE look (seq, low, high) AS (
 SELECT seq, low - %(first)s::bigint FROM look WHERE low = high
 
 -- name: left_between
--- How many entries left readable memory between two log positions and are out of it.
+-- Number of entries that left readable memory between two log positions and have not returned.
 SELECT count(*) FROM reverie.entry WHERE tenant = %s AND gone_seq IS NOT NULL AND gone_seq > %s AND gone_seq <= %s
 
 -- name: facets
--- What readable entries of a memory are told apart by, each value with their number.
+-- Facets of the readable entries of a memory: each value with the number of entries.
 WITH own AS MATERIALIZED (
   SELECT n, kind, actor, subject FROM reverie.entry
   WHERE tenant = %(tenant)s AND ref = %(ref)s AND gone_seq IS NULL AND state <> 'draft'
@@ -542,7 +542,7 @@ INSERT INTO reverie.answer (tenant, key, digest, answer, until) VALUES (%s, %s, 
 ON CONFLICT (tenant, key) DO UPDATE SET digest = excluded.digest, answer = excluded.answer, until = excluded.until
 
 -- name: trim_answers
--- Answers nobody may ask for any more.
+-- Expired answers.
 DELETE FROM reverie.answer WHERE tenant = %s AND until <= %s
 
 -- name: searches
@@ -628,12 +628,12 @@ JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum JOIN pg_cla
 WHERE c.relnamespace = 'reverie'::regnamespace AND a.attgenerated = 's' ORDER BY c.relname
 
 -- name: database_bytes
--- How large everything of Reverie is: tables, indexes and long values.
+-- Total size of Reverie: tables, indexes and long values.
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'reverie'::regnamespace AND relkind = 'r'
 
 -- name: bound_by_row_security
--- Whether the second wall stands: the role is no superuser and not exempt, and every table of tenants forces it.
+-- Whether row-level security applies: the role is neither superuser nor exempt, and every table of tenants forces it.
 SELECT NOT (r.rolsuper OR r.rolbypassrls) AND NOT EXISTS (
   SELECT 1 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant'
   WHERE c.relnamespace = 'reverie'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname <> 'api_key'

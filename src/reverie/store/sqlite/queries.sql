@@ -11,7 +11,7 @@ e.version, e.born_seq, e.epoch, e.gone_seq
 e.n, e.id, e.created_at, e.content, e.actor, e.session, e.subject
 
 -- name: filter
--- What a Filter asks of an entry. Absent parts are NULL.
+-- Conditions of a Filter on an entry. Absent parts are NULL.
 e.state IN (SELECT value FROM json_each(:states))
 AND (:archived IS NULL OR e.archived = :archived)
 AND (:expired IS NULL OR (e.expires_at IS NOT NULL AND e.expires_at <= :now) = :expired)
@@ -126,7 +126,7 @@ AND e.archived = 0 AND e.held = 0 AND (e.kind = 'file') = ?
 ORDER BY e.gone_at, e.n LIMIT ?
 
 -- name: count
--- How many entries match.
+-- Number of matching entries.
 SELECT count(*) FROM entry AS e
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
@@ -142,7 +142,7 @@ AND (:actor IS NULL OR e.actor = :actor)
 AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
 
 -- name: count_in_sessions
--- How many of those have a session.
+-- Number of those with a session.
 SELECT count(*) FROM entry AS e INDEXED BY entry_session
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.session IS NOT NULL AND e.state <> 'draft'
 AND (e.expires_at IS NULL OR e.expires_at > :now)
@@ -259,7 +259,7 @@ FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref
 
 -- name: index_rows
--- What a memory is found by: rows beyond a position, and those up to it that were indexed again after a log position.
+-- Index rows of a memory: rows beyond a position, and those up to it that were indexed again after a log position.
 SELECT r.n, r.words, r.vector, (SELECT name FROM model WHERE k = r.model) FROM entry AS e INDEXED BY entry_live CROSS JOIN recall AS r ON r.n = e.n
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.n > :after
 UNION ALL
@@ -340,7 +340,7 @@ trust, state, created_at, expires_at, pinned, archived, held, version, born_seq,
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_recall
--- What a new entry is found by.
+-- Index row of a new entry.
 INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: set_recall
@@ -378,7 +378,7 @@ SELECT k FROM model WHERE name = ?
 INSERT INTO model (name) VALUES (?) RETURNING k
 
 -- name: change
--- What may change in an entry.
+-- Mutable fields of an entry.
 UPDATE entry SET state = ?, archived = ?, pinned = ?, held = ?, attributes = ?, expires_at = ?, version = ?,
 gone_seq = ?, gone_at = CASE WHEN ? THEN NULL ELSE coalesce(?, gone_at) END
 WHERE tenant = ? AND n = ?
@@ -459,7 +459,7 @@ WITH RECURSIVE look (at, low, high) AS (
 SELECT at, low FROM look WHERE low = high
 
 -- name: stored_by
--- How many entries were stored up to each log position, found by halving: entries are numbered as they are stored.
+-- Number of entries stored up to each log position, found by halving: entries are numbered as they are stored.
 WITH RECURSIVE look (seq, low, high) AS (
   SELECT value, :first, coalesce((SELECT max(n) FROM entry WHERE n > :first AND n <= :last), :first)
   FROM json_each(:positions)
@@ -472,11 +472,11 @@ WITH RECURSIVE look (seq, low, high) AS (
 SELECT seq, low - :first FROM look WHERE low = high
 
 -- name: left_between
--- How many entries left readable memory between two log positions and are out of it.
+-- Number of entries that left readable memory between two log positions and have not returned.
 SELECT count(*) FROM entry INDEXED BY entry_gone WHERE tenant = ? AND gone_seq > ? AND gone_seq <= ?
 
 -- name: facets
--- What readable entries of a memory are told apart by, each value with their number.
+-- Facets of the readable entries of a memory: each value with the number of entries.
 WITH same AS MATERIALIZED (
   SELECT kind, actor, subject, count(*) AS entries FROM entry INDEXED BY entry_facets
   WHERE tenant = :tenant AND ref = :ref AND gone_seq IS NULL AND state <> 'draft'
@@ -532,7 +532,7 @@ SELECT digest, answer FROM answer WHERE tenant = ? AND key = ? AND until > ?
 INSERT OR REPLACE INTO answer (tenant, key, digest, answer, until) VALUES (?, ?, ?, ?, ?)
 
 -- name: trim_answers
--- Answers nobody may ask for any more.
+-- Expired answers.
 DELETE FROM answer WHERE tenant = ? AND until <= ?
 
 -- name: searches
