@@ -135,7 +135,7 @@ def finer_codes() -> dict[str, str]:
 
 
 def rest() -> str:
-    """Every operation of the HTTP interface."""
+    """Every operation of the HTTP interface, the native ones first."""
     from reverie.app import build_app, build_host
     from reverie.settings import Settings
 
@@ -146,8 +146,9 @@ def rest() -> str:
     finally:
         host.close()
     rows = ["| method | path | purpose |", "|---|---|---|"]
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
+    paths = document["paths"]
+    for path in sorted(paths, key=lambda path: not path.startswith("/v1/host/reverie")):
+        for method, operation in paths[path].items():
             summary = (operation.get("summary") or operation.get("description") or "").split("\n")[0]
             rows.append(f"| {method.upper()} | `{path}` | {summary} |")
     return "\n".join(rows) + "\n"

@@ -334,8 +334,9 @@ def near(word: str, known: Any) -> str:
     """`. Did you mean X?`, when something like the word is known; else nothing."""
     from difflib import get_close_matches
 
-    found = get_close_matches(word, list(known), n=3, cutoff=0.6)
-    return f". Did you mean {' or '.join(found)}?" if found else ""
+    bare = {one.lstrip("-"): one for one in known}  # the dashes of options are no likeness
+    found = get_close_matches(word.lstrip("-"), list(bare), n=3, cutoff=0.6)
+    return f". Did you mean {' or '.join(bare[one] for one in found)}?" if found else ""
 
 
 def confirm(question: str) -> bool:

@@ -88,6 +88,8 @@ def _dispatch(arguments: list[str]) -> int:
     name, *words = arguments
     if name == "--version":
         name = "version"
+    if name.startswith("-"):
+        raise UsageError(f"{name} comes after a command: reverie COMMAND {name}", "reverie")
     if name not in COMMANDS:
         raise UsageError(f"There is no command {name}{near(name, COMMANDS)}", "reverie")
     found = find(name)
@@ -98,6 +100,8 @@ def _dispatch(arguments: list[str]) -> int:
     if not words or words[0] in HELP:
         sys.stdout.write(group_page(path, found, page_width()))
         return 0 if words else 2
+    if words[0].startswith("-"):
+        raise UsageError(f"{words[0]} comes after a command: {path} COMMAND {words[0]}", path)
     if words[0] not in found.functions:
         raise UsageError(f"There is no command {path} {words[0]}{near(words[0], found.functions)}", path)
     made(f"{path} {words[0]}", found.functions[words[0]]).run(words[1:])

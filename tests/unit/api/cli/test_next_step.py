@@ -24,6 +24,13 @@ def test_a_missing_or_extra_word_shows_the_shape_of_the_command(cli: Cli) -> Non
     cli("get").failed("ID is missing: reverie get [OPTIONS] ID", code=2)
 
 
+def test_an_option_is_compared_by_its_word_and_comes_after_the_command(cli: Cli) -> None:
+    assert "Did you mean" not in cli("search", "x", "--as-of", "monday").failed("no option --as-of", code=2).err
+    cli("put", "x", "--tga", "y").failed("Did you mean --tag?", code=2)
+    cli("--json", "list").failed("--json comes after a command: reverie COMMAND --json", code=2)
+    cli("entry", "--json").failed("--json comes after a command: reverie entry COMMAND --json", code=2)
+
+
 @pytest.mark.parametrize("command", ["keys list", "doctor", "tenants", "backup create x.db", "settings"])
 def test_a_command_that_needs_the_data_says_where_it_runs(cli: Cli, command: str) -> None:
     cli(*command.split(), "--url", "http://127.0.0.1:1").failed("run it on the host's machine", code=2)
