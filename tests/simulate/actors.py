@@ -15,6 +15,8 @@ from tests.simulate.talk import talk
 from tests.simulate.world import (
     DESK,
     FIELD,
+    IMPORT,
+    MOST_ACTORS,
     NOTES,
     SECRET,
     SECRET_ID,
@@ -32,6 +34,7 @@ from reverie.akashik import Field as Shared
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import ReverieError, StoreBusy, StoreError
+from reverie.importers.run import undo as undo_import
 from reverie.jobs.sweep import Sweeper
 from reverie.protocols.mem0.memories import Memories as Remembered
 
@@ -52,6 +55,8 @@ class Op:
     may_restore: frozenset[str] = frozenset()
     removes: Callable[[Any], frozenset[str]] = lambda _: frozenset()
     """What it removed for certain, by its result."""
+    sure: bool = True
+    """Whether `removes` names all that it removed."""
     subject: str | None = None
     """Whom it forgets."""
     begun: int | None = None
@@ -223,6 +228,7 @@ def _merge(world: World, slot: int, aim: int) -> Op:
             world.template.conflict, "authority", rationale=f"looked again at {needle(33)}", winner_id=winner
         ),
         may_remove=frozenset({"u0", "u3"}),
+        sure=False,
     )
 
 
@@ -283,6 +289,54 @@ def _restore(world: World, slot: int, aim: int) -> Op:
     )
 
 
+def _ask(world: World, slot: int, aim: int) -> Op:
+    """A search by ann's name and by a word about her, and the batch that stores the questions."""
+    words = world.template.facts["h1"].needle
+
+    def work() -> None:
+        host, actor = world.host_of(slot), world.actor(slot)
+        for question in (f"What did Ann say {slot}?", f"When does the depot of {words} open {slot}?"):
+            host.search.search(actor, NOTES, question)
+        host.searches.flush(TENANT)
+
+    return Op("ask", slot, work)
+
+
+def _dream_files(world: World, slot: int, aim: int) -> Op:
+    """A dream of a memory store, asked for and dreamt."""
+
+    def work() -> None:
+        dreams, actor = world.host_of(slot).memory_dreams, world.actor(slot)
+        asked = dreams.create(actor, world.template.store, model="simulated", distiller="extractive", existing=True)
+        dreams.run(actor, asked.id)
+
+    return Op("filedream", slot, work)
+
+
+def _replace(world: World, slot: int, aim: int) -> Op:
+    """A new value under a key, as LangGraph's store and the importers write it."""
+    word, key = needle(600 + slot), world.template.key
+    draft = Draft(text(word, "ann", about="rota"), subject="ann", tags=(key,), replaces=key)
+    return Op(
+        "replace",
+        slot,
+        lambda: world.host_of(slot).entries.put(world.actor(slot), NOTES, [draft]),
+        adds={f"replace{slot}": Fact(word, NOTES, "ann")},
+        may_remove=frozenset({"i0", *(f"replace{other}" for other in range(MOST_ACTORS))}),
+        sure=False,
+    )
+
+
+def _unimport(world: World, slot: int, aim: int) -> Op:
+    return Op(
+        "unimport",
+        slot,
+        lambda: undo_import(world.host_of(slot), world.actor(slot), IMPORT),
+        may_remove=frozenset({"i0"}),
+        removes=lambda _: frozenset({"i0"}),
+    )
+
+
 MAKERS: dict[str, Maker] = {
     "put": _put,
     "delete": _delete,
@@ -307,6 +361,10 @@ MAKERS: dict[str, Maker] = {
     "move": _move,
     "mem0": _add,
     "mark": _mark,
+    "ask": _ask,
+    "filedream": _dream_files,
+    "replace": _replace,
+    "unimport": _unimport,
 }
 NAMES = tuple(MAKERS)
 

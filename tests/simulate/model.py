@@ -32,7 +32,10 @@ from reverie.core.event import genesis
 from reverie.core.query import Filter
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE
 from reverie.memory.read import ANYTHING
+from reverie.memory.searches import RecordedSearch
 from reverie.protocols.akashik.conflicts import CONFLICTS, each_unresolved
+from reverie.protocols.anthropic.dream_records import SPACE as ASKED_SPACE
+from reverie.protocols.anthropic.dream_records import TEXT_SPACE
 from reverie.store.contract import ReadTx
 
 _DISTILLED = "distilled-from"
@@ -140,7 +143,7 @@ class Model:
                 continue
             if op.subject is not None and op.subject == fact.subject:
                 return True
-            if op.answered and op.name != "MERGE" and name not in op.removes(op.result):
+            if op.answered and op.sure and name not in op.removes(op.result):
                 continue
             if name in op.may_remove or (op.may_remove == EVERYTHING and fact.ref == NOTES):
                 return True
@@ -184,7 +187,7 @@ class Model:
                 origins[entry.id] = _originals(tx, entry)
         documents = [
             (space, document.key, document.body or b"", document.seq)
-            for space in (ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, CONFLICTS, "workspace")
+            for space in (ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, CONFLICTS, "workspace", ASKED_SPACE, TEXT_SPACE)
             for document in tx.documents(space, limit=_ENOUGH).items
         ]
         return State(seq, readable, stored, origins, documents)
@@ -264,6 +267,7 @@ class Model:
                         raise Broken(f"{name}, about {subject}, was forgotten at {at}, and is in {space}/{key}")
         if self.certificates:
             self._check_window()
+            self._check_questions()
             self._check_conflicts(state)
 
     def _check_conflicts(self, state: State) -> None:
@@ -272,6 +276,18 @@ class Model:
         for conflict in self.world.store.read(Scope(TENANT, FIELD), lambda tx: list(each_unresolved(tx))):
             if gone := [side for side in conflict.units if side not in stored]:
                 raise Broken(f"a conflict over {self._names(gone)} is open, which were forgotten")
+
+    def _check_questions(self) -> None:
+        """No recorded question from before a certificate names its subject."""
+
+        def look(tx: ReadTx) -> list[RecordedSearch]:
+            return [one for ref in tx.searches() for one in self.world.host.searches._row(tx, ref).questions]
+
+        for question in self.world.store.read(Scope(TENANT), look):
+            for subject, at in self.certificates:
+                words = [subject, *(word for _, word in self.words_of(subject, at))]
+                if question.seq < at and any(word.casefold() in question.text.casefold() for word in words):
+                    raise Broken(f"a question of position {question.seq} outlived the forget of {subject} at {at}")
 
     def _check_window(self) -> None:
         from reverie.core.errors import NotFound

@@ -23,7 +23,7 @@ from tests.simulate.talk import talk
 from reverie.akashik import Field
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
-from reverie.core.entry import Draft
+from reverie.core.entry import Draft, Source
 from reverie.host import Host
 from reverie.privacy.ledger import FileLedger
 from reverie.protocols.akashik.operations import compact
@@ -45,6 +45,7 @@ SECRET_ID, SECRET = "gate", "kestrel orchard lantern"
 OLD_SECRET_ID, OLD_SECRET = "yard", "cobalt meadow anchor"
 """Registered after entries with it were stored, so that a scan has something to do."""
 MOST_ACTORS = 6
+IMPORT = "simulated"
 DAY = 86_400_000
 REDACTOR = Redactor()
 _time: dict[str, Any] = {"baton": None, "clock": None}
@@ -97,6 +98,8 @@ class Template:
     file: str = ""
     memory: str = ""
     """A memory of mem0's door, of the user ann."""
+    key: str = "~key:rota"
+    """The tag that replaces an imported entry about ann."""
     bundle: Sequence[bytes] = ()
     now: int = 0
     last_id: int = 0
@@ -130,7 +133,7 @@ class World:
         if slot not in self.hosts:
             host = self.hosts[slot] = make_host(self.stepped, self.clock, self.ids, self.folder)
             host.rules.current(TENANT)
-            _ = (host.lineage, host.passes, host.forget, host.windows, host.field, host.memories)
+            _ = (host.lineage, host.passes, host.forget, host.windows, host.field, host.memories, host.search)
         return self.hosts[slot]
 
     def reopen(self, store: Store) -> None:
@@ -211,6 +214,7 @@ def prepare(host: Host, clock: HandClock, folder: Path, template: Template) -> N
     put("h3", 22, content=f"The lift of {needle(22)} is repaired on Mondays.")
     put("h4", 23, content=f"The lift of {needle(22)} is repaired on Mondays.")
     template.facts["h4"] = Fact(needle(22), NOTES, None, "entry-h4")
+    put("i0", 25, "ann", source=Source(run=f"import-{IMPORT}"), tags=(template.key,))
     host.lifecycle.delete(ada, NOTES, put("x1", 24))
     _prepare_field(host, clock, template)
     _prepare_doors(host, ada, template)
