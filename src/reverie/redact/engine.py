@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from reverie.redact.filter import PatternFilter
     from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "8"
+ALGORITHM: Final = "9"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
@@ -276,7 +276,8 @@ class Redactor:
                 # Rules over several lines have seen the text from here to its end, unless they were broken off.
                 located.update(hit for hit in hits if self._spans_lines(hit, generic=not meter.ran_dry))
         for start, end in widened(regions, len(data)):
-            spans.extend(self._continued(data if end - start == len(data) else data[start:end], start, known))
+            part = data if end - start == len(data) else data[start:end]
+            spans.extend(self._continued(part, start, known, Meter(len(part), earlier + 1)))
         return (self._settle(data, spans, known) if spans else spans), meter.ran_dry
 
     def _spans(
@@ -438,7 +439,7 @@ class Redactor:
             start, end, _ = runs[at]
             yield span._replace(start=offset + start, end=offset + end)
 
-    def _continued(self, part: bytes, at_byte: int, known: KnownSecrets) -> Iterator[Span]:
+    def _continued(self, part: bytes, at_byte: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
         """Tokens and registered values that a line end and an indent part, in the part of the text from `at_byte`."""
         copies = list(decode.continued(part))
         if not copies:
@@ -447,7 +448,7 @@ class Redactor:
         starts = list(accumulate((len(copy.plain) + 1 for _, copy in copies), initial=0))
         hits = self._filter.match(joined).items()
         tokens = {i: ranges for i, ranges in hits if i < len(self._rules) and self._rules[i].is_token}
-        found = list(self._spans(joined, joined, 0, tokens, known, Meter(len(joined))))
+        found = list(self._spans(joined, joined, 0, tokens, known, meter))
         found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.squeezed().find(joined)]
         for span in found:
             at = bisect_right(starts, span.start) - 1

@@ -12,7 +12,7 @@ _PART: Final = 8
 
 # Steps, about a microsecond each: some for every text, and more with every kilobyte. Later passes have less.
 LEAST_STEPS: Final = 20_000
-STEPS_PER_KILOBYTE: Final = 560
+STEPS_PER_KILOBYTE: Final = 430
 _SEARCH: Final = 1
 _BYTES_PER_STEP: Final = 110
 PLACE: Final = 30

@@ -160,6 +160,7 @@ def around(data: bytes, changed: list[Range], reach: int) -> list[Range]:
         first, last = max(start - reach - _AROUND, 0), min(end + reach + _AROUND, len(data))
         begin = data.rfind(b"\n", first, max(start - reach, 0)) + 1 or first
         finish = data.find(b"\n", min(end + reach, len(data)), last) + 1 or last
+        begin, finish = whole_characters(data, begin, finish)
         if regions and begin <= regions[-1][1]:
             regions[-1] = (regions[-1][0], max(regions[-1][1], finish))
         else:

@@ -172,3 +172,13 @@ def test_a_token_at_the_start_of_any_line_of_a_long_text_is_found() -> None:
     """Long texts are read in pieces: a pattern that begins with the line end before it sees it at every piece."""
     lines = [f"{'harbour ' * (40 + n % 60)}\n{fill('AP6x⟨w14⟩', n)} was here\n" for n in range(120)]
     assert Redactor().text("".join(lines)).findings == {"artifactory-password": 120}
+
+
+@pytest.mark.parametrize("shift", range(3))
+def test_a_long_line_of_unseen_characters_around_a_secret_is_read_again_in_whole_characters(shift: int) -> None:
+    """Around a change only a part of a long line is read; a part that cut a character raised."""
+    secret = "\u200b".join(fill("⟨w12⟩"))
+    text = "x" * shift + "\u200b" * 3_000 + f"password is {secret}" + "\u200b" * 3_000
+    redaction = REDACTOR.text(text)
+    assert redaction.findings == {"password-in-text": 1}
+    assert secret not in redaction.text
