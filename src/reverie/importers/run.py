@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -277,8 +278,9 @@ def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None 
             done = host.lifecycle.change_many(actor, ref, "retract", seen).get("done", 0)
             if not done:  # their author is another; deleting needs no more than the right to write
                 for entry in page:
-                    host.lifecycle.delete(actor, ref, entry.id)
-                done = len(page)
+                    with suppress(NotFound):  # another caller took it back, or forgot it, at the same time
+                        host.lifecycle.delete(actor, ref, entry.id)
+                        done += 1
             own += done
             if progress:
                 progress(taken + own, 0)

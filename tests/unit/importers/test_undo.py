@@ -45,3 +45,23 @@ def test_entries_of_another_author_are_deleted(make_host: Callable[..., Host]) -
     assert undo(host, weak, "01K").entries == 2
     states = {one: host.reader.get(ME, "notes", one, cold=True).state for one in ("Mine.", "Theirs.")}
     assert states == {"Mine.": EntryState.RETRACTED, "Theirs.": EntryState.DELETED}
+
+
+def test_two_undos_at_once_take_each_entry_back_once(
+    make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second has read its page when the first commits; it finds nothing left of it and goes on."""
+    host = make_host()
+    for content in ("One.", "Two."):
+        host.entries.put(ME, "notes", [Draft(content=content, source=Source(run="import-01K"))])
+    host.entries.put(ME, "other", [Draft(content="Three.", source=Source(run="import-01K"))])
+    change_many = host.lifecycle.change_many
+
+    def later(actor: Actor, ref: str, change: str, seen: Any) -> Any:
+        if ref == "notes":
+            change_many(actor, ref, change, seen)
+        return change_many(actor, ref, change, seen)
+
+    monkeypatch.setattr(host.lifecycle, "change_many", later)
+    done = undo(host, ME, "01K")
+    assert (done.entries, done.refs) == (1, ["other"])
