@@ -122,21 +122,21 @@ def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
     return found
 
 
-def _claude_hooks(*, end: int = 30) -> Change:
-    """Hooks as Claude Code and Codex have them. `end`: seconds for the one at the end of a session."""
+def _claude_hooks(*, waits: bool = True) -> Change:
+    """Hooks as Claude Code and Codex have them. Codex does not wait at the end of a session: it kills after 3 s."""
 
     def change(document: dict[str, Any], command: StartCommand) -> dict[str, Any]:
         hooks, added = _object(document, "hooks"), {}
-        for event, name, seconds in (
-            ("SessionStart", "session-start", 30),
-            ("PreCompact", "pre-compact", 30),
-            ("SessionEnd", "session-end", end),
+        for event, words, seconds in (
+            ("SessionStart", ["session-start"], 30),
+            ("PreCompact", ["pre-compact"], 30),
+            ("SessionEnd", ["session-end"] if waits else ["session-end", "--background"], 30 if waits else 3),
         ):
             rows = hooks.setdefault(event, [])
             if not isinstance(rows, list):
                 raise Invalid(f"'hooks.{event}' of the file is not a list.")
             rows[:] = [row for row in rows if not _ours(row)]
-            rows.append({"hooks": [{"type": "command", "command": command.line("hook", name), "timeout": seconds}]})
+            rows.append({"hooks": [{"type": "command", "command": command.line("hook", *words), "timeout": seconds}]})
             added[event] = rows[-1:]
         return {"hooks": added}
 
@@ -204,7 +204,7 @@ AGENTS: Mapping[str, Sequence[AgentFile]] = {
     ),
     "codex": (
         AgentFile(_moved("CODEX_HOME", ".codex", "config.toml"), None),
-        AgentFile(_moved("CODEX_HOME", ".codex", "hooks.json"), _claude_hooks(end=3), hooks=True),
+        AgentFile(_moved("CODEX_HOME", ".codex", "hooks.json"), _claude_hooks(waits=False), hooks=True),
     ),
     "cursor": (
         AgentFile(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),

@@ -63,14 +63,38 @@ def pre_compact(ref: ProjectRef = None, at: At = HERE) -> None:
 
 
 @app.command("session-end")
-def session_end(ref: ProjectRef = None, at: At = HERE) -> None:
+def session_end(
+    ref: ProjectRef = None,
+    background: Annotated[
+        bool, Option("--background", help="Return at once and store afterwards, for agents that wait seconds only.")
+    ] = False,
+    at: At = HERE,
+) -> None:
     """Keep what was said in the session and is not kept yet.
 
     \b
     Example:
       echo '{"cwd": ".", "session_id": "s", "transcript_path": "t.jsonl"}' | reverie hook session-end
     """
-    _remember(ref, at)
+    if background:
+        places = {"--ref": ref, "--tenant": at.tenant, "--data": at.data, "--url": at.url}
+        places["--database-url"] = at.database_url
+        options = [part for option, value in places.items() if value for part in (option, value)]
+        _detached(["hook", "session-end", *options])
+    else:
+        _remember(ref, at)
+
+
+def _detached(arguments: list[str]) -> None:
+    """Run a command in a session of its own, with this command's standard input. It outlives the agent."""
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryFile() as held:
+        held.write(sys.stdin.buffer.read(MOST_INPUT + 1))
+        held.seek(0)
+        command, none = [sys.executable, "-m", "reverie", *arguments], subprocess.DEVNULL
+        subprocess.Popen(command, stdin=held, stdout=none, stderr=none, start_new_session=True)  # noqa: S603
 
 
 def project_ref(given: Mapping[str, Any]) -> str:

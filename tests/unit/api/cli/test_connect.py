@@ -203,6 +203,8 @@ def test_toml_is_added_to_and_its_comments_stay(home: Path) -> None:
     servers = tomllib.loads(path.read_text())["mcp_servers"]
     assert set(servers) == {"docs", "reverie"}
     assert servers["reverie"]["args"] == ["mcp"]
+    (last,) = json.loads((path.parent / "hooks.json").read_text())["hooks"]["SessionEnd"][0]["hooks"]
+    assert last["command"].endswith("hook session-end --background")
     path.write_text(path.read_text() + '\n[tui]\ntheme = "dark"\n')
     assert run(["connect", "codex", "--undo"]) == 0
     assert tomllib.loads(path.read_text()) == {**tomllib.loads(text), "tui": {"theme": "dark"}}

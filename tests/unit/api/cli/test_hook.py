@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import until
 
 import reverie
 from reverie.api.cli.main import run
@@ -36,7 +38,7 @@ class Agent:
         self.transcript = folder / "transcript.jsonl"
         self._patch, self._capsys = monkeypatch, capsys
 
-    def call(self, name: str, payload: Any = None, **more: Any) -> tuple[int, str, str]:
+    def call(self, name: str, payload: Any = None, options: Sequence[str] = (), **more: Any) -> tuple[int, str, str]:
         given = {
             "session_id": SESSION,
             "transcript_path": str(self.transcript),
@@ -45,7 +47,7 @@ class Agent:
         }
         raw = payload if isinstance(payload, bytes) else json.dumps(given).encode()
         self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
-        code = run(["hook", name, "--data", str(self.data), "--json"])
+        code = run(["hook", name, "--data", str(self.data), "--json", *options])
         said = self._capsys.readouterr()
         return code, said.out, said.err
 
@@ -132,3 +134,11 @@ def test_a_rollout_of_codex_is_read(agent: Agent) -> None:
     agent.write({"type": "event_msg", "payload": {"type": "user_message", "message": "The port is 8123."}})
     assert json.loads(agent.call("pre-compact")[1])["remembered"] == 1
     assert "8123" in agent.call("session-start")[1]
+
+
+def test_in_the_background_the_words_are_kept_after_the_hook_returned(agent: Agent) -> None:
+    """Codex kills the hook of a session's end after three seconds, however busy the machine is."""
+    agent.write(*TRANSCRIPT)
+    with reverie.open(agent.data) as memory:
+        assert agent.call("session-end", options=["--background"]) == (0, "", "")
+        until(lambda: len(list(memory.ref("code/shop").entries())) == 3, "storing")
