@@ -1,6 +1,6 @@
 """Resolve every extra with the newest framework, and run the frameworks' own tests against the adapters.
 
-    python -m tools.compat SOURCES [--only NAME] [--write]
+    python -m tools.compat SOURCES [--only NAME] [--jobs N] [--write]
 
 SOURCES holds what `suites.py` names: unpacked source distributions (`NAME-VERSION`) and git checkouts; a folder without
 git names its commit in a file COMMIT. An environment per framework is made in `.venvs`. With --write the table in
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,13 +173,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make compat", description=__doc__)
     parser.add_argument("sources", type=Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    outcomes = []
-    for suite in SUITES:
-        if given.only in ("", suite.extra):
-            outcomes.append(judge(suite, given.sources.resolve()))
-            one = outcomes[-1]
+    chosen = [suite for suite in SUITES if given.only in ("", suite.extra)]
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for done in as_completed([pool.submit(judge, suite, given.sources.resolve()) for suite in chosen]):
+            outcomes.append(one := done.result())
             print(f"{one.suite.name} {one.version}: {one.passed} of {one.total} outside, {one.own} of ours", flush=True)
             for failure in one.failed:
                 print(f"  FAILED {failure}", flush=True)

@@ -31,7 +31,7 @@ def reference(tests: Path) -> list[tuple[str, bool]]:
         command = ["npx", "vitest", "run", "--root", scratch, "--reporter=junit", f"--outputFile={report}"]
         env = {**os.environ, "REVERIE": str(Path(sys.executable).with_name("reverie")), "NO_COLOR": "1"}
         subprocess.run(
-            [*command, "--testTimeout=120000", "--hookTimeout=120000"], cwd=folder, env=env, capture_output=True
+            [*command, "--testTimeout=600000", "--hookTimeout=600000"], cwd=folder, env=env, capture_output=True
         )
         found = [(name.rpartition(" > ")[2], passed) for name, passed in results(report)]
         return found or [(tests.name, False)]
