@@ -38,6 +38,10 @@ export class Reverie {
   restoreEntry(ref: string, id: string, options?: { idempotencyKey?: string; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
   /** Store an entry in place of a readable one, in one transaction. */
   supersedeEntry(ref: string, id: string, body: EntryIn, options?: { ifMatch?: string; idempotencyKey?: string; signal?: AbortSignal }): Promise<ReceiptOut>;
+  /** State and version of many entries, readable or not. */
+  entryStates(ref: string, body: StatesIn, options?: { signal?: AbortSignal }): Promise<StatesOut>;
+  /** Pin, archive, retract or restore many entries in one transaction, each at the version seen. */
+  changeEntries(ref: string, body: ChangesIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ChangedOut>;
   /** Ids that begin with a prefix, to complete a short one. */
   listIds(ref: string, options?: { prefix?: string; limit?: number; signal?: AbortSignal }): Promise<IdsOut>;
   /** The arrows from an entry, or to it. */
@@ -157,6 +161,17 @@ export interface ChangeIn {
   state?: "active" | "retracted";
   /** Another expiry, in the future. */
   expires_at?: string;
+}
+
+export interface ChangedOut {
+  changed: number;
+  /** Entries left as they were, by the reason: changed since, held, not yours ... */
+  left: Record<string, number>;
+}
+
+export interface ChangesIn {
+  change: "archive" | "pin" | "restore" | "retract";
+  entries: SeenIn[];
 }
 
 export interface ConsolidatedOut {
@@ -842,6 +857,12 @@ export interface SecretsOut {
   secrets: string[];
 }
 
+export interface SeenIn {
+  id: string;
+  /** The version the caller saw. */
+  version: number;
+}
+
 export interface SourceIn {
   /** Author, when it is not the caller. */
   actor?: string;
@@ -873,6 +894,12 @@ export interface SourceTraceOut {
   statements: ([string, string])[];
 }
 
+export interface StateOut {
+  id: string;
+  state: string;
+  version: number;
+}
+
 export interface StatementDiffOut {
   text: string;
   fate: string;
@@ -886,6 +913,15 @@ export interface StatementTraceOut {
   sources: string[];
   how: string;
   count: number;
+}
+
+export interface StatesIn {
+  ids: string[];
+}
+
+export interface StatesOut {
+  /** Of the entries there are; the others are left out. */
+  states: StateOut[];
 }
 
 export interface StatsOut {

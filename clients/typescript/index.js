@@ -32,6 +32,14 @@ export class Reverie extends Host {
     return this.request({ method: "POST", path: `/memory/${segment(ref)}/entries/${segment(id)}/supersede`, options, headers: { ifMatch: "if-match", idempotencyKey: "idempotency-key" }, body, keyed: true });
   }
 
+  entryStates(ref, body, options = {}) {
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/states`, options, body });
+  }
+
+  changeEntries(ref, body, options = {}) {
+    return this.request({ method: "POST", path: `/memory/${segment(ref)}/changes`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
+  }
+
   listIds(ref, options = {}) {
     return this.request({ method: "GET", path: `/memory/${segment(ref)}/ids`, options, query: ["prefix", "limit"] });
   }

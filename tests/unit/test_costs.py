@@ -169,6 +169,10 @@ OPERATIONS: dict[str, Act] = {
     "restore_entry": lambda w: w.post(f"{MEMORY}/entries/{_deleted(w)}/restore"),
     "supersede_entry": _entry("POST", "/supersede", {"content": "The crate was opened."}),
     "list_ids": lambda w: w.get(f"{MEMORY}/ids?prefix=01M7&limit=5"),
+    "entry_states": lambda w: w.post(f"{MEMORY}/states", {"ids": [w.one(), w.one()]}),
+    "change_entries": lambda w: w.post(
+        f"{MEMORY}/changes", {"change": "retract", "entries": [{"id": w.one(), "version": 1} for _ in range(3)]}
+    ),
     "list_links": _entry("GET", "/links"),
     "why": _entry("GET", "/why"),
     "derived": _entry("GET", "/derived"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -19,8 +18,8 @@ from reverie.client.sse import messages
 from reverie.core.actor import Actor
 from reverie.core.clock import to_iso
 from reverie.core.draft import When
-from reverie.core.entry import Draft, Entry, Link, Receipt
-from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound
+from reverie.core.entry import Draft, Entry, EntryState, Link, Receipt
+from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.ids import TimeIds
 from reverie.core.query import Filter, Page
@@ -92,6 +91,14 @@ class RemoteReader(RemoteUseCase):
         """One entry. Raises NotFound."""
         del actor
         return doc.to_entry(self._http.get(entry_path(ref, entry_id), {"as_of": as_of, "cold": cold or None}))
+
+    def states(self, actor: Actor, ref: str, ids: Sequence[str]) -> Mapping[str, tuple[EntryState, int]]:
+        """State and version of many entries, readable or not."""
+        del actor
+        if not ids:
+            return {}
+        found = self._http.post(f"/memory/{segment(ref)}/states", {"ids": list(ids)}, again=True)
+        return {one["id"]: (EntryState(one["state"]), one["version"]) for one in found["states"]}
 
     def page(
         self,
@@ -262,16 +269,12 @@ class RemoteLifecycle(RemoteUseCase):
         return self._change(ref, entry_id, expected, state="retracted")
 
     def change_many(self, actor: Actor, ref: str, change: str, seen: Sequence[tuple[str, int]]) -> Mapping[str, int]:
-        """Retract, pin or archive entries at the versions seen, a request each; the answer is as in `Lifecycle`."""
-        act = {"retract": self.retract, "pin": self.pin, "archive": self.archive}[change]
-        outcome: Counter[str] = Counter()
-        for entry_id, version in seen:
-            try:
-                act(actor, ref, entry_id, expected=version)
-                outcome["done"] += 1
-            except (NotFound, Conflict, Forbidden, Held) as refused:
-                outcome[refused.reason] += 1
-        return outcome
+        """Pin, archive, retract or restore entries at the versions seen; the answer is as in `Lifecycle`."""
+        del actor
+        body = {"change": change, "entries": [{"id": name, "version": version} for name, version in seen]}
+        headers = {"Idempotency-Key": TimeIds().new()}
+        answer = self._http.post(f"/memory/{segment(ref)}/changes", body, again=True, headers=headers)
+        return {"done": answer["changed"], **answer["left"]}
 
     def restore(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Make it readable again."""

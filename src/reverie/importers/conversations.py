@@ -10,11 +10,16 @@ from typing import Any
 
 import orjson
 
-from reverie.importers.record import MAX_FILE, damaged, json_document
+from reverie.importers.record import MAX_FILE, damaged, json_document, loads
 
 EXPECTED = "a list of conversations"
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, orjson.JSONDecodeError)
 """Errors raised by the archive reader for a damaged, encrypted or unusual archive."""
+
+
+_SMALL = 16 * 2**20
+_MOST_PACKED = 100
+"""Chats are packed to a fifth or a tenth of their size."""
 
 
 def conversations(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -45,7 +50,7 @@ def looks_like(path: Path, head: bytes, field: bytes) -> bool:
 
 def _heads(path: Path) -> Iterator[bytes]:
     if path.is_dir():
-        for shard in sorted(path.glob("conversations*.json")):
+        for shard in _files(path):
             with shard.open("rb") as file:
                 yield file.read(65_536)
     elif path.suffix.lower() == ".zip":
@@ -55,23 +60,38 @@ def _heads(path: Path) -> Iterator[bytes]:
                     yield member.read(65_536)
 
 
+def _files(folder: Path) -> list[Path]:
+    """The shards of a folder. Links are left out: an archive that was unpacked may have some to anywhere."""
+    return sorted(one for one in folder.glob("conversations*.json") if not one.is_symlink())
+
+
 def _documents(path: Path) -> Iterator[tuple[str, Any]]:
     if path.is_dir():
-        for shard in sorted(path.glob("conversations*.json")):
+        for shard in _files(path):
             yield shard.name, json_document(shard, EXPECTED)
     elif path.suffix.lower() == ".zip":
         try:
             with zipfile.ZipFile(path) as archive:
-                for name in _shards(archive):
-                    if archive.getinfo(name).file_size > MAX_FILE:
-                        raise damaged(path, f"{name}: at most {MAX_FILE >> 20} MB were expected.")
-                    yield name, orjson.loads(archive.read(name))
+                names = _shards(archive)
+                _check_size(path, [archive.getinfo(name) for name in names])
+                for name in names:
+                    yield name, loads(archive.read(name))
         except (FileNotFoundError, PermissionError):
             raise
         except _DAMAGED:
             raise damaged(path, f"expected a ZIP archive with {EXPECTED}.") from None
     else:
         yield path.name, json_document(path, EXPECTED)
+
+
+def _check_size(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    """Refuse an archive that would fill the memory of the machine: too large, or packed as no text can be."""
+    size = sum(member.file_size for member in members)
+    if size > MAX_FILE:
+        raise damaged(path, f"at most {MAX_FILE >> 20} MB of conversations were expected, found {size >> 20} MB.")
+    packed = sum(member.compress_size for member in members)
+    if size > _SMALL and size > _MOST_PACKED * packed:
+        raise damaged(path, f"expected conversations, found {size >> 20} MB packed into {packed >> 10} KB.")
 
 
 def _shards(archive: zipfile.ZipFile) -> list[str]:

@@ -6,6 +6,7 @@ and key. With a memory named (--ref) they become plain notes of it.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,7 +28,7 @@ def fits(path: Path, head: bytes) -> bool:
         return False
     try:
         with _opened(path) as database:
-            return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = 'store'").fetchone())
+            return _has_table(database)
     except sqlite3.Error:
         return False
 
@@ -37,7 +38,7 @@ def read(path: Path) -> Iterator[Item]:
     try:
         with _opened(path) as database:
             columns = {row[1] for row in database.execute("PRAGMA table_info(store)")}
-            if not {"prefix", "key", "value"} <= columns:
+            if not _has_table(database) or not {"prefix", "key", "value"} <= columns:
                 raise damaged(path, f"expected {EXPECTED}.")
             wanted = [name if name in columns else "NULL" for name in ("created_at", "expires_at", "ttl_minutes")]
             rows = database.execute(f"SELECT prefix, key, value, {', '.join(wanted)} FROM store ORDER BY prefix, key")  # noqa: S608
@@ -45,6 +46,12 @@ def read(path: Path) -> Iterator[Item]:
                 yield _item(row, path, number)
     except sqlite3.Error:
         raise damaged(path, f"expected {EXPECTED}.") from None
+
+
+def _has_table(database: sqlite3.Connection) -> bool:
+    """Whether there is a table of that name: a view could be made of queries without an end."""
+    found = database.execute("SELECT sql FROM sqlite_master WHERE name = 'store' AND type = 'table'").fetchone()
+    return found is not None and not re.search(r"\b(virtual|generated|as\s*\()", str(found[0]), re.IGNORECASE)
 
 
 def _opened(path: Path) -> Any:

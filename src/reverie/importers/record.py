@@ -22,6 +22,7 @@ MAX_LINE = 64 * 2**20
 CHUNK = 1600
 """Characters of a piece of a text file: some 400 tokens, as long as a passage that is worth quoting."""
 OVERLAP = 160
+_SURROGATES = re.compile(rb"(\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
 LONGEST = 24_000
 """Characters of a record that is stored whole; a longer one is cut into pieces of this length."""
 
@@ -86,13 +87,31 @@ def digest(*parts: str) -> str:
     return str(UUID(bytes=hashlib.sha256(joined).digest()[:16]))
 
 
+def loads(raw: bytes) -> Any:
+    """A JSON document. Half an emoji, which programs in JavaScript write where they cut a text, becomes U+FFFD."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        mended = _SURROGATES.sub(lambda found: found[0] if found[1] else b"\\ufffd", raw)
+        if mended == raw:
+            raise
+        return orjson.loads(mended)
+
+
+def _utf8(path: Path, raw: bytes) -> bytes:
+    """Bytes without a byte order mark. Raises Invalid for a mark of another encoding."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise damaged(path, "expected UTF-8, found UTF-16 or UTF-32. Save it as UTF-8.", 1)
+    return raw.removeprefix(b"\xef\xbb\xbf")
+
+
 def json_document(path: Path, expected: str) -> Any:
     """The one JSON document of a file."""
     if path.stat().st_size > MAX_FILE:
         raise damaged(path, f"a file of at most {MAX_FILE >> 20} MB was expected. Split it.")
-    raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    raw = _utf8(path, path.read_bytes())
     try:
-        return orjson.loads(raw)
+        return loads(raw)
     except orjson.JSONDecodeError as fault:
         raise damaged(path, f"expected {expected}, found what is not JSON.", fault.lineno) from None
 
@@ -103,11 +122,11 @@ def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
             if len(raw) > MAX_LINE:
                 raise damaged(path, f"a line of at most {MAX_LINE >> 20} MB was expected.", number)
-            line = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
+            line = (_utf8(path, raw) if number == 1 else raw).strip()
             if not line:
                 continue
             try:
-                yield number, orjson.loads(line)
+                yield number, loads(line)
             except orjson.JSONDecodeError:
                 raise damaged(path, f"expected {expected}, found what is not JSON.", number) from None
 
@@ -116,7 +135,7 @@ def text_of(path: Path) -> str:
     """A text file, UTF-8 with or without a mark."""
     if path.stat().st_size > MAX_FILE:
         raise damaged(path, f"a file of at most {MAX_FILE >> 20} MB was expected. Split it.")
-    raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    raw = _utf8(path, path.read_bytes())
     try:
         text = raw.decode()
     except UnicodeDecodeError as fault:

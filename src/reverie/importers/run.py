@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.canonical import canonical
-from reverie.core.entry import Draft, Entry, EntryState, Link, Source
+from reverie.core.entry import Draft, EntryState, Link, Source
 from reverie.core.errors import Conflict, Invalid, NotFound, RateLimited
 from reverie.core.ids import TimeIds
 from reverie.core.query import Filter
@@ -88,8 +89,8 @@ class Importer:
         self._format = format
         self._reader = load(format)
         self._ref = ref
-        self._there: dict[tuple[str, str], EntryState | None] = {}
-        self._total = 0
+        self._there: dict[tuple[str, str], tuple[EntryState, int] | None] = {}
+        self._total = self._kept = 0
 
     def look(self, *, progress: Progress | None = None) -> SourceSummary:
         """Read the source to its end. Raises Invalid when it is damaged or foreign."""
@@ -100,26 +101,28 @@ class Importer:
         places: list[tuple[str, str]] = []
         new = duplicates = restored = count = 0
         seen: set[tuple[str, str]] = set()
-        for item in self._items():
-            count += 1
-            if isinstance(item, Skipped):
-                skipped[item.reason] += 1
-                if len(places) < _SHOWN:
-                    places.append((item.place, item.reason))
-                continue
-            ref, draft = self._draft(item, "")
-            assert draft.id is not None
-            state = self._state(ref, draft.id)
-            if (ref, draft.id) in seen or (state is not None and state is not EntryState.RETRACTED):
-                duplicates += 1
-            elif state is EntryState.RETRACTED:
-                restored += 1
-            else:
-                new += 1
-                refs[ref] += 1
-                findings.update(redactor.text(draft.content).findings)
-            seen.add((ref, draft.id))
-            if progress and count % 50 == 0:
+        for items in _chunks(self._items(), _BATCH):
+            drafts: list[tuple[str, Draft]] = []
+            for item in items:
+                if isinstance(item, Skipped):
+                    skipped[item.reason] += 1
+                    if len(places) < _SHOWN:
+                        places.append((item.place, item.reason))
+                else:
+                    drafts.append(self._draft(item, ""))
+            asked = [_place(ref, draft) for ref, draft in drafts]
+            for place, (ref, draft), stored in zip(asked, drafts, self._stored(asked), strict=True):
+                if place in seen or (stored is not None and stored[0] is not EntryState.RETRACTED):
+                    duplicates += 1
+                elif stored is not None:
+                    restored += 1
+                else:
+                    new += 1
+                    refs[ref] += 1
+                    findings.update(redactor.text(draft.content).findings)
+                seen.add(place)
+            count += len(items)
+            if progress:
                 progress(count, 0)
         if not count:
             raise Invalid(f"{self._path.name} has nothing in it. Nothing was stored.", code="import_damaged")
@@ -138,18 +141,22 @@ class Importer:
         links: list[tuple[str, str, str]] = []
         for ref, drafts in _batches(self._drafts(self.id, ids, links)):
             new: list[Draft] = []
-            for draft in drafts:
-                assert draft.id is not None
-                state = self._state(ref, draft.id)
-                if state is None:
+            back: list[tuple[str, int]] = []
+            asked = [_place(ref, draft) for draft in drafts]
+            for place, draft, there in zip(asked, drafts, self._stored(asked), strict=True):
+                if there is None:
                     new.append(draft)
-                elif state is EntryState.RETRACTED:
-                    self._host.lifecycle.restore(self._actor, ref, draft.id)
-                    restored += 1
+                elif there[0] is EntryState.RETRACTED:
+                    back.append((place[1], there[1]))
                 else:
                     duplicates += 1
+            if back:
+                done = self._host.lifecycle.change_many(self._actor, ref, "restore", back).get("done", 0)
+                restored += done
+                duplicates += len(back) - done
             receipts = self._put(ref, new)
             stored += len(receipts)
+            self._kept = stored + restored
             duplicates += len(new) - len(receipts)
             for receipt in receipts:
                 findings.update(receipt.findings)
@@ -169,6 +176,12 @@ class Importer:
             raise Invalid(said, code="import_damaged") from None
         except PermissionError:
             raise Invalid(f"{self._path.name} may not be read. Nothing was stored.", pointer="/path") from None
+        except Invalid as fault:
+            if not self._kept:
+                raise
+            said = f"{fault.message.removesuffix('Nothing was stored.')}The file changed while it was imported;"
+            undo_it = f"{self._kept} entries had been stored. Take them back: reverie import undo {self.id}"
+            raise Invalid(f"{said} {undo_it}", code=fault.reason) from None
 
     def _drafts(
         self, import_id: str, ids: dict[str, tuple[str, str]], links: list[tuple[str, str, str]]
@@ -178,11 +191,10 @@ class Importer:
             if isinstance(item, Skipped):
                 continue
             ref, draft = self._draft(item, import_id)
-            assert draft.id is not None
-            ids[item.key] = (ref, draft.id)
+            place = ids[item.key] = _place(ref, draft)
             links += [(item.key, target, note) for target, note in item.links]
-            if (ref, draft.id) not in seen:
-                seen.add((ref, draft.id))
+            if place not in seen:
+                seen.add(place)
                 yield ref, draft
 
     def _put(self, ref: str, drafts: list[Draft]) -> list[Any]:
@@ -222,16 +234,16 @@ class Importer:
             self._host.bundles.load(self._actor, _bundle(self._actor.tenant, ref, links))
         return sum(map(len, by_ref.values()))
 
-    def _state(self, ref: str, entry_id: str) -> EntryState | None:
-        """The state of a stored entry; None when there is none."""
-        place = (ref, entry_id)
-        if place not in self._there:
-            try:
-                found: Entry | None = self._host.reader.get(self._actor, ref, entry_id, cold=True)
-            except NotFound:
-                found = None
-            self._there[place] = None if found is None else found.state
-        return self._there[place]
+    def _stored(self, places: Sequence[tuple[str, str]]) -> list[tuple[EntryState, int] | None]:
+        """State and version of what is stored at places (ref, id): one question for each memory."""
+        unknown: dict[str, list[str]] = {}
+        for ref, entry_id in places:
+            if (ref, entry_id) not in self._there:
+                unknown.setdefault(ref, []).append(entry_id)
+        for ref, ids in unknown.items():
+            found = self._host.reader.states(self._actor, ref, ids)
+            self._there |= {(ref, entry_id): found.get(entry_id) for entry_id in ids}
+        return [self._there[place] for place in places]
 
     def _draft(self, record: Record, import_id: str) -> tuple[str, Draft]:
         ref = self._ref or record.ref or DEFAULT_REF
@@ -246,12 +258,12 @@ class Importer:
         else:
             mark = record.mark if record.mark and self._ref is None else f"~source:{digest(self._format, record.key)}"
             entry_id = digest(self._format, record.key, record.content)
-            origin = {"format": self._format, "place": record.place[:300]}
-            attributes = {**record.attributes, "import": origin}
+            origin = {"format": self._format, "place": _sound(record.place[:300])}
+            attributes = {**_sound(record.attributes), "import": origin}
             if not _fits(attributes):
                 attributes = {"import": {**origin, "left_out": "attributes that are too long"}}
-        content = record.content.replace("\0", " ").encode(errors="replace").decode()
-        tags = tuple(tag.replace("\0", " ") for tag in record.tags)
+        content = _sound(record.content).replace("\0", " ")
+        tags = tuple(_sound(tag).replace("\0", " ") for tag in record.tags)
         return ref, Draft(
             content=content,
             kind=record.kind,
@@ -289,6 +301,18 @@ def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None 
     if not taken:
         raise NotFound(f"Nothing that the import {import_id[:64]} stored is readable.")
     return Undone(import_id, taken, refs)
+
+
+def _place(ref: str, draft: Draft) -> tuple[str, str]:
+    assert draft.id is not None
+    return ref, draft.id
+
+
+def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Items in lists of at most `size`."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
 
 
 def _batches(drafts: Iterable[tuple[str, Draft]]) -> Iterator[tuple[str, list[Draft]]]:
@@ -335,7 +359,16 @@ def _bundle(tenant: str, ref: str, links: Iterable[Link]) -> list[bytes]:
 
 
 def _label(text: str | None) -> str | None:
-    return text.replace("\0", " ")[:256] if text else None
+    return _sound(text).replace("\0", " ")[:256] if text else None
+
+
+def _sound(value: Any) -> Any:
+    """A value whose texts can be written as UTF-8: names of files may be in any encoding."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if isinstance(value, Mapping):
+        return {_sound(key): _sound(one) for key, one in value.items()}
+    return [_sound(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _fits(attributes: Mapping[str, Any]) -> bool:

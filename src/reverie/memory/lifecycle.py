@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from reverie.core.entry import FILE_KIND, READABLE, Entry, EntryState, Scope, ch
 from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
+from reverie.core.ports import Embedder
 from reverie.core.query import Page, pages
 from reverie.memory.derivation import kin, missing
 from reverie.memory.entries import session_mark
@@ -25,6 +27,7 @@ from reverie.store.contract import ReadTx, WriteTx
 
 SWEEP_BATCH = 500
 Check = Callable[[Actor, Entry], None]
+Act = Callable[[WriteTx, Actor, Entry], object]
 
 
 class Lifecycle:
@@ -112,21 +115,10 @@ class Lifecycle:
         """
         actor.require(Right.WRITE)
         self._writable(ref)
-        embedder = self._parts.embedder
 
         def body(tx: WriteTx) -> Entry:
-            entry = _find(tx, actor, entry_id, cold=True)
-            if entry.gone_seq is None:
-                raise Conflict("The entry is readable already.", code="already_readable")
-            if any(tx.get(other) is not None for other in kin(tx, entry_id)):
-                raise Conflict("A dream and its sources are never readable together. Undo the dream.", code="distilled")
-            event = NewEvent("memory.restored", "RESTORE", actor.id, entry_id=entry.id, data={"ref": ref})
-            seq = tx.append(event)
-            state = entry.state if entry.state in READABLE else EntryState.ACTIVE
-            after = tx.change(entry.id, seq=seq, expected=expected, state=state, archived=False)
-            words, vector = indexed([entry], embedder)[0]
-            tx.index(entry.id, seq=seq, terms=words, vector=vector)
-            return after
+            entry = _seen(_find(tx, actor, entry_id, cold=True), expected)
+            return _restore(tx, actor, entry, embedder=self._parts.embedder)
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
@@ -217,22 +209,25 @@ class Lifecycle:
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
     def change_many(self, actor: Actor, ref: str, change: str, seen: Sequence[tuple[str, int]]) -> Mapping[str, int]:
-        """Pin, archive, retract or erase entries of a memory, each at the version the caller saw, in one transaction.
+        """Pin, archive, retract, restore or erase entries of a memory, each at the version the caller saw, in one
+        transaction.
 
         An entry that changed since, is on hold or belongs to someone else is left alone. How many were changed
         (`done`), and how many were left, by the reason of the error.
         """
         actor.require(Right.WRITE)
         self._writable(ref)
-        act = _MANY.get(change)
+        acts: dict[str, Act] = {**_MANY, "restore": partial(_restore, embedder=self._parts.embedder)}
+        act = acts.get(change)
         if act is None:
-            raise Invalid(f"A change of many entries is one of {', '.join(_MANY)}.", pointer="/change")
+            raise Invalid(f"A change of many entries is one of {', '.join(acts)}.", pointer="/change")
+        cold = change in ("erase", "restore")
 
         def body(tx: WriteTx) -> Mapping[str, int]:
             outcome: Counter[str] = Counter()
             for entry_id, version in seen:
                 try:  # what is refused is refused before anything of it is written
-                    act(tx, actor, _seen(_find(tx, actor, entry_id, cold=change == "erase"), version))
+                    act(tx, actor, _seen(_find(tx, actor, entry_id, cold=cold), version))
                     outcome["done"] += 1
                 except (NotFound, Conflict, Forbidden, Held) as refused:
                     outcome[refused.reason] += 1
@@ -324,7 +319,20 @@ def _erase(tx: WriteTx, actor: Actor, entry: Entry) -> int:
     return purge(tx, actor, entry, operation="ERASE")
 
 
-_MANY: Mapping[str, Callable[[WriteTx, Actor, Entry], object]] = {
+def _restore(tx: WriteTx, actor: Actor, entry: Entry, *, embedder: Embedder | None) -> Entry:
+    if entry.gone_seq is None:
+        raise Conflict("The entry is readable already.", code="already_readable")
+    if any(tx.get(other) is not None for other in kin(tx, entry.id)):
+        raise Conflict("A dream and its sources are never readable together. Undo the dream.", code="distilled")
+    seq = tx.append(NewEvent("memory.restored", "RESTORE", actor.id, entry_id=entry.id, data={"ref": entry.ref}))
+    state = entry.state if entry.state in READABLE else EntryState.ACTIVE
+    after = tx.change(entry.id, seq=seq, expected=entry.version, state=state, archived=False)
+    words, vector = indexed([entry], embedder)[0]
+    tx.index(entry.id, seq=seq, terms=words, vector=vector)
+    return after
+
+
+_MANY: Mapping[str, Act] = {
     "pin": _pin,
     "archive": _archive,
     "retract": _retract,

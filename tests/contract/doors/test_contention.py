@@ -177,6 +177,8 @@ VALID: dict[str, tuple[str, str, dict[str, Any]]] = {
     "put_entries": ("POST", "memory/notes/entries", {"content": "x"}),
     "change_entry": ("PATCH", "memory/notes/entries/1", {"pinned": True}),
     "supersede_entry": ("POST", "memory/notes/entries/1/supersede", {"content": "x"}),
+    "entry_states": ("POST", "memory/notes/states", {"ids": ["1"]}),
+    "change_entries": ("POST", "memory/notes/changes", {"change": "pin", "entries": [{"id": "1", "version": 1}]}),
     "search": ("POST", "memory/notes/search", {"query": "x"}),
     "context": ("POST", "memory/notes/context", {"purpose": "x"}),
     "forget": ("POST", "memory/forget", {"subject": "x"}),

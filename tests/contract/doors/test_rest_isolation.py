@@ -18,6 +18,12 @@ CASES: dict[str, tuple[str, str, Any]] = {
     "delete_entry": ("DELETE", "memory/{ref}/entries/{id}?erase=true", None),
     "restore_entry": ("POST", "memory/{ref}/entries/{id}/restore", None),
     "list_ids": ("GET", "memory/{ref}/ids?prefix={id}", None),
+    "entry_states": ("POST", "memory/{ref}/states", {"ids": ["{id}"]}),
+    "change_entries": (
+        "POST",
+        "memory/{ref}/changes",
+        {"change": "retract", "entries": [{"id": "{id}", "version": 0}, {"id": "{id}", "version": 1}]},
+    ),
     "list_links": ("GET", "memory/{ref}/entries/{id}/links", None),
     "search": ("POST", "memory/{ref}/search", {"query": WORD, "explain": True}),
     "context": ("POST", "memory/{ref}/context", {"purpose": f"about {WORD}"}),
@@ -66,6 +72,8 @@ def filled(value: Any, names: dict[str, str]) -> Any:
     """`{name}` replaced, everywhere."""
     if isinstance(value, str):
         return re.sub(r"\{(\w+)\}", lambda found: names[found[1]], value)
+    if isinstance(value, list):
+        return [filled(item, names) for item in value]
     return {key: filled(item, names) for key, item in value.items()} if isinstance(value, dict) else value
 
 

@@ -104,6 +104,39 @@ def test_one_that_was_stopped_half_way_goes_on_or_is_taken_back(
     assert len(texts(memory)) == 250
 
 
+def test_requests_do_not_grow_with_the_records(
+    running: Any, tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200 records to a request: 450 records are 3 questions, 3 puts; an undo and an import after it likewise."""
+    lines = [json.dumps({"text": f"Line {number}."}) for number in range(450)]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join(lines))
+    with reverie.open(running.url, key=running.key(tenant)) as memory:
+        connection, asked = memory.host.connection, list[str]()
+        raw = connection.raw
+
+        def counted(verb: str, place: str, **more: Any) -> bytes:
+            asked.append(place)
+            return raw(verb, place, **more)
+
+        monkeypatch.setattr(connection, "raw", counted)
+
+        def requests() -> int:
+            count = len(asked)
+            asked.clear()
+            return count
+
+        first = importer(memory, path, "jsonl", "notes")
+        assert first.look().entries == 450
+        assert requests() == 3
+        assert first.store().entries == 450
+        assert requests() == 3
+        assert undo(memory.host, memory.actor, first.id).entries == 450
+        assert requests() == 1 + 4 + 3, "the memories, pages with the empty last one, changes"
+        again = importer(memory, path, "jsonl", "notes").store()
+        assert (again.entries, again.restored) == (0, 450)
+        assert requests() == 3 + 3
+
+
 def test_a_damaged_file_stores_nothing(memory: reverie.Memory, tmp_path: Path) -> None:
     lines = [json.dumps({"text": f"Line {number}."}) for number in range(500)] + ["{broken"]
     path = sources.write(tmp_path / "a.jsonl", "\n".join(lines))

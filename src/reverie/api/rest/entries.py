@@ -247,6 +247,37 @@ def supersede(
     return Reply(receipt_document(receipt), 201, {"ETag": etag(receipt.version)})
 
 
+@router.post(
+    "/memory/{ref}/states",
+    tags=["entries"],
+    id="entry_states",
+    summary="State and version of many entries, readable or not",
+    answers={200: DocumentedAnswer(body=outward.StatesOut), **documented(body=True)},
+)
+@needs(Right.READ, lane=Lane.READ)
+def states(call: Call, ref: Segment, body: wire.StatesIn) -> Response:
+    found = call.host.reader.states(call.actor, ref, body.ids)
+    return Reply({"states": [{"id": name, "state": state, "version": seen} for name, (state, seen) in found.items()]})
+
+
+@router.post(
+    "/memory/{ref}/changes",
+    tags=["entries"],
+    id="change_entries",
+    summary="Pin, archive, retract or restore many entries in one transaction, each at the version seen",
+    parameters=[ONCE],
+    answers={200: DocumentedAnswer(body=outward.ChangedOut), **documented(body=True, writes=True)},
+)
+@once("change_entries")
+@needs(Right.WRITE)
+def change_many(call: Call, ref: Segment, body: wire.ChangesIn) -> Response:
+    call.charge(len(body.entries))
+    left = dict(
+        call.host.lifecycle.change_many(call.actor, ref, body.change, [(one.id, one.version) for one in body.entries])
+    )
+    return Reply({"changed": left.pop("done", 0), "left": left})
+
+
 @router.get(
     "/memory/{ref}/ids",
     tags=["entries"],

@@ -91,6 +91,23 @@ class LinkOut(Outward):
     note: str | None
 
 
+class StateOut(Outward):
+    id: str
+    state: str
+    version: int
+
+
+class StatesOut(Outward):
+    states: Annotated[list[StateOut], Meta(description="Of the entries there are; the others are left out.")]
+
+
+class ChangedOut(Outward):
+    changed: int
+    left: Annotated[
+        dict[str, int], Meta(description="Entries left as they were, by the reason: changed since, held, not yours ...")
+    ]
+
+
 class IdsOut(Outward):
     ids: list[str]
 

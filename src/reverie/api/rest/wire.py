@@ -140,6 +140,28 @@ class ChangeIn(Inward):
     expires_at: Annotated[When, Meta(description="Another expiry, in the future.")] | UnsetType = UNSET
 
 
+class StatesIn(Inward):
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"ids": ["01K9ZJ4V7B3M8Q2X5N6R1T0WAC"]}]}
+
+    ids: Annotated[list[Label], Meta(min_length=1, max_length=1000)]
+
+
+class SeenIn(Inward):
+    id: Label
+    version: Annotated[int, Meta(ge=0, le=LARGEST, description="The version the caller saw.")]
+
+
+class ChangesIn(Inward):
+    """One change of many entries, in one transaction."""
+
+    schema_extra: ClassVar[Mapping[str, Any]] = {
+        "examples": [{"change": "retract", "entries": [{"id": "01K9ZJ4V7B3M8Q2X5N6R1T0WAC", "version": 1}]}]
+    }
+
+    change: Literal["pin", "archive", "retract", "restore"]
+    entries: Annotated[list[SeenIn], Meta(min_length=1, max_length=1000)]
+
+
 class FilterIn(Inward):
     """Every part given must hold."""
 
