@@ -30,8 +30,6 @@ from reverie.index.topk import ScoredPassage as Passage
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_UNIT = 127.0 * 127.0
-"""The product of a vector with itself: vectors rest with this length."""
 _FILTERED = 5
 """Half as many times more are looked at first when there is a filter: enough for one that leaves half."""
 _RARE = 16
@@ -144,25 +142,17 @@ class IndexCache:
                 best = max((one.score for one in lists[0]), default=1.0) or 1.0
                 promise = {key: meaning * min(1.0, max(0.0, cosine or 0.0)) for key, cosine in cosines.items()}
                 for one in lists[0]:
-                    promise[one.key] += one.cover * one.score / best
+                    promise[one[:2]] += one.cover * one.score / best
                 return list(dict.fromkeys(at for at, _ in sorted(promise, key=lambda key: (-promise[key], key))))
 
             lists, briefs = self._best(tx, memory, where, limit, finds, promising)
-            by_words = {one.key: one for one in lists[0]}
-            by_any = {one.key: one for own in reversed(lists) for one in own}
+            by_words = {one[:2]: one.score for one in lists[0]}
+            by_any = {one[:2]: one for own in reversed(lists) for one in own}
             cosines = _cosines(parts, vector, lists)
-            live = sum(part.live for part in parts.parts)
+            live = parts.size
             return [
-                HybridMatch(
-                    briefs[one.position],
-                    one.number,
-                    one.span,
-                    by_words[key].score if key in by_words else None,
-                    one.cover,
-                    cosines[key],
-                    live,
-                )
-                for key, one in by_any.items()
+                HybridMatch(briefs[position], number, span, by_words.get(key), cover, cosines[key], live)
+                for key, (position, number, _, cover, span) in by_any.items()
             ]
 
         return self._ask(tx, memory, look)
@@ -171,7 +161,7 @@ class IndexCache:
         self, tx: IndexedTx, memory: Memory, vector: Vector, positions: Sequence[int]
     ) -> Mapping[int, Sequence[float]]:
         """The cosines of the passages of those that have vectors of this model."""
-        return self._ask(tx, memory, lambda parts: _products(parts, vector, positions))
+        return self._ask(tx, memory, lambda parts: vectors.cosines(parts.parts, vector, positions))
 
     def known(self, tx: IndexedTx, memory: Memory, asked: Sequence[int]) -> list[bool]:
         """Return, for each of these words, whether the memory has it."""
@@ -197,7 +187,7 @@ class IndexCache:
         while True:
             lists = [find(wanted, among) for find in finds]
             briefs = tx.foremost(
-                [list(dict.fromkeys(one.position for one in own)) for own in lists],
+                [list(dict.fromkeys([one.position for one in own])) for own in lists],
                 where,
                 limit=limit,
                 promising=partial(promising, lists) if promising is not None else None,
@@ -367,25 +357,20 @@ def _by_words(parts: Parts, question: Question, wanted: int, among: npt.NDArray[
 
 
 def _by_meaning(parts: Parts, vector: Vector, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
-    found = vectors.best(parts.parts, vector, wanted, among)
-    return [one._replace(score=one.score / _UNIT) for one in found]
-
-
-def _products(parts: Parts, vector: Vector, positions: Positions) -> dict[int, list[float]]:
-    found = vectors.products(parts.parts, vector, np.array(positions, dtype=np.int64))
-    return {position: [product / _UNIT for product in own] for position, own in found.items()}
+    return vectors.best(parts.parts, vector, wanted, among)
 
 
 def _cosines(
     parts: Parts, vector: Vector | None, lists: Sequence[Sequence[Passage]]
 ) -> dict[tuple[int, int], float | None]:
     """The cosine of each passage found. By meaning it was found with it; of the others it is worked out."""
-    cosines: dict[tuple[int, int], float | None] = {one.key: one.score for own in lists[1:] for one in own}
-    others = [one for one in lists[0] if one.key not in cosines]
-    found = _products(parts, vector, sorted({one.position for one in others})) if vector and others else {}
-    for one in others:
-        own = found.get(one.position, ())
-        cosines[one.key] = own[one.number] if one.number < len(own) else None
+    cosines: dict[tuple[int, int], float | None] = {one[:2]: one.score for own in lists[1:] for one in own}
+    others = [key for one in lists[0] if (key := one[:2]) not in cosines]
+    found = vectors.cosines(parts.parts, vector, sorted({at for at, _ in others})) if vector and others else {}
+    for key in others:
+        position, number = key
+        own = found.get(position, ())
+        cosines[key] = own[number] if number < len(own) else None
     return cosines
 
 

@@ -34,7 +34,7 @@ class Part:
     @property
     def live(self) -> int:
         """Passages in use."""
-        return len(self.segment) - len(self.dead)
+        return len(self.segment.positions) - len(self.dead)
 
     @property
     def total(self) -> int:

@@ -149,9 +149,10 @@ class Segment:
         ends = np.where(self.words[at] == words, self.starts[at + 1], self.starts[at])
         return self.starts[at].tolist(), ends.tolist()
 
-    def peak(self, word: int) -> float:
-        """The most that a word it has can count, as a share of its weight."""
-        return float(self.peaks[int(np.searchsorted(self.words, word))])
+    def most(self, words: npt.NDArray[np.int64]) -> list[float]:
+        """The most that each word can count, as a share of its weight; of words it does not have, some number."""
+        found: list[float] = self.peaks[np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)].tolist()
+        return found
 
     def postings(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.int16]]:
         """The rows that have a word, and how often."""
@@ -377,16 +378,18 @@ def _joined(parts: Sequence[tuple[Ints, Vectors, Array]]) -> Vectors:
     return group(parts[0][1].key, rows[order], data[order], centre)
 
 
-def picked(segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], limit: int) -> list[ScoredPassage]:
-    """The best of several segments, from columns of (rows, scores, covers) of each."""
+def picked(
+    segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], limit: int, *, unit: float = 1.0
+) -> list[ScoredPassage]:
+    """The best of several segments, from columns of (rows, scores in `unit`, covers) of each."""
     if not columns:
         return []
     if (most := sum(len(own[0]) for own in columns)) > limit:
         # everything at least as good as the last place, so that ties are cut by position and not by chance
         last = np.partition(np.concatenate([own[1] for own in columns]), most - limit)[most - limit]
         columns = [tuple(column[own[1] >= last] for column in own) for own in columns]
-    positions = np.concatenate([one.positions[own[0]] for one, own in zip(segments, columns, strict=True)])
-    numbers = np.concatenate([one.numbers_of(own[0]) for one, own in zip(segments, columns, strict=True)])
+    at = [(one.positions[own[0]], one.numbers_of(own[0])) for one, own in zip(segments, columns, strict=True)]
+    positions, numbers = at[0] if len(at) == 1 else map(np.concatenate, zip(*at, strict=True))
     rows, scores, covers = columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))
     order = np.lexsort((numbers, positions, -scores))[:limit]
     if len(segments) == 1:
@@ -399,5 +402,6 @@ def picked(segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], li
             places = np.flatnonzero(owner == at)
             for place, span in zip(places.tolist(), segments[at].spans_of(rows[order[places]]), strict=True):
                 spans[place] = span
-    chosen = (column[order].tolist() for column in (positions, numbers, scores, covers))
+    scores = scores.astype(np.float64) / unit
+    chosen = [column[order].tolist() for column in (positions, numbers, scores, covers)]
     return list(map(ScoredPassage, *chosen, spans))

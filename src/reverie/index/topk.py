@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ScoredPassage(NamedTuple):
-    """A passage and how well it matches."""
+    """A passage and how well it matches. Position and number tell it apart."""
 
     position: int
     number: int
@@ -14,8 +14,3 @@ class ScoredPassage(NamedTuple):
     cover: float = 0.0
     span: tuple[int, int] | None = None
     """The characters that it is; None: the whole content."""
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """Unique key."""
-        return self.position, self.number

@@ -47,12 +47,14 @@ _TRIED = 4
 _ROUGH = 8
 """One in this many codes is compared in full."""
 _NEVER = -3e38
+_UNIT = 127.0 * 127.0
+"""The product of a vector with itself: vectors rest with this length."""
 
 
 def best(
     parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[np.int64] | None = None
 ) -> list[ScoredPassage]:
-    """The best passages by product, of all or among some positions, best first, ties by position."""
+    """The best passages by cosine, of all or among some positions, best first, ties by position."""
     key, query = _read(vector)
     groups = [(part, own) for part in parts if (own := part.segment.vectors.get(key)) is not None]
     found: list[tuple[Part, Vectors, _Rows, _Floats]] = []
@@ -77,12 +79,13 @@ def best(
             chosen, scores = chosen[kept], scores[kept]
         columns.append((own.rows[chosen], scores, np.zeros(len(chosen))))
         segments.append(part.segment)
-    return picked(segments, columns, limit)
+    return picked(segments, columns, limit, unit=_UNIT)
 
 
-def products(parts: Sequence[Part], vector: Vector, positions: npt.NDArray[np.int64]) -> Mapping[int, Sequence[float]]:
-    """The products of the passages of these positions, where they have vectors of this space."""
+def cosines(parts: Sequence[Part], vector: Vector, wanted: Sequence[int]) -> Mapping[int, Sequence[float]]:
+    """The cosines of the passages of these positions, where they have vectors of this space."""
     key, query = _read(vector)
+    positions = np.array(wanted, dtype=np.int64)
     found: dict[int, list[float]] = {}
     for part in parts:
         own = part.segment.vectors.get(key)
@@ -91,7 +94,7 @@ def products(parts: Sequence[Part], vector: Vector, positions: npt.NDArray[np.in
         chosen = _placed(part, own, positions)
         scores = _chosen(part, own, chosen, query)
         where = part.segment.positions[own.rows[chosen]]
-        for position, score in zip(where.tolist(), scores.tolist(), strict=True):
+        for position, score in zip(where.tolist(), (scores.astype(np.float64) / _UNIT).tolist(), strict=True):
             found.setdefault(position, []).append(score)
     return found
 

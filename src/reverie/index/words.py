@@ -65,7 +65,7 @@ def best(
 
     A score does not depend on the other candidates: the statistics are those of all passages of the memory.
     """
-    live, total = sum(part.live for part in parts), float(sum(part.total for part in parts))
+    live, total = sum([part.live for part in parts]), float(sum([part.total for part in parts]))
     if not total:
         return []
     asked = np.array([word for _, terms in question for word, _ in terms], dtype=np.int64)
@@ -78,7 +78,7 @@ def best(
             if count := counts[at]:
                 found.append(_Term(at, share * _rarity(count, live), word))
             at += 1
-        weight = max((term.weight for term in found), default=_rarity(0, live))
+        weight = max([term.weight for term in found]) if found else _rarity(0, live)
         whole += telling * weight
         if found:
             words.append(_Word(telling, weight, found))
@@ -89,8 +89,8 @@ def best(
     segments: list[Segment] = []
     kept = np.zeros(0)
     least = 0.0
-    for part, (starts, ends) in sorted(zip(parts, places, strict=True), key=lambda one: -len(one[0].segment)):
-        search = _Search(part, starts, ends, words, norm)
+    for part, (starts, ends) in sorted(zip(parts, places, strict=True), key=lambda one: -len(one[0].segment.positions)):
+        search = _Search(part, starts, ends, words, asked, norm)
         rows = search.contenders(limit, least, among)
         if not len(rows):
             continue
@@ -142,25 +142,37 @@ def _common(rows: Ints, others: Ints) -> Ints:
 class _Search:
     """One question in one part."""
 
-    def __init__(self, part: Part, starts: list[int], ends: list[int], words: Sequence[_Word], norm: float) -> None:
+    def __init__(
+        self,
+        part: Part,
+        starts: list[int],
+        ends: list[int],
+        words: Sequence[_Word],
+        asked: npt.NDArray[np.int64],
+        norm: float,
+    ) -> None:
         self.part = part
         self.starts, self.ends = starts, ends
         self.words = words
+        self.asked = asked
         self.norm = norm
-        part.segment.check("lengths", "positions")
+        segment = part.segment
+        segment.check("lengths", "positions")
+        self.ratio = K1 * B * len(segment.positions) / max(segment.total, 1) / norm
+        """Ratio of the length normalisation when the segment was made to the present one."""
 
     def contenders(self, limit: int, least: float, among: npt.NDArray[np.int64] | None) -> npt.NDArray[np.intp]:
         """Rows that hold all of the best that score at least `least`."""
         segment, dead = self.part.segment, self.part.dead
-        order = [word for word in self.words if any(self.ends[t.at] > self.starts[t.at] for t in word.terms)]
-        if not order:
+        bounds = self._bounds()
+        if not bounds:
             return np.zeros(0, dtype=np.intp)
-        bounds = {id(word): self._bound(segment, word) for word in order}
-        order.sort(key=lambda word: -bounds[id(word)])
+        bounds.sort(key=lambda one: -one[0])
+        order = [word for _, word in bounds]
         rest = [0.0] * (len(order) + 1)
         for at in range(len(order) - 1, -1, -1):
-            rest[at] = rest[at + 1] + bounds[id(order[at])]
-        sums = np.zeros(len(segment), dtype=np.float32)
+            rest[at] = rest[at + 1] + bounds[at][0]
+        sums = np.zeros(len(segment.positions), dtype=np.float32)
         inside: Ints | None = None
         if among is not None:
             inside = segment.rows_of(among)
@@ -183,19 +195,13 @@ class _Search:
             chosen[inside] = sums[inside]
             sums = chosen
         # an impact is off by the ratio of the average lengths at most, and by what float32 rounds
-        ratio = self._ratio()
-        lower, upper = min(1.0, ratio) * (1 - _ROUNDED), max(1.0, ratio) * (1 + _ROUNDED)
+        lower, upper = min(1.0, self.ratio) * (1 - _ROUNDED), max(1.0, self.ratio) * (1 + _ROUNDED)
         floor = (least * _SURE - rest[used]) / upper
         found = np.flatnonzero(sums >= np.float32(floor)) if floor > 0 else np.flatnonzero(sums)
         if len(found) > 2 * limit:
             last = float(np.partition(sums[found], len(found) - limit)[len(found) - limit]) * lower
             found = found[sums[found] >= np.float32((last * _SURE - rest[used]) / upper)]
         return found
-
-    def _ratio(self) -> float:
-        """Ratio of the length normalisation when the segment was made to the present one."""
-        segment = self.part.segment
-        return K1 * B * len(segment) / max(segment.total, 1) / self.norm
 
     def _weighed(self, word: _Word) -> tuple[Ints, npt.NDArray[np.float32]]:
         """The rows that have a word, each once, and what it adds to each, about."""
@@ -218,13 +224,19 @@ class _Search:
     def _size(self, word: _Word) -> int:
         return sum(self.ends[term.at] - self.starts[term.at] for term in word.terms)
 
-    def _bound(self, segment: Segment, word: _Word) -> float:
-        """The most that a word can add to a score here."""
-        # the peaks were made with the average length of that time; shorter passages than average count for more
-        stretch = max(1.0, self._ratio()) * (K1 + 1) * word.telling
-        return stretch * max(
-            term.weight * segment.peak(term.word) for term in word.terms if self.ends[term.at] > self.starts[term.at]
-        )
+    def _bounds(self) -> list[tuple[float, _Word]]:
+        """The words that are here, each with the most that it can add to a score."""
+        starts, ends = self.starts, self.ends
+        found = []
+        peaks: list[float] = []
+        for word in self.words:
+            here = [term for term in word.terms if ends[term.at] > starts[term.at]]
+            if here:
+                peaks = peaks or self.part.segment.most(self.asked)
+                # made with the average length of that time; shorter passages than average count for more
+                stretch = max(1.0, self.ratio) * (K1 + 1) * word.telling
+                found.append((stretch * max([term.weight * peaks[term.at] for term in here]), word))
+        return found
 
     def exact(self, rows: npt.NDArray[np.intp]) -> tuple[_Floats, _Floats]:
         """Score and cover of these rows, word by word in the order of the question."""

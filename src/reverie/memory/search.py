@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, Protocol, TypeVar
 
@@ -280,23 +280,23 @@ class Search:
         near_any = vector is None or any(one.dense is not None for one in found.candidates)
         if not near_any and index is tx and (found.candidates or tx.scan(where, limit=1).items):
             degraded = [*degraded, "vectors_missing"]
-        order = ranked(found.question, found.candidates, neighbours=found.neighbours, weights=self._weights)
-        allowed = found.matched
-        if where == Filter():
-            allowed = frozenset(one.position for one in found.candidates)
-        elif beside := {one.position for one in found.candidates} - allowed:
+        allowed = None if where == Filter() else found.matched
+        if allowed is not None and (beside := {one.position for one in found.candidates} - allowed):
             allowed |= tx.briefs(sorted(beside), where).keys()
-        kept: Iterable[Ranked] = (one for one in order if one.key[0] in allowed)
-        if explain:
-            kept = list(kept)
-        hits = _hits(tx, iter(kept), found.spans, where, limit, spread=spread)
+        order = ranked(
+            found.question, found.candidates, neighbours=found.neighbours, weights=self._weights, allowed=allowed
+        )
+        kept = list(order) if explain else ()
+        hits = _hits(tx, iter(kept) if explain else order, found.spans, where, limit, spread=spread)
         if not explain:
             return SearchResult(hits, mode, tuple(degraded))
-        outside = dict.fromkeys(one.id for one in found.candidates if one.position not in allowed)
+        outside = dict.fromkeys(
+            one.id for one in found.candidates if allowed is not None and one.position not in allowed
+        )
         dropped = [Filtered(entry_id, "next to a match, but outside the filter") for entry_id in outside]
         shown = [(hit.entry.position, hit.passage.number - 1) for hit in hits]
         why = explained(
-            found.question, list(kept), found.candidates, shown=shown, limit=limit, filtered=dropped, degraded=degraded
+            found.question, kept, found.candidates, shown=shown, limit=limit, filtered=dropped, degraded=degraded
         )
         return SearchResult(hits, mode, tuple(degraded), why)
 
@@ -324,7 +324,7 @@ class Search:
         if matches:
             question = replace(question, among=matches[0].among)
         briefs = {match.entry.position: match.entry for match in matches}
-        candidates = [_candidate(match) for match in matches]
+        candidates = _passages(matches)
         if index is tx and (then := _made_then(tx, question, where, pool // 2) - briefs.keys()):
             found = tx.briefs(sorted(then), where)
             briefs |= found
@@ -352,29 +352,38 @@ def _searching(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], tuple[T, int]]
 def _added(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> list[Candidate]:
     """Entries that were not found by words or meaning, by their first passage."""
     cosines = tx.cosines(vector, list(briefs)) if vector is not None else {}
-    return [
-        _candidate(HybridMatch(brief, 0, None, None, 0.0, next(iter(cosines.get(position, ())), None)))
-        for position, brief in briefs.items()
-    ]
-
-
-def _candidate(match: HybridMatch) -> Candidate:
-    brief = match.entry
-    text = brief.content[slice(*match.span)] if match.span else brief.content
-    return Candidate(
-        id=brief.id,
-        position=brief.position,
-        created_at=said_at(brief.content, match.span[0], brief.created_at) if match.span else brief.created_at,
-        content=text,
-        number=match.number,
-        lexical=match.score,
-        dense=match.cosine,
-        cover=match.cover,
-        speaker=named(brief.actor),
-        session=brief.session,
-        subject=brief.subject,
-        size=len(brief.content),
+    return _passages(
+        [
+            HybridMatch(brief, 0, None, None, 0.0, next(iter(cosines.get(position, ())), None))
+            for position, brief in briefs.items()
+        ]
     )
+
+
+def _passages(matches: Sequence[HybridMatch]) -> list[Candidate]:
+    """Matches as they are ranked."""
+    speakers = {actor: named(actor) for actor in {match.entry.actor for match in matches}}
+    found = []
+    for match in matches:
+        brief, span = match.entry, match.span
+        content, created_at = brief.content, brief.created_at
+        found.append(
+            Candidate(
+                brief.id,
+                brief.position,
+                said_at(content, span[0], created_at) if span else created_at,
+                content[span[0] : span[1]] if span else content,
+                match.number,
+                match.score,
+                match.cosine,
+                match.cover,
+                speakers[brief.actor],
+                brief.session,
+                brief.subject,
+                len(content),
+            )
+        )
+    return found
 
 
 def _was_readable(entry: Entry, position: int) -> bool:
@@ -401,8 +410,8 @@ def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set
 
 def _trust(query: str) -> float:
     """Return how well the built-in vectors know the language of a question."""
-    letters = [character for character in query if character.isalpha()]
-    if sum(character < "\u0250" for character in letters) * 2 < len(letters):
+    letters = () if query.isascii() else [character for character in query if character.isalpha()]
+    if sum([character < "\u0250" for character in letters]) * 2 < len(letters):
         return 0.0
     return 1.0 if detect(query) == ENGLISH else 0.5
 

@@ -14,7 +14,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from reverie.search.languages import ENGLISH, FUNCTION_WORDS, LATIN, detect, fold, guess, stem
+from reverie.search.languages import ENGLISH, FUNCTION_WORDS, LATIN, fold, guess, stem
 from reverie.search.lexicon import misspelt, similar, weight
 
 MAX_QUERY_TERMS = 32
@@ -96,11 +96,20 @@ def terms(text: str) -> list[str]:
     An identifier is there whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but function words keeps
     them, so that it can still be found.
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    language = detect(text)
-    kept = list(chain.from_iterable(map(_seen[language].__getitem__, text.split())))  # no word has white space in it
-    return kept or [term for word in _WORD.findall(text) for term, _, _ in _compute(word, language)]
+    return analysed([text])[0][0]
+
+
+def analysed(texts: Sequence[str]) -> list[tuple[list[str], tuple[str, bool]]]:
+    """The terms of each text as `terms` gives them, with its language and whether it shows that."""
+    plain = [text if text.isascii() else unicodedata.normalize("NFKC", text) for text in texts]
+    found = []
+    for text, guessed in zip(plain, [guess(text) for text in plain], strict=True):
+        language = guessed[0]
+        # no word has white space in it
+        kept = list(chain.from_iterable(map(_seen[language].__getitem__, text.split())))
+        kept = kept or [term for word in _WORD.findall(text) for term, _, _ in _compute(word, language)]
+        found.append((kept, guessed))
+    return found
 
 
 def query_terms(text: str) -> list[str]:
@@ -118,21 +127,25 @@ def question(text: str) -> list[Word]:
     language, shown = guess(text)
     languages = (language, ENGLISH) if shown else (language, *LATIN)
     spoken = [said for word in _WORD.findall(text) for said in _compute(word, language)]
-    found: dict[str, Word] = {}
-    for term, _, surface in [said for said in spoken if not said[1]] or spoken:
-        if term in found:
-            continue
+    chosen: dict[str, Said] = {}
+    for said in [said for said in spoken if not said[1]] or spoken:
+        chosen.setdefault(said[0], said)
+    folded = [fold(surface) for _, _, surface in chosen.values()]
+    found: list[Word] = []
+    for (term, _, surface), plain, tells in zip(
+        chosen.values(), folded, [weight(word) for word in folded], strict=True
+    ):
         alternatives = {term: 1.0}
         if surface and not surface.isdigit():
             for other in languages:
                 alternatives.setdefault(stem(surface, other), 1.0)
-            alternatives.setdefault(fold(surface), 1.0)
+            alternatives.setdefault(plain, 1.0)
             if (language in _COMPOUNDING or not shown) and len(term) >= _EDGE:
                 alternatives |= {_START + term[:_EDGE]: _PARTLY, term[-_EDGE:] + _START: _PARTLY}
         if "_" in term:
             alternatives.setdefault(stem(term.replace("_", ""), language), 1.0)
-        found[term] = Word(surface or term, tuple(alternatives.items()), weight(fold(surface)))
-    return list(found.values())[:MAX_QUERY_TERMS]
+        found.append(Word(surface or term, tuple(alternatives.items()), tells))
+    return found[:MAX_QUERY_TERMS]
 
 
 def near(words: Sequence[Word], known: Callable[[Sequence[str]], Collection[str]]) -> list[Word]:
@@ -140,7 +153,7 @@ def near(words: Sequence[Word], known: Callable[[Sequence[str]], Collection[str]
 
     `known` says which terms there are.
     """
-    alike = [similar(fold(word.text)) for word in words]
+    alike = [similar(plain) for plain in [fold(word.text) for word in words]]
     own_terms = [term for word in words for term, _ in word.terms]
     there = known(list(dict.fromkeys([*own_terms, *chain.from_iterable(alike)])))
     return [_near(word, own, there, known) for word, own in zip(words, alike, strict=True)]
@@ -192,7 +205,8 @@ def _spaced(word: str, language: str) -> list[Said]:
     if word.isdigit():
         return [(word[:MAX_TERM_LENGTH], False, word)]
     clipped = word[:MAX_TERM_LENGTH]
-    return [(stem(clipped, language), fold(word) in FUNCTION_WORDS[language], clipped)]
+    plain = word if word.isascii() else fold(word)  # in lower case already
+    return [(stem(clipped, language), plain in FUNCTION_WORDS[language], clipped)]
 
 
 def _bare(piece: str) -> str:

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from reverie.core.subject import fold
-from reverie.search.analysis import Word, terms
-from reverie.search.languages import ENGLISH, guess
+from reverie.search.analysis import Word, analysed, terms
+from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
@@ -121,14 +121,18 @@ def overtake(
     asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
     best = [at for at in order[:COMPARED] if len(candidates[at].content) <= _LONGEST]
     best.sort(key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
-    said = {at: _Said(candidates[at].content, asked) for at in best}
+    texts = [candidates[at].content for at in best]
+    said = {
+        at: _Said(text, frozenset(own), asked, guessed)
+        for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
+    }
     often = Counter(place for one in said.values() for place in one.asked)
     rare = frozenset(place for place, count in often.items() if count <= _RARE)
     asking = _CHANGE_TERMS.union(term for word in asked for term, _ in word.terms)
     now = {at: scores[at] for at in best}
     older: dict[int, int] = {}
-    for old in best:
-        for new in best:
+    for at, old in enumerate(best):
+        for new in best[at + 1 :]:
             if _later(candidates[new], candidates[old], said[new]) and _same_matter(
                 said[old], said[new], scores[new] / (scores[old] or 1.0), asking, rare
             ):
@@ -140,20 +144,22 @@ def overtake(
 class _Said:
     """The terms of a passage, how exactly it has each word of the question, and whether it describes a change."""
 
-    def __init__(self, text: str, asked: Sequence[Word]) -> None:
+    def __init__(self, text: str, own: frozenset[str], asked: Sequence[Word], guessed: tuple[str, bool]) -> None:
+        """`own`: its terms; `guessed`: its language, and whether it shows that."""
         self.text = text
+        self._guessed = guessed
         self._changes: bool | None = None
-        self.terms = frozenset(terms(text))
+        self.terms = own
         self.asked: Mapping[int, float] = {
             place: exact
             for place, word in enumerate(asked)
-            if (exact := max((weight for term, weight in word.terms if term in self.terms), default=0.0))
+            if (exact := max([weight for term, weight in word.terms if term in own], default=0.0))
         }
 
     @property
     def changes(self) -> bool:
         if self._changes is None:
-            self._changes = len(self.text) <= _SHORT and changes(self.text)
+            self._changes = len(self.text) <= _SHORT and changes(self.text, self._guessed)
         return self._changes
 
     @property
@@ -162,12 +168,12 @@ class _Said:
         return frozenset(terms(" ".join(_NAME.findall(self.text))))
 
 
-def changes(text: str) -> bool:
-    """Whether a text says that something changed."""
+def changes(text: str, guessed: tuple[str, bool]) -> bool:
+    """Whether a text says that something changed. `guessed`: its language, and whether it shows that."""
     words = set(_PLAIN_WORD.findall(text.lower()))
     if not words.isdisjoint(_TELLING) and _ENGLISH.search(text) is not None:
         return True
-    return guess(text) != (ENGLISH, True) and _OTHERS.search(text) is not None
+    return guessed != (ENGLISH, True) and _OTHERS.search(text) is not None
 
 
 def _later(new: Dated, old: Dated, said: _Said) -> bool:

@@ -15,7 +15,7 @@ Nothing here depends on the order of the candidates; equal scores are ordered ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -61,6 +61,8 @@ class Weights:
 WEIGHTS = Weights()
 _SHORT, _LONG = 480, 960
 """Characters of two neighbours together up to which one is context of the other, and from which it is not."""
+_AT_ONCE = 16
+"""Candidates whose evidence is worked out together: a little more than are mostly asked for."""
 _ENOUGH = 6
 """Words in common that cover a purpose of any length: a remark of forty words is not a question of forty parts."""
 
@@ -122,7 +124,7 @@ class Question(Struct, frozen=True):
     @property
     def tells(self) -> float:
         """Number of its words, each weighted by its informativeness."""
-        return sum(word.weight for word in self.words)
+        return sum([word.weight for word in self.words])
 
 
 def rank(
@@ -143,13 +145,16 @@ def ranked(
     *,
     neighbours: Neighbours,
     weights: Weights = WEIGHTS,
+    allowed: Container[int] | None = None,
 ) -> Iterator[Ranked]:
     """Candidates, best first; those that are not asked for cost no more than their score.
+
+    `allowed`: the positions that may be shown; the others still count as neighbours and as newer statements.
 
     A neighbour counts only if it is among the candidates itself; the caller adds the neighbours of its best candidates
     (`worth_widening`), which may also put an entry on the list that shares no word with the question.
     """
-    chosen = list({candidate.key: candidate for candidate in candidates}.values())
+    chosen = list({(candidate.position, candidate.number): candidate for candidate in candidates}.values())
     words, meaning = _own_signals(chosen, question, weights)
     own = [a + b for a, b in zip(words, meaning, strict=True)]
     context, raised = _context(chosen, own, neighbours, weights)
@@ -157,7 +162,7 @@ def ranked(
     meaning = [value * more for value, more in zip(meaning, raised, strict=True)]
     time = _timely(question, chosen, weights)
     columns = (words, meaning, context, time)
-    scores = [round(sum(values), 6) for values in zip(*columns, strict=True)]
+    scores = [round(a + b + c + d, 6) for a, b, c, d in zip(*columns, strict=True)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
     by_age = sorted(range(len(chosen)), key=newest.__getitem__)
     order = sorted(by_age, key=scores.__getitem__, reverse=True)
@@ -169,25 +174,41 @@ def ranked(
             gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
             order = sorted(by_age, key=gained.__getitem__, reverse=True)
     taken: dict[int, float] = {}  # what overtakes an answer is as good as that
-    for old, new in older.items():
-        taken[new] = max(
-            taken.get(new, 0.0), taken.get(old, 0.0), _evidence(question, chosen[old], context[old], time[old])
-        )
-    for at in order:
-        candidate, gain = chosen[at], gains.get(at, 0.0)
-        signals = dict(zip(SIGNALS, [*[column[at] for column in columns], gain], strict=True))
-        score = round(scores[at] + gain, 6)
-        speaks = max(_evidence(question, candidate, context[at], time[at]), taken.get(at, 0.0))
-        key = candidate.position, candidate.number
-        newer = chosen[older[at]].id if at in older else None
-        yield Ranked(candidate.id, key, score, signals, confidence(speaks), newer, round(speaks, 4))
+    overtaken = _evidence(question, chosen, list(older), context, time)
+    for (old, new), speaks in zip(older.items(), overtaken, strict=True):
+        taken[new] = max(taken.get(new, 0.0), taken.get(old, 0.0), speaks)
+    if allowed is not None:
+        order = [at for at in order if chosen[at].position in allowed]
+    for start in range(0, len(order), _AT_ONCE):
+        part = order[start : start + _AT_ONCE]
+        proofs = [
+            max(speaks, taken.get(at, 0.0))
+            for at, speaks in zip(part, _evidence(question, chosen, part, context, time), strict=True)
+        ]
+        sure = [confidence(speaks) for speaks in proofs]
+        for at, speaks, confident in zip(part, proofs, sure, strict=True):
+            candidate, gain = chosen[at], gains.get(at, 0.0)
+            signals = dict(zip(SIGNALS, (words[at], meaning[at], context[at], time[at], gain), strict=True))
+            key = candidate.position, candidate.number
+            newer = chosen[older[at]].id if at in older else None
+            score = round(scores[at] + gain, 6)
+            yield Ranked(candidate.id, key, score, signals, confident, newer, round(speaks, 4))
 
 
-def _evidence(question: Question, candidate: Candidate, context: float, time: float) -> float:
-    cover = min(1.0, candidate.cover * max(1.0, question.tells / _ENOUGH))
-    if time:
-        cover += (1 - cover) * question.dated
-    return evidence(cover, candidate.dense or 0.0, question.trust, context, question.among)
+def _evidence(
+    question: Question, candidates: Sequence[Candidate], places: Sequence[int], *parts: Sequence[float]
+) -> list[float]:
+    """The evidence for the candidates at some places; `parts` are the context and the time of all."""
+    context, time = parts
+    longer = max(1.0, question.tells / _ENOUGH)
+    covers = [min(1.0, candidates[at].cover * longer) for at in places]
+    covers = [
+        cover + (1 - cover) * question.dated if time[at] else cover for at, cover in zip(places, covers, strict=True)
+    ]
+    return [
+        evidence(cover, candidates[at].dense or 0.0, question.trust, context[at], question.among)
+        for at, cover in zip(places, covers, strict=True)
+    ]
 
 
 def worth_widening(
@@ -206,7 +227,7 @@ def _own_signals(
     candidates: Sequence[Candidate], question: Question, weights: Weights
 ) -> tuple[list[float], list[float]]:
     """Words and meaning of each candidate, by its place in the list."""
-    best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
+    best = max([candidate.lexical or 0.0 for candidate in candidates], default=0.0) or 1.0
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
     factor = meaning_worth(question, weights) * (weights.words or 1.0)
     meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
