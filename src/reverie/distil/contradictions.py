@@ -267,7 +267,8 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
     pieces = [piece for piece in split(text) if piece.form is not Form.CODE and not piece.text.endswith("?")]
     read = [_read(piece.text) for piece in pieces[:40]]
     labels = frozenset(mark for clause in read if not clause.values and not clause.states for mark in clause.context)
-    return tuple(replace(clause, context=clause.context | labels) for clause in read if clause.words)
+    spoken = [clause for clause in read if clause.words]
+    return tuple([replace(clause, context=clause.context | labels) for clause in spoken] if labels else spoken)
 
 
 def _read(text: str) -> _Clause:
@@ -361,18 +362,18 @@ def _acts(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _is_date(token: Token) -> bool:
-    return (
-        token.lower in _DAYS
-        or (token.lower in MONTH_NAMES and (token.capital or token.lower != "may"))
-        or _YEAR.fullmatch(token.lower) is not None
-        or _DATE.fullmatch(token.lower) is not None
-    )
+    lower = token.lower
+    if lower.isalpha():  # most words: no digit, so no pattern fits
+        return lower in _DAYS or (lower in MONTH_NAMES and (token.capital or lower != "may"))
+    return _YEAR.fullmatch(lower) is not None or _DATE.fullmatch(lower) is not None
 
 
 def _amount(token: Token, following: Token | None) -> tuple[str, str] | None:
     """(normal form, unit) of a number, however it is written."""
     if token.lower in _WORDS:
         return _WORDS[token.lower], ""
+    if token.lower.isalpha():
+        return None
     found = _NUMBER.fullmatch(token.lower.lstrip("$€£~").rstrip("+"))
     if found is None:
         return None
