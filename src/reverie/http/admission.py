@@ -11,7 +11,6 @@ from starlette.types import Scope
 from reverie.core.actor import Actor
 from reverie.core.errors import RateLimited, ReverieError, Unauthenticated
 from reverie.host import Host
-from reverie.http.body import length_of
 from reverie.http.browser import own_call
 from reverie.http.door import Door, Doors
 from reverie.http.limits import Limits, key_of
@@ -33,14 +32,14 @@ class Admission:
         self._quick = host.parts.store.quick
         self._turn: dict[tuple[str | None, str], Actor] = {}
 
-    async def admit(self, scope: Scope) -> None:
-        """Authenticate the caller, where a key is needed. Raises ReverieError."""
+    async def admit(self, scope: Scope, length: int | None) -> None:
+        """Authenticate the caller, where a key is needed. Raises ReverieError. `length`: of the body, as announced."""
         path = scope["path"]
         door = self._doors.at(path)
         if door is not None and door.needs_key(path):
-            scope["state"]["actor"] = await self._admit(scope, door)
+            scope["state"]["actor"] = await self._admit(scope, door, length)
 
-    async def _admit(self, scope: Scope, door: Door) -> Actor:
+    async def _admit(self, scope: Scope, door: Door, length: int | None) -> Actor:
         token, named = bearer(scope, door.scheme), request_id(scope)
         session = own_call(scope) if token is None else None
         try:
@@ -56,8 +55,9 @@ class Admission:
         if sent:
             scope["state"]["request_id"] = sent
         try:
-            self._limits.requests.take(key_of(actor))
-            self._limits.bytes.take(key_of(actor), max(length_of(scope) or 0, 0))
+            counted = key_of(actor)
+            self._limits.requests.take(counted)
+            self._limits.bytes.take(counted, max(length or 0, 0))
         except RateLimited:
             self._metrics.refused.labels("rate_limited").inc()
             raise

@@ -20,9 +20,8 @@ class BodyLimit:
         self._doors = doors
         self._message = f"A request body is at most {most} bytes. Send less at a time."
 
-    def refused(self, scope: Scope) -> Response | None:
+    def refused(self, scope: Scope, length: int | None) -> Response | None:
         """The refusal of a request whose headers announce too much, or no number."""
-        length = length_of(scope)
         if length is None:
             return None
         if length < 0:
@@ -32,9 +31,9 @@ class BodyLimit:
             return problem(413, "too_large", self._message, details={"max_bytes": self._most}, shape=shape)
         return None
 
-    def counted(self, scope: Scope, receive: Receive) -> Receive:
+    def counted(self, scope: Scope, length: int | None, receive: Receive) -> Receive:
         """`receive`, which raises TooLarge or RateLimited when the body passes a limit."""
-        announced = length_of(scope) is not None  # then the bytes were counted at admission
+        announced = length is not None  # then the bytes were counted at admission
         seen, actor = 0, scope["state"].get("actor")
 
         async def counting() -> Message:

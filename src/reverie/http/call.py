@@ -91,9 +91,10 @@ class Call(Request):
         with heavy:
             return await self.threads.run(lane, self.tenant, work)
 
-    def executor(self, lane: Lane) -> Executor:
-        """Threads of a lane, in the name of the caller's tenant."""
-        return self.threads.executor(lane, self.tenant)
+    def executor(self, lane: Lane) -> tuple[Executor, bool]:
+        """Threads of a lane, in the name of the caller's tenant; and whether no thread of any lane is at work."""
+        threads = self.threads
+        return threads.executor(lane, self.tenant), threads.idle
 
     def charge(self, entries: int) -> None:
         """Count entries about to be stored. Raises RateLimited."""

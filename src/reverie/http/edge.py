@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -14,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.http.admission import Admission
-from reverie.http.body import BodyLimit
+from reverie.http.body import BodyLimit, length_of
 from reverie.http.origin import READABLE, Header, OriginCheck
 from reverie.http.paths import use_raw_path
 from reverie.http.problems import problem
@@ -53,7 +55,7 @@ class Edge:
         self._size = size
         self._refuse = refuse
         self._metrics = metrics
-        self._traces = traces
+        self._span = partial(traces.span, "request") if traces.on else nullcontext
         self._tail = tail
         self._ids = TimeIds()
 
@@ -76,7 +78,7 @@ class Edge:
 
         self._metrics.in_flight.inc()
         try:
-            with self._traces.span("request", {}) as span:
+            with self._span() as span:
                 try:
                     await self._serve(scope, receive, sending)
                 except ClientDisconnect:
@@ -103,10 +105,11 @@ class Edge:
         answer = self._origins.answer(scope) or use_raw_path(scope)
         try:
             if answer is None:
-                await self._admission.admit(scope)
-                answer = self._size.refused(scope)
+                length = length_of(scope)
+                await self._admission.admit(scope, length)
+                answer = self._size.refused(scope, length)
             if answer is None:
-                return await self._app(scope, self._size.counted(scope, receive), send)
+                return await self._app(scope, self._size.counted(scope, length, receive), send)
         except ReverieError as error:
             answer = await self._refuse.error(scope, error)
         except HTTPException as fault:
@@ -134,7 +137,7 @@ class Edge:
 def _headers(sent: Iterable[Header], state: Mapping[str, Any]) -> list[Header]:
     """The headers of an answer, with those that every answer has."""
     headers = [*sent, *state.get(READABLE, ()), (b"x-request-id", state["request_id"].encode()), _NO_SNIFFING]
-    if not any(name == b"cache-control" for name, _ in headers):
+    if b"cache-control" not in [name for name, _ in headers]:
         headers.append(_NOT_STORED)
     return headers
 

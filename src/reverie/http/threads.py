@@ -121,7 +121,7 @@ class Turns:
         self._free = slots
         self._each = each
         self._lock = Lock()
-        self._running: dict[str, int] = {}
+        self.running: dict[str, int] = {}
         self._lines: OrderedDict[str, deque[_Job | _Task]] = OrderedDict()
         """Waiting work by tenant; the tenant to be served next is first."""
 
@@ -129,7 +129,7 @@ class Turns:
         """Whether the job has a slot; else it waits in line."""
         with self._lock:
             # A free slot while others wait means that those tenants hold all the slots they may.
-            if self._free and self._running.get(job.tenant, 0) < self._each:
+            if self._free and self.running.get(job.tenant, 0) < self._each:
                 self._occupy(job.tenant)
                 return True
             self._lines.setdefault(job.tenant, deque()).append(job)
@@ -139,20 +139,20 @@ class Turns:
         """Give a slot of `tenant` back. The job that has it now, if one waits."""
         with self._lock:
             self._free += 1
-            self._running[tenant] -= 1
-            if not self._running[tenant]:
-                del self._running[tenant]
+            self.running[tenant] -= 1
+            if not self.running[tenant]:
+                del self.running[tenant]
             if not self._lines:
                 return None
             for name in list(self._lines):  # at most slots / each of them are passed over
-                if self._running.get(name, 0) < self._each and (job := self._first(name)) is not None:
+                if self.running.get(name, 0) < self._each and (job := self._first(name)) is not None:
                     self._occupy(name)
                     return job
             return None
 
     def _occupy(self, tenant: str) -> None:
         self._free -= 1
-        self._running[tenant] = self._running.get(tenant, 0) + 1
+        self.running[tenant] = self.running.get(tenant, 0) + 1
 
     def _first(self, tenant: str) -> _Job | _Task | None:
         line = self._lines.pop(tenant)
@@ -243,6 +243,11 @@ class Threads:
             return await future
         finally:
             self._precedence.end(tenant)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no thread is at work, so that the event loop does not have to compete with one."""
+        return not any(turns.running for turns in self._lanes.values())
 
     def executor(self, lane: Lane, tenant: str) -> Executor:
         """The lane as an executor, for work that nothing in an event loop waits for."""

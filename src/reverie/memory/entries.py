@@ -36,7 +36,7 @@ from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
 from reverie.redact import Redaction
 from reverie.search.text import searchable
 from reverie.services import Services
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import ReadTx, WouldWait, WriteTx
 from reverie.store.group_commit import GroupCommit
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _PAGE = 100
+_SHORT = 8192
+"""Characters of all texts together that an event loop may store itself: some 2 ms of work."""
 
 
 class PreparedEntry(msgspec.Struct, frozen=True):
@@ -88,7 +90,9 @@ class Entries:
         self._rules = rules
         self._nights: dict[str, int] = {}
         """Until when a tenant is known to be woken for its nightly dream."""
-        self._together: GroupCommit[tuple[Actor, str, str], Draft, Receipt] = GroupCommit(self._store_together)
+        self._together: GroupCommit[tuple[Actor, str, str], Draft, Receipt] = GroupCommit(
+            self._store_together, self._store_at_once
+        )
 
     def put(
         self,
@@ -110,12 +114,22 @@ class Entries:
         return self._store(actor, ref, drafts, idempotency_key, operation)
 
     async def put_soon(
-        self, pool: Executor, actor: Actor, ref: str, drafts: Sequence[Draft], *, idempotency_key: str | None = None
+        self,
+        pool: Executor,
+        actor: Actor,
+        ref: str,
+        drafts: Sequence[Draft],
+        *,
+        idempotency_key: str | None = None,
+        here: bool = False,
     ) -> list[Receipt]:
-        """`put` for callers in an event loop: one thread of `pool` writes for all that wait."""
+        """`put` for callers in an event loop: one thread of `pool` writes for all that wait.
+
+        `here`: the loop itself may, as long as it waits for nothing but the disk.
+        """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
-            return [await self._together.ask_soon((actor, ref, "PUT"), drafts[0], pool)]
+            return [await self._together.ask_soon((actor, ref, "PUT"), drafts[0], pool, here=here)]
         from asyncio import get_running_loop
 
         alone = partial(self._store, actor, ref, drafts, idempotency_key, "PUT")
@@ -182,6 +196,14 @@ class Entries:
         actor, ref, operation = key
         return self._store(actor, ref, drafts, None, operation)
 
+    def _store_at_once(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
+        """The same for a few short texts. Raises WouldWait instead of waiting."""
+        actor, ref, operation = key
+        short = sum([len(draft.content) for draft in drafts]) <= _SHORT
+        if not self._parts.store.free or not short or any(draft.attributes for draft in drafts):
+            raise WouldWait
+        return self._store(actor, ref, drafts, None, operation, waits=False)
+
     def _store(
         self,
         actor: Actor,
@@ -192,6 +214,7 @@ class Entries:
         *,
         also: Callable[[WriteTx, Receipt], None] | None = None,
         request: Sequence[Any] = (),
+        waits: bool = True,
     ) -> list[Receipt]:
         """Store drafts. `also` runs in the same transaction for every entry stored; a retry must repeat `request`."""
         asked = canonical_request(ref, drafts, *request) if idempotency_key is not None else b""
@@ -232,7 +255,8 @@ class Entries:
 
             return body
 
-        receipts = self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref), weight=len(drafts))
+        scope = Scope(actor.tenant, ref)
+        receipts = self._rules.guarded(actor.tenant, prepare, scope, weight=len(drafts), waits=waits)
         if woken:
             self._nights[actor.tenant] = woken[-1]
         return receipts

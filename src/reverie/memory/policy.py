@@ -97,11 +97,17 @@ class RuleBook:
         return rules
 
     def guarded(
-        self, tenant: str, prepare: Callable[[Rules], Callable[[WriteTx], T]], scope: Scope, *, weight: int = 1
+        self,
+        tenant: str,
+        prepare: Callable[[Rules], Callable[[WriteTx], T]],
+        scope: Scope,
+        *,
+        weight: int = 1,
+        waits: bool = True,
     ) -> T:
         """Prepare a write under the rules and commit it only if they still hold.
 
-        `prepare` runs outside any transaction and may run again. `weight`: how many entries the write stores.
+        `prepare` runs outside any transaction and may run again. `weight` and `waits`: see `Store.write`.
         """
         if self._parts.read_only:
             raise ReadOnly()
@@ -115,7 +121,7 @@ class RuleBook:
                     raise RulesMoved
                 return body(tx)
 
-            checked.weight = weight  # type: ignore[attr-defined]
+            checked.weight, checked.waits = weight, waits  # type: ignore[attr-defined]
             return self._parts.store.write(scope, checked)
 
         return retry(attempt, on=RulesMoved, busy=_too_fast)

@@ -6,6 +6,8 @@ import copy
 import inspect
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from reverie.host import Host
@@ -49,15 +51,19 @@ class _Watched:
         return watched
 
     def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        span = partial(self._traces.span, call) if self._traces.on else nullcontext
+
         def watched(*arguments: Any, **named: Any) -> Any:
-            with self._traces.span(call), _Timed(self._metrics, call) as timed:
+            with span(), _Timed(self._metrics, call) as timed:
                 return timed.result(inner(*arguments, **named))
 
         return watched
 
     def _watch_awaited(self, call: str, inner: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        span = partial(self._traces.span, call) if self._traces.on else nullcontext
+
         async def watched(*arguments: Any, **named: Any) -> Any:
-            with self._traces.span(call), _Timed(self._metrics, call) as timed:
+            with span(), _Timed(self._metrics, call) as timed:
                 return timed.result(await inner(*arguments, **named))
 
         return watched

@@ -44,6 +44,10 @@ LOG_PAGE = 1000
 """Events that are read at once."""
 
 
+class WouldWait(Exception):
+    """A body that may not wait would have to: for another writer, or for work that is owed. Nothing was done."""
+
+
 class ReadTx(Protocol):
     """One unchanging snapshot of one scope."""
 
@@ -357,10 +361,16 @@ class Store(Protocol):
     quick: bool
     """Whether reading one row waits for nothing but a local disk: then an event loop may do it."""
 
+    @property
+    def free(self) -> bool:
+        """Whether a small write made now would wait for nothing but the disk."""
+
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
         """Run `body` in one durable transaction.
 
-        A body may have an attribute `weight`, the number of entries it stores: heavy ones do not delay light ones.
+        A body may have an attribute `weight`, the number of entries it stores: heavy ones do not delay light ones. For
+        one whose attribute `waits` is False, a `quick` store raises WouldWait before anything is done, where it would
+        have to wait for more than the disk.
         """
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:

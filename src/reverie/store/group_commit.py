@@ -4,7 +4,8 @@ Most of the cost of a write is per call: redacting and embedding 64 texts at onc
 64 times, and storing them in one body saves another tenth. A caller that arrives while another is being served waits in
 line; the one that finishes hands the lead to the first in line, which serves everyone waiting. A caller that arrives
 alone is served at once, at the cost of one look. Callers in an event loop join the same line: one thread leads for all
-of them and wakes their loop once per group.
+of them and wakes their loop once per group. Where nothing but the disk has to be waited for, the loop serves a few of
+them itself, at the end of the turn in which they came: a change of thread costs more than that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reverie.core.errors import StoreError
+from reverie.store.contract import WouldWait
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,6 +28,8 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 MOST_TOGETHER = 256
+MOST_HERE = 32
+"""A larger group is served by a thread: an event loop has others to look after."""
 _A_CROWD = 4
 _PATIENCE_SECONDS = 0.002
 _LOOK_AGAIN_SECONDS = 0.0003
@@ -54,15 +58,16 @@ class _Turn(Generic[Item, Answer]):
 class _Awaited(Generic[Item, Answer]):
     """One caller in line that waits in an event loop. A thread of `pool` leads in its place."""
 
-    __slots__ = ("answer", "error", "future", "item", "loop", "pool")
+    __slots__ = ("answer", "error", "future", "here", "item", "loop", "pool")
 
-    def __init__(self, item: Item, pool: Executor) -> None:
+    def __init__(self, item: Item, pool: Executor, here: bool) -> None:
         from asyncio import get_running_loop  # a program without asyncio never loads it
 
         self.item = item
         self.answer: Answer | None = None
         self.error: BaseException | None = None
         self.pool = pool
+        self.here = here
         self.loop = get_running_loop()
         self.future: asyncio.Future[Answer] = self.loop.create_future()
 
@@ -83,10 +88,16 @@ class GroupCommit(Generic[Key, Item, Answer]):
     """Serves items that share a key together. `serve` gives one answer per item.
 
     If it raises for several items at once, each is served alone, so that no caller fails because of another's item.
+    `at_once` is the same for event loops; it raises WouldWait instead of waiting.
     """
 
-    def __init__(self, serve: Callable[[Key, list[Item]], list[Answer]]) -> None:
+    def __init__(
+        self,
+        serve: Callable[[Key, list[Item]], list[Answer]],
+        at_once: Callable[[Key, list[Item]], list[Answer]] | None = None,
+    ) -> None:
         self._serve = serve
+        self._at_once = at_once
         self._lock = threading.Lock()
         self._lines: dict[Key, Line[Item, Answer]] = {}
         """Waiting callers. A key is present exactly while a leader works on it."""
@@ -114,18 +125,45 @@ class GroupCommit(Generic[Key, Item, Answer]):
             self._pass_on(key, line)
         return _outcome(own)
 
-    async def ask_soon(self, key: Key, item: Item, pool: Executor) -> Answer:
-        """The same without blocking the event loop. Once asked, it is served, whether or not anybody still waits."""
-        own: _Awaited[Item, Answer] = _Awaited(item, pool)
+    async def ask_soon(self, key: Key, item: Item, pool: Executor, *, here: bool = False) -> Answer:
+        """The same without blocking the event loop. Once asked, it is served, whether or not anybody still waits.
+
+        `here`: the loop may serve it itself, with all that came in the same turn of it, if that waits for nothing.
+        """
+        own: _Awaited[Item, Answer] = _Awaited(item, pool, here)
         with self._lock:
             line = self._lines.get(key)
             if line is None:
                 self._lines[key] = [own]
             else:
                 line.append(own)
-        if line is None:
+        if line is None and here and self._at_once is not None:
+            own.loop.call_soon(self._serve_turn, key, self._lines[key], self._at_once)
+        elif line is None:
             self._pass_on(key, self._lines[key])
         return await own.future
+
+    def _serve_turn(
+        self, key: Key, line: Line[Item, Answer], at_once: Callable[[Key, list[Item]], list[Answer]]
+    ) -> None:
+        """At the end of a turn of an event loop: serve what came in it here if that is quick, else in a thread."""
+        with self._lock:
+            group = [one for one in line if isinstance(one, _Awaited) and one.here]
+            alone = len(self._lines) == 1 and len(group) == len(line) <= MOST_HERE
+        try:
+            # Those of several keys share a commit only when they come from threads.
+            done = alone and _served(at_once, key, group)
+        except BaseException:  # interrupted: it may be stored or not, so it is not stored again
+            for turn in group:
+                turn.error = _interrupted()
+            done = True
+            raise
+        finally:
+            if done:
+                with self._lock:
+                    del line[: len(group)]
+                _settle(group)
+            self._pass_on(key, line)
 
     def _lead(self, key: Key, line: Line[Item, Answer], own: _Turn[Item, Answer] | _Awaited[Item, Answer]) -> None:
         self._await_crowd(line)
@@ -137,7 +175,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
             self._answer(key, group)
         except BaseException:  # the leader was interrupted: the others must not wait for ever
             for turn in group:
-                turn.error = turn.error or StoreError("The write was interrupted. Look whether it is there.")
+                turn.error = turn.error or _interrupted()
             raise
         finally:
             _wake(group)
@@ -197,6 +235,28 @@ class GroupCommit(Generic[Key, Item, Answer]):
             except RuntimeError:  # the pool is closed: its callers learn so from what they asked for
                 self._lead_for_loops(key, line)
         return here
+
+
+def _served(
+    serve: Callable[[Key, list[Item]], list[Answer]], key: Key, group: Sequence[_Awaited[Item, Answer]]
+) -> bool:
+    """Serve a group without waiting. False: nothing was done, because it would wait or one of several was refused."""
+    try:
+        answers = serve(key, [turn.item for turn in group])
+    except WouldWait:
+        return False
+    except Exception as fault:
+        if len(group) > 1:
+            return False
+        group[0].error = fault
+        return True
+    for turn, answer in zip(group, answers, strict=True):
+        turn.answer = answer
+    return True
+
+
+def _interrupted() -> StoreError:
+    return StoreError("The write was interrupted. Look whether it is there.")
 
 
 def _wake(group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None:

@@ -10,7 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from reverie.core.errors import Invalid, StoreError
-from reverie.store.group_commit import MOST_TOGETHER, GroupCommit
+from reverie.store.contract import WouldWait
+from reverie.store.group_commit import MOST_HERE, MOST_TOGETHER, GroupCommit
 
 
 class Counter:
@@ -216,3 +217,74 @@ def test_an_interrupted_thread_leaves_no_loop_waiting() -> None:
     assert first == 0
     assert all(isinstance(answer, StoreError) for answer in others)
     assert counter.gathering.ask("k", 7) == 14
+
+
+class Here:
+    """Serves by doubling; `groups` has the thread of each group: the loop's own, or one of the pool."""
+
+    def __init__(self, fault: BaseException | None = None) -> None:
+        self.groups: list[tuple[bool, list[int]]] = []
+        self.fault = fault
+        self.gathering: GroupCommit[str, int, int] = GroupCommit(self.serve, self.at_once)
+
+    def serve(self, key: str, items: list[int]) -> list[int]:
+        self.groups.append((False, items))
+        if self.fault is not None and 3 in items:
+            raise self.fault
+        return [item * 2 for item in items]
+
+    def at_once(self, key: str, items: list[int]) -> list[int]:
+        if isinstance(self.fault, WouldWait):
+            raise self.fault
+        self.groups.append((True, items))
+        if self.fault is not None and 3 in items:
+            raise self.fault
+        return [item * 2 for item in items]
+
+    def ask(self, *asked: tuple[str, int], here: bool = True) -> list[int | BaseException]:
+        async def story() -> list[int | BaseException]:
+            waiting = [self.gathering.ask_soon(key, n, pool, here=here) for key, n in asked]
+            return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60)
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = asyncio.run(story())
+        assert self.gathering._lines == {}
+        return answers
+
+
+def test_one_turn_of_a_loop_is_served_together_in_the_loop() -> None:
+    counter = Here()
+    assert counter.ask(*(("k", n) for n in range(8))) == [n * 2 for n in range(8)]
+    assert counter.groups == [(True, list(range(8)))]
+
+
+def test_a_loop_that_may_not_serve_leaves_it_to_a_thread() -> None:
+    counter = Here()
+    assert counter.ask(("k", 1), here=False) == [2]
+    assert [here for here, _ in counter.groups] == [False]
+
+
+def test_what_would_wait_is_served_once_by_a_thread() -> None:
+    counter = Here(WouldWait())
+    counter.serve = counter.gathering._serve = lambda key, items: [item * 2 for item in items]  # type: ignore[method-assign]
+    assert counter.ask(*(("k", n) for n in range(4))) == [0, 2, 4, 6]
+    assert counter.groups == []
+
+
+def test_a_crowd_or_several_keys_are_served_by_threads() -> None:
+    crowd, several = Here(), Here()
+    assert crowd.ask(*(("k", n) for n in range(MOST_HERE + 1))) == [n * 2 for n in range(MOST_HERE + 1)]
+    assert not any(here for here, _ in crowd.groups)
+    assert several.ask(("a", 1), ("b", 2)) == [2, 4]
+    assert sorted(items for _, items in several.groups) == [[1], [2]]
+    assert not several.groups[0][0]
+
+
+def test_a_refusal_in_a_turn_is_its_callers_alone() -> None:
+    counter = Here(Invalid("not this one"))
+    answers = counter.ask(*(("k", n) for n in range(5)))
+    assert isinstance(answers.pop(3), Invalid)
+    assert answers == [0, 2, 4, 8]
+    alone = Here(Invalid("not this one"))
+    assert isinstance(alone.ask(("k", 3))[0], Invalid)
+    assert alone.groups == [(True, [3])]

@@ -58,10 +58,10 @@ async def put(
 ) -> Response:
     if isinstance(body, wire.EntriesIn):
         return await call.run(Lane.WRITE, partial(_put_many, call, ref, body, idempotency_key))
+    drafts = to_drafts(body)
     call.charge(1)
-    (receipt,) = await call.host.entries.put_soon(
-        call.executor(Lane.WRITE), call.actor, ref, to_drafts(body), idempotency_key=idempotency_key
-    )
+    entries, actor, (pool, idle) = call.host.entries, call.actor, call.executor(Lane.WRITE)
+    (receipt,) = await entries.put_soon(pool, actor, ref, drafts, idempotency_key=idempotency_key, here=idle)
     where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
     headers = _replayed(receipt) | {"ETag": etag(receipt.version), "Location": where}
     return Reply(receipt_document(receipt), 201, headers)

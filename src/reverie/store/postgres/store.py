@@ -49,7 +49,7 @@ class PostgresStore:
     name = "postgres"
     outside: Sequence[str] = ("wal", "replicas", "free_space", "index_files")
     durable = True
-    quick = False
+    quick = free = False
 
     def __init__(
         self,

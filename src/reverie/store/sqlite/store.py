@@ -240,6 +240,10 @@ class SqliteStore:
         if self._process != os.getpid():
             raise StoreUnavailable("This store was opened before a fork. Open it again in the new process.")
 
+    @property
+    def free(self) -> bool:
+        return self.quick and self._writer is not None and self._writer.free
+
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
         return cast(T, self._writing().submit(scope, body))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import islice, zip_longest
@@ -20,9 +21,10 @@ from typing import Any, Protocol
 import apsw
 
 from reverie.core.entry import Scope
-from reverie.core.errors import StoreFull, StoreUnavailable
+from reverie.core.errors import StoreBusy, StoreFull, StoreUnavailable
 from reverie.core.ports import Clock
 from reverie.index.cache import IndexCache
+from reverie.store.contract import WouldWait
 from reverie.store.sqlite.anchor import Anchor
 from reverie.store.sqlite.batch import Batch
 from reverie.store.sqlite.faults import translate
@@ -38,6 +40,10 @@ MOST_PASSES = 3
 """Commits of light bodies that a heavy one lets go first."""
 BUSY_MS = 10_000
 SCRUB_AGAIN_SECONDS = 0.25
+LOG_PAGES = 1000
+"""Pages of the write-ahead log from which it is folded into the database."""
+SLOW_SECONDS = 0.02
+"""After a commit that took longer, the next one is not made by an event loop: the disk or the processors are busy."""
 WIPE_PAGES = 4096
 """Pages wiped while writers wait: some 10 ms."""
 
@@ -138,6 +144,10 @@ class Writer:
         self._closed = False
         self._models: Mapping[str, int] = {}
         """Numbers of embedding models seen by commits. They never change."""
+        self._took = 0.0
+        """Seconds of the last commit."""
+        self._log_pages = 0
+        db.set_wal_hook(self._logged)
         self._scrub_owed = False
         self._wipe_next = 0
         """The page at which the wiping continues."""
@@ -152,13 +162,16 @@ class Writer:
         if threading.get_ident() == self._inside:
             raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
-        if not self._crowded and not self._left and self._queue.empty() and not self._turn.locked():
+        if not getattr(body, "waits", True):
+            return self._at_once(job)
+        if self._unused():
             # `with`, because it alone cannot be torn from its release by a signal: with a plain acquire, Control-C in
             # the wrong microsecond stopped every writer for ever. A thread that loses the race waits for its turn.
             with self._turn:
                 if self._closed:
                     raise StoreUnavailable("The store is closed.")
                 self._work([job])
+                self._clear_up()
             if self._scrub_owed:
                 self._bell.ring()
             return job.outcome()
@@ -168,6 +181,30 @@ class Writer:
             self._queue.put(job)
         self._bell.ring()
         return job.wait()
+
+    def _at_once(self, job: _Job) -> Any:
+        """Commit a job whose caller is an event loop: it waits for the disk, and for no writer and no clearing up."""
+        if not self.free:
+            raise WouldWait
+        with self._turn:
+            if self._closed:
+                raise StoreUnavailable("The store is closed.")
+            self._db.set_busy_timeout(0)
+            try:
+                self._work([job])
+            finally:
+                self._db.set_busy_timeout(BUSY_MS)
+        if isinstance(job.error, StoreBusy):  # another process writes
+            raise WouldWait
+        return job.outcome()
+
+    @property
+    def free(self) -> bool:
+        """Whether a commit would wait for nothing but the disk, and that was quick the last time."""
+        return self._unused() and not self._scrub_owed and self._log_pages < LOG_PAGES and self._took <= SLOW_SECONDS
+
+    def _unused(self) -> bool:
+        return not self._crowded and not self._left and self._queue.empty() and not self._turn.locked()
 
     def close(self) -> None:
         """Finish all accepted work, then stop."""
@@ -186,6 +223,7 @@ class Writer:
                 jobs = self._take()
                 if jobs:
                     self._work(jobs)
+                    self._clear_up()
                 elif self._scrub_owed:
                     self._scrub()
             self._crowded = len(jobs) > 1
@@ -214,13 +252,24 @@ class Writer:
         return light
 
     def _work(self, jobs: list[_Job]) -> None:
-        self._inside = threading.get_ident()
+        self._inside, started = threading.get_ident(), time.perf_counter()
         try:
             self._commit_all(jobs)
-            if self._scrub_owed:
-                self._scrub()
         finally:
-            self._inside = None
+            self._inside, self._took = None, time.perf_counter() - started
+
+    def _clear_up(self) -> None:
+        """Fold a long log into the database after a commit, and wipe destroyed text."""
+        if self._log_pages >= LOG_PAGES:
+            self._log_pages = 0
+            with suppress(apsw.Error):  # a reader is in the way, or the disk is full: the next commit tries again
+                self._db.wal_checkpoint()
+        if self._scrub_owed:
+            self._scrub()
+
+    def _logged(self, _: apsw.Connection, __: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
 
     def _commit_all(self, jobs: list[_Job]) -> None:
         """Commit jobs. When the disk is full, those that erase get the reserve, and the others are refused."""

@@ -23,7 +23,7 @@ from reverie.core.errors import Conflict, StoreError, StoreFull, StoreUnavailabl
 from reverie.core.query import Filter
 from reverie.store.conformance import HandClock, make_entry, make_event
 from reverie.store.conformance.lab import ANYTHING, put
-from reverie.store.contract import WriteTx
+from reverie.store.contract import WouldWait, WriteTx
 from reverie.store.sqlite import SqliteStore
 from reverie.store.sqlite import store as store_module
 from reverie.store.sqlite import writer as writer_module
@@ -619,3 +619,64 @@ def test_turns_keep_each_tenants_order() -> None:
     assert [job.scope.tenant for job in chosen if job.scope] == ["a", "a", "b", "b", "c"]
     assert [jobs.index(job) for job in chosen] == sorted(jobs.index(job) for job in chosen)
     assert [job.scope.tenant for job in left if job.scope] == ["a", "a", "a"]
+
+
+def at_once(**fields: Any) -> Body:
+    def body(tx: WriteTx) -> Any:
+        return put(tx, make_entry(**fields), minted=False)
+
+    body.waits = False  # type: ignore[attr-defined]
+    return body
+
+
+def test_a_body_that_may_not_wait_is_refused_before_anything_is_done(make_store: Callable[..., SqliteStore]) -> None:
+    store = make_store()
+    store.write(HERE, at_once(id="a"))
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold(_: Any) -> None:
+        entered.set()
+        assert leave.wait(120)
+
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(store.control, hold, write=True)
+        assert entered.wait(120)
+        assert not store.free
+        with pytest.raises(WouldWait):
+            store.write(HERE, at_once(id="b"))
+        leave.set()
+        held.result()
+    assert ids(store) == ["a"]
+
+
+def test_a_body_that_may_not_wait_does_not_wait_for_another_process(make_store: Callable[..., SqliteStore]) -> None:
+    store = make_store()
+    store.write(HERE, storing(id="a"))
+    store._writer._took = 0.0
+    other = apsw.Connection(store.path)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(WouldWait):
+        store.write(HERE, at_once(id="b"))
+    other.execute("ROLLBACK")
+    other.close()
+    store._writer._took = 0.0
+    store.write(HERE, at_once(id="c"))
+    assert sorted(ids(store)) == ["a", "c"]
+    sound(store, 2)
+
+
+def test_a_long_log_and_a_slow_disk_are_left_to_a_thread(
+    make_store: Callable[..., SqliteStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "SLOW_SECONDS", 1000.0)
+    store = make_store()
+    store.write(HERE, at_once(id="a"))
+    assert store.free
+    monkeypatch.setattr(writer_module, "LOG_PAGES", 1)
+    assert not store.free
+    with pytest.raises(WouldWait):
+        store.write(HERE, at_once(id="b"))
+    store.write(HERE, storing(id="b"))  # folds the log
+    assert store.free
+    monkeypatch.setattr(writer_module, "SLOW_SECONDS", 0.0)
+    assert not store.free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -25,14 +26,14 @@ class AnthropicAnswers:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http" or not covers(scope["path"]):
-            return await self.app(scope, receive, send)
+            return self.app(scope, receive, send)
         own: dict[str, str] = {}
         state = {**scope.get("state", {}), HEADERS: own}
         scope = {**scope, "state": state, "headers": with_bearer(scope["headers"])}
         answer = _Answer(send, own, scope)
-        return await self.app(scope, receive, answer)
+        return self.app(scope, receive, answer)
 
 
 class _Answer:
