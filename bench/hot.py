@@ -51,26 +51,63 @@ class Talk:
 
 
 def talks(path: Path = DATA / "talk.txt") -> list[Talk]:
-    """The labelled conversations."""
+    """The labelled conversations; of `everyday.txt` the labelled memories."""
     out = []
     for block in re.split(r"^@", path.read_text("utf-8"), flags=re.MULTILINE)[1:]:
         head, *lines = [line for line in block.splitlines() if line]
-        name, day = head.split()
+        name, *form, day = head.split()
         at = datetime.fromisoformat(day).replace(hour=9, tzinfo=UTC)
         sources, marks, questions = [], {}, []
         for number, line in enumerate(lines):
             mark, rest = line[0], line[2:]
+            if mark == "=":
+                at = datetime.fromisoformat(rest).replace(hour=9, tzinfo=UTC)
+                continue
             if mark == "?":
                 ask, answer = rest.split("|")
                 questions.append(Question(ask, (answer,)))
                 continue
-            speaker, text = rest.split(": ", 1)
+            said_by, _, text = rest.partition(": ") if form != ["notes"] else ("", "", rest)
             key = f"{name}-{number:03d}"
             moment = int((at + timedelta(minutes=number)).timestamp() * 1000)
-            sources.append(Source(key, text, moment, speaker, session=name))
+            sources.append(Source(key, text, moment, said_by or None, session=name))
             marks[key] = mark
         out.append(Talk(name, sources, marks, questions))
     return out
+
+
+@dataclass(frozen=True)
+class Everyday:
+    """Lines of one memory after a dream: kept or not, answered or not, gone or not."""
+
+    memory: str
+    must_keep: list[bool]
+    facts: list[bool]
+    chatter_gone: list[bool]
+
+
+def everyday() -> list[Everyday]:
+    """Of each memory in `everyday.txt`, after a dream by default: lines that must be kept, facts, chatter that is gone."""
+    rows = []
+    for talk in talks(DATA / "everyday.txt"):
+        with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
+            notes = memory.ref("notes")
+            put(notes, talk.sources)
+            notes.dream()
+            text = "\n".join(shown(entry) for entry in reversed(list(notes.entries())))
+        must = [MustKeep(s.id, s.content, "rule") for s in talk.sources if talk.marks[s.id] in "+*"]
+        idle = [s for s in talk.sources if talk.marks[s.id] == "-"]
+        whole = survived("\n".join(_line(source) for source in talk.sources), talk.questions)
+        answered = [hit for hit, known in zip(survived(text, talk.questions), whole, strict=True) if known]
+        gone = [not re.search(rf"(?<!\w){re.escape(one.content.rstrip(' .!'))}(?!\w)", text) for one in idle]
+        kept = [state != "missing" for state in _states(talk.sources, must, text)]
+        rows.append(Everyday(talk.name, kept, answered, gone))
+    return rows
+
+
+def _states(sources: Sequence[Source], items: Sequence[MustKeep], text: str) -> list[str]:
+    report = verify(sources, text, must_keep=items, budget=10**9, input_tokens=10**9, count=count)
+    return [kept.state for kept in report.must_keep]
 
 
 def must_keep_share(sources: Sequence[Source]) -> float:
@@ -127,8 +164,7 @@ def _says(text: str, note: str) -> bool:
 
 
 def held(sources: Sequence[Source], items: Sequence[MustKeep], text: str) -> float:
-    report = verify(sources, text, must_keep=items, budget=10**9, input_tokens=10**9, count=count)
-    return share([kept.state != "missing" for kept in report.must_keep])
+    return share([state != "missing" for state in _states(sources, items, text)])
 
 
 def facts(given: Mixed, text: str) -> float:
@@ -153,17 +189,7 @@ def dreamt(given: Mixed, target: str) -> tuple[str, dict[str, float | int | str]
     with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
         memory.set_policy(hot_target=target)
         notes = memory.ref("memory")
-        notes.put_many(
-            [
-                {"id": s.id, "content": s.content, "created_at": s.created_at, "kind": s.kind}
-                | (
-                    {"source": {"actor": s.speaker, **({"session": s.session} if s.session else {})}}
-                    if s.speaker
-                    else {}
-                )
-                for s in given.sources
-            ]
-        )
+        put(notes, given.sources)
         before = _found(notes, given)
         night(notes)
         after = _found(notes, given)
@@ -174,6 +200,17 @@ def dreamt(given: Mixed, target: str) -> tuple[str, dict[str, float | int | str]
         "context_before": before[1],
         "context_after": after[1],
     }
+
+
+def put(notes: reverie.Ref, sources: Sequence[Source]) -> None:
+    """Store sources as entries, with their speakers."""
+    notes.put_many(
+        [
+            {"id": s.id, "content": s.content, "created_at": s.created_at, "kind": s.kind}
+            | ({"source": {"actor": s.speaker, **({"session": s.session} if s.session else {})}} if s.speaker else {})
+            for s in sources
+        ]
+    )
 
 
 def shown(entry: reverie.Entry) -> str:
@@ -233,6 +270,11 @@ def show(rows: Sequence[Mapping[str, float | int | str]]) -> None:
             f"{row['system']:<26} {row['must_keep']:>9.1f}  {row['rules']:>5.1f}  {row['facts']:>5.1f}"
             f"  {row['hot']:>5.1f}  {found}"
         )
+    print()
+    print(f"{'a memory, after one dream':<26} must keep     facts  chatter gone")
+    for one in everyday():
+        counts = "  ".join(f"{sum(hits):>3} of {len(hits):>2}" for hits in (one.must_keep, one.facts, one.chatter_gone))
+        print(f"{one.memory:<26} {counts}")
     print()
     for talk in talks():
         print(f"{talk.name}: {must_keep_share(talk.sources):.0f} % of the tokens are judged must-keep")

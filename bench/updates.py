@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import reverie
+from bench.hot import night
 from reverie.distil.updates import Said, updates
 
 DATA = Path(__file__).parent / "data" / "updates.txt"
@@ -65,7 +66,7 @@ def measure(notes: Notes) -> dict[str, object]:
 
 
 def dreamt(notes: Notes) -> tuple[int, int]:
-    """After a dream by default: overtaken notes without a line of their own, and other notes that still have one."""
+    """After a night of dreams by default: overtaken notes without a line of their own, and other notes that still have one."""
     with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
         ref = memory.ref("notes")
         ref.put_many(
@@ -74,8 +75,8 @@ def dreamt(notes: Notes) -> tuple[int, int]:
                 for number, (_, text) in enumerate(notes.said)
             ]
         )
-        report = ref.dream()
-        outdated = set(memory.dreams.diff(report.id).outdated) if report else set()
+        night(ref)
+        outdated = {entry for dream in memory.dreams.list() for entry in memory.dreams.diff(dream.id).outdated}
     lost = {notes.said[int(entry)][0] for entry in outdated}
     return len(lost & notes.overtaken), len(notes.said) - len(notes.overtaken) - len(lost - notes.overtaken)
 

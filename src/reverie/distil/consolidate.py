@@ -1,9 +1,9 @@
 """Reconciling standing memory, without a model: which entries say the same, and which were overtaken.
 
 Two entries *say the same* when they are exact or near duplicates of one author: the newest wording stays. An entry
-*overtakes* another when both are statements of the same author and it gives a newer value for the same thing
-(`updates`). Routine status lines never overtake each other. Contradictions between different authors are left alone:
-they are not ours to decide.
+*overtakes* another when both are statements of the same author, it gives a newer value for the same thing (`updates`),
+and the older one says nothing else. Routine status lines never overtake each other. Contradictions between different
+authors are left alone: they are not ours to decide.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.sentences import split
 from reverie.distil.source import Source
-from reverie.distil.updates import Said, updates
+from reverie.distil.updates import Said, says_more, updates
 from reverie.distil.value import LOW, model
 
 
@@ -39,7 +39,12 @@ def reconcile(sources: Sequence[Source], distiller: ExtractiveDistiller) -> list
         for source, verdict in zip(single, verdicts, strict=True)
         if verdict.kind not in LOW
     ]
-    merges += [Merge(update.newer, (update.older,), "outdated") for update in updates(said)]
+    text = {one.id: one.text for one in said}
+    merges += [
+        Merge(update.newer, (update.older,), "outdated")
+        for update in updates(said)
+        if not says_more(text[update.older], text[update.newer])
+    ]
     return _settled(merges)
 
 

@@ -411,7 +411,19 @@ def _is_state(tokens: Sequence[Token], at: int, verb: int | None) -> bool:
         return False
     if token.lower in ("on", "off", "up", "down", "over"):  # only as the last word: the switch is on
         return at == len(tokens) - 1 and verb is not None
+    if _is_denied_verb(tokens, at):
+        return False
     return verb is not None and at >= verb
+
+
+def _is_denied_verb(tokens: Sequence[Token], at: int) -> bool:
+    """The verb in `does not open at 9`, which denies `opens at 9`."""
+    before = [token.lower for token in tokens[max(at - 2, 0) : at]]
+    return before[-1:] in (["don't"], ["doesn't"], ["didn't"]) or before in (
+        ["do", "not"],
+        ["does", "not"],
+        ["did", "not"],
+    )
 
 
 def _names(tokens: Sequence[Token], verb: int | None) -> tuple[str, ...]:

@@ -1,19 +1,17 @@
 """Currency: statements that a later one of the same speaker and subject overtakes leave the text, as outdated.
 
-The line that overtook them names their sources too, and is kept if they had to be. What an author declared binding,
-routine status and chatter overtake nothing and are not overtaken.
+The line that overtook them names their sources too, and is kept if they had to be. One that says more than the later
+line follows it in brackets, so that a room or a name is not lost with a date. What an author declared binding, routine
+status and chatter overtake nothing and are not overtaken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from reverie.distil.updates import Said, updates
+from reverie.distil.statements import Candidate, Into, Place, with_earlier
+from reverie.distil.updates import Said, says_more, updates
 from reverie.distil.value import LOW
-
-if TYPE_CHECKING:
-    from reverie.distil.statements import Candidate, Into, Place
 
 _LONGEST = 24
 """Words and marks above which a statement says too much to be overtaken as a whole."""
@@ -31,6 +29,9 @@ def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
         newer = newest.get(newer.place, newer)
         gone[older.place] = older
         into[older.place] = ("outdated", newer.place)
+        if says_more(older.text, newer.text):
+            newest[newer.place] = with_earlier(newer, older)
+            continue
         newest[newer.place] = newer._replace(
             source_ids=(*newer.source_ids, *(i for i in older.source_ids if i not in newer.source_ids)),
             must_keep=newer.must_keep or older.must_keep,

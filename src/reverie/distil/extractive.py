@@ -79,7 +79,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/9 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/10 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -104,7 +104,7 @@ class ExtractiveDistiller:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
         into: Into = {}
-        items = side_by_side(roll_up(overtake(once(items, into), into), into), into)
+        items = side_by_side(overtake(roll_up(once(items, into), into), into), into)
         concepts, weights = _weighed(items, sum(map(len, values.values())))
         return PreparedSources(
             sources=tuple(ordered[i] for i in kept_sources),
@@ -203,10 +203,10 @@ class ExtractiveDistiller:
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
     def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int]:
-        """The minimum, and about how many tokens all other statements have."""
+        """The minimum, and how many tokens more a text with all other statements has."""
         sizes = _sizes(prepared.candidates, count, None)
-        wanted = _wanted(prepared, sizes, declared=False)
-        return _drawn(prepared, wanted, count)[1], sum(sizes) - sum(sizes[i] for i in wanted)
+        least = _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
+        return least, max(_drawn(prepared, range(len(prepared.candidates)), count)[1] - least, 0)
 
 
 def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:

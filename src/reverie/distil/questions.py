@@ -18,6 +18,8 @@ _QUESTION_WORDS = word_set("what what's how how's where where's which who who's 
 _SUBJECTS = word_set("you i we there it they he she this that the my your our anyone anybody someone any")
 _CONNECTIVES = word_set("and but so then also or plus please")
 _REASONS = word_set("because since as given")
+_TAGS = word_set("right correct no yes yeah huh eh hm hmm true ok okay")
+_ASKED_BACK = word_set("isn't aren't wasn't weren't doesn't don't didn't won't can't couldn't wouldn't hasn't haven't")
 _SHORTEST = 3
 """Words a statement needs to say something of its own."""
 
@@ -65,7 +67,15 @@ def _opening(part: Sequence[Token]) -> str:
     return next((word for word in _words(part) if word not in _CONNECTIVES), "")
 
 
+def _is_tag(part: Sequence[Token]) -> bool:
+    """`Sunflowers stand for warmth, right?` and `It is broken, isn't it?` state something."""
+    words = _words(part)
+    return words[0] in _TAGS if len(words) == 1 else len(words) == 2 and words[0] in _ASKED_BACK
+
+
 def _asks(part: Sequence[Token], *, last: bool) -> bool:
+    if last and _is_tag(part):
+        return True
     words = [word for word in _words(part) if word not in _CONNECTIVES and word not in INTERJECTIONS]
     if not words:
         return False

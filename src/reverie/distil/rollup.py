@@ -2,6 +2,8 @@
 
 `Reindex finished in 41 s` on nineteen days becomes `Reindex finished in 41 to 66 s (×19, 3 to 9 October 2025)`. Only
 lines of one speaker whose words are equal and whose numbers differ are rolled up; every source stays behind the line.
+A reading that the value model takes for more than routine is rolled up with its like where the numbers are measurements
+(`disk of log-3 at 86 %`): a ticket or an invoice with another number is another thing.
 """
 
 from __future__ import annotations
@@ -23,6 +25,19 @@ _MOST_NUMBERS = 4
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d,]*(?:\.\d+)?(?![\w:/-])|\b\d{1,2}:\d\d\b")
 
 
+_UNIT = re.compile(
+    r" ?(?:%|°|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b|(?:second|minute|hour|day|request|message|item|row|user|error)s?\b"
+    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa)\b)"
+)
+"""Units after a measured number."""
+
+
+def _measures(text: str) -> bool:
+    """Whether every number of a statement is a measurement."""
+    found = list(_NUMBER.finditer(text))
+    return bool(found) and all(_UNIT.match(text, number.end()) for number in found)
+
+
 def template(text: str) -> tuple[str, ...]:
     """The words around the numbers of a statement."""
     return tuple(_NUMBER.split(text.casefold()))
@@ -36,11 +51,13 @@ def roll_up(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Statements with every group of routine reports replaced by one, at the place of the newest."""
     groups: dict[tuple[str | None, str | None, tuple[str, ...]], list[Candidate]] = {}
     for item in items:
-        if item.kind == "status" and not item.required:
+        if not item.required and (item.reports or _measures(item.text)):
             groups.setdefault((item.speaker, item.about, template(item.text)), []).append(item)
     replaced: dict[tuple[int, int], Candidate | None] = {}
     for (_, _, words), group in groups.items():
-        if len(group) < LEAST or len(words) > _MOST_NUMBERS + 1:
+        if len(group) < LEAST or len(words) > _MOST_NUMBERS + 1 or 2 * sum(one.reports for one in group) < len(group):
+            continue
+        if any(one.kind != "status" for one in group) and not _measures(group[-1].text):
             continue
         for item in group[:-1]:
             replaced[item.place] = None
@@ -63,6 +80,7 @@ def _rolled(group: Sequence[Candidate]) -> Candidate:
         source_ids=ids,
         times=1,  # the count is part of the text
         how="rolled",
+        must_keep=any(item.must_keep for item in group),
         length=newest.length + len(columns) + 4,
         needs=None,
     )

@@ -23,6 +23,8 @@ _TODAY = frozenset({"today", "tonight", "now"})
 _SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month", "year"})
 
 
+_OWN = frozenset({"mine", "ours"})
+"""Words for a thing that the question before them names: `What about shoes? Mine have 700 km on them.`"""
 _TELLING = 2
 """Telling words with which a statement is kept while there is room, even if it reads like chatter."""
 
@@ -82,6 +84,7 @@ class Candidate(NamedTuple):
     required: bool  # declared by its author: a distillate without it is refused
     must_keep: bool  # judged to matter: its source leaves hot memory only with it
     kind: str  # the class the value model gave it
+    reports: bool  # a status by the value model, routine or not
     length: int  # words and marks
     factor: int
     concepts: dict[str, int]  # weight in tenths of a word, in order
@@ -106,6 +109,7 @@ def candidates(
     """The statements of one source that say something. `ids`: the source, then its duplicates."""
     day = day_of(source.created_at)
     out: list[Candidate] = []
+    asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     for number, ((original, form, text, tokens), value) in enumerate(zip(said, values, strict=True)):
         required = must_keep.declared(source, original) is not None
         words = {t.lower for t in tokens}
@@ -117,7 +121,10 @@ def candidates(
         stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
         if stated and weighty and stated[0] is not tokens[0]:
             stated = []  # a reason lives on the wish before it: "without hostels, since I need a bathroom of my own?"
-        if idle and ((original.endswith("?") and not stated) or not _tells(tokens, names)):
+        if idle and original.endswith("?") and not stated:
+            asked = tokens
+            continue
+        if idle and not _tells(tokens, names):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
@@ -130,6 +137,9 @@ def candidates(
         shown = text if len(kept) == len(tokens) else join(kept)
         if form is Form.ASIDE:
             shown = f"({shown})"
+        elif asked and kept[0].lower in _OWN:
+            shown = f"({join(asked)}) {shown}"
+        asked = ()
         out.append(
             Candidate(
                 place=(position, number),
@@ -144,6 +154,7 @@ def candidates(
                 times=len(ids),
                 required=required,
                 must_keep=required or weighty,
+                reports=value.kind == "status",
                 kind="status" if routine else value.kind if value.kind != "status" else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(
@@ -282,6 +293,23 @@ def _kinds(variant: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return numbers, names
 
 
+def with_earlier(newest: Candidate, before: Candidate) -> Candidate:
+    """A statement with the one it overtook behind it, in one line."""
+    when = "" if before.day == newest.day else f", {spell(before.day)}"
+    who = "" if before.speaker == newest.speaker or before.speaker is None else f", {before.speaker}"
+    return newest._replace(
+        text=f"{newest.text} (earlier{when}{who}: {before.text})",
+        whole="",
+        source_ids=(*newest.source_ids, *(i for i in before.source_ids if i not in newest.source_ids)),
+        how="merged",
+        required=newest.required or before.required,
+        must_keep=newest.must_keep or before.must_keep,
+        length=newest.length + before.length + 4,
+        factor=max(newest.factor, before.factor),
+        concepts=before.concepts | newest.concepts,
+    )
+
+
 def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Join the present and the former statement into one line.
 
@@ -299,19 +327,7 @@ def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
         before = next((c for c in reversed(group[:-1]) if _disagree(newest, c)), None)
         if before is None or newest.length + before.length > 50:
             continue
-        when = "" if before.day == newest.day else f", {spell(before.day)}"
-        who = "" if before.speaker == newest.speaker or before.speaker is None else f", {before.speaker}"
-        merged[newest.place] = newest._replace(
-            text=f"{newest.text} (earlier{when}{who}: {before.text})",
-            whole="",
-            source_ids=(*newest.source_ids, *(i for i in before.source_ids if i not in newest.source_ids)),
-            how="merged",
-            required=newest.required or before.required,
-            must_keep=newest.must_keep or before.must_keep,
-            length=newest.length + before.length + 4,
-            factor=max(newest.factor, before.factor),
-            concepts=before.concepts | newest.concepts,
-        )
+        merged[newest.place] = with_earlier(newest, before)
         absorbed[before.place] = None
         into[before.place] = ("outdated", newest.place)
     return [merged.get(c.place, c) for c in items if c.place not in absorbed]

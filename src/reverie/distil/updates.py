@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
@@ -65,6 +66,7 @@ _LEFT = re.compile(r"(?i)\bfrom((?: [\w'-]+){1,4}?) to\b|\b(?:instead of|(?<=, )
 _GIVES_UP = re.compile(r"(?i)\b(?:gave up|given up|quit|no longer|stopped \w+ing)\b")
 _DENIES = re.compile(r"(?i)\b(?:can['’]?t|cannot|won['’]?t|will not|isn['’]?t|doesn['’]?t)\b")
 _FIRST = word_set("i i'm i've i'll")
+_PARTS = re.compile(r"; |\. (?=[A-Z])| [–—-] ")
 _NEARBY = 48
 """Statements looked at for one word of a later one, the newest of them: a word in more says little."""
 _PREFIX = 4
@@ -87,6 +89,27 @@ class Update(NamedTuple):
     older: str
     why: str
     """`value` or `cue`."""
+
+
+def says_more(older: str, newer: str) -> bool:
+    """Whether an overtaken statement holds something that the later one does not speak of: a time, a number, a clause.
+
+    `The teacher is Mr. Okello; the evening is on 3 March at 19:00` after `The evening was moved to 10 March`.
+    """
+    old, new = _amounts(older), _amounts(newer)
+    if any(old[kind] > new[kind] for kind in old):
+        return True
+    stems = _read(newer).stems
+    parts = [_read(part).stems for part in _PARTS.split(older)]
+    return len(parts) > 1 and any(
+        len(part) > 1 and 2 * sum(_known(stem, stems) for stem in part) < len(part) for part in parts
+    )
+
+
+def _amounts(text: str) -> Counter[str]:
+    """Counts of the times, days and numbers that a statement gives."""
+    kinds = [_kind(token, None) for token in tokenize(text) if token.word]
+    return Counter(kind for kind in kinds if kind)
 
 
 class _Claim(NamedTuple):

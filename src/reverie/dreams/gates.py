@@ -202,7 +202,7 @@ class Gates:
         return verify(
             sources,
             text,
-            must_keep=find(kept, _outdated(kept, answer.fates)),
+            must_keep=find(kept, _replaced(kept, answer.fates)),
             budget=budget,
             input_tokens=work.input_tokens,
             source_tokens=work.tokens_before,
@@ -268,14 +268,17 @@ def fingerprint(distiller: Distiller, redactor: Redactor) -> str:
     return f"{distiller.fingerprint} redact/{redactor.version}"
 
 
-def _outdated(sources: Sequence[Distillable], fates: Fates) -> frozenset[tuple[str, str]]:
-    """Statements that a later one in the text overtook, each with the id of its source."""
+_REPLACED = frozenset({"outdated", "rolled"})
+
+
+def _replaced(sources: Sequence[Distillable], fates: Fates) -> frozenset[tuple[str, str]]:
+    """Statements that a later one in the text overtook, or that were rolled up, each with the id of its source."""
     return frozenset(
         (source.id, phrase.original)
         for source in sources
-        if any(fate == "outdated" for fate, _ in fates.get(source.id, ()))
+        if any(fate in _REPLACED for fate, _ in fates.get(source.id, ()))
         for phrase, (fate, _) in zip(phrases(source), fates[source.id], strict=False)
-        if fate == "outdated"
+        if fate in _REPLACED
     )
 
 

@@ -104,3 +104,10 @@ def test_a_contradiction_is_found_among_other_sentences() -> None:
     assert found is not None
     assert found.kind == "number"
     assert (found.first, found.second) == ("The pump runs at 40 bar.", "The pump runs at 55 bar.")
+
+
+@pytest.mark.parametrize("denied", ["does not open at 9.", "doesn't open at 9."])
+def test_a_verb_that_is_also_a_state_is_denied_like_any_other(denied: str) -> None:
+    found = contradiction("The library opens at 9.", f"The library {denied}")
+    assert found is not None
+    assert found.kind == "negation"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from bench.updates import Notes, ours
 
+from reverie.distil.consolidate import reconcile
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.source import Source
 from reverie.distil.updates import Said, updates
@@ -58,3 +59,12 @@ def test_nothing_that_stays_is_overtaken(notes: Notes) -> None:
     found = {update.older for update in updates([Said(key, text) for key, text in notes.said])}
     assert found <= notes.overtaken
     assert len(found) * 10 >= len(notes.overtaken) * 7
+
+
+def test_an_overtaken_statement_that_says_more_stays_behind_its_successor() -> None:
+    given = sources("The piano lesson is on Tuesdays at four in room 12.", "The piano lesson moved to Thursdays.")
+    made = ExtractiveDistiller().distil(given, output_tokens=400, count=count)
+    earlier = "(earlier, 14 November 2023: The piano lesson is on Tuesdays at four in room 12)"
+    assert f"The piano lesson moved to Thursdays {earlier}" in made.text
+    assert [fate for fate, _ in made.fates["0"]] == ["outdated"]
+    assert reconcile(given, ExtractiveDistiller()) == []

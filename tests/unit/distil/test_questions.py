@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.questions import facts
+from reverie.distil.source import Source
 from reverie.distil.tokens import join, tokenize
 
 
@@ -36,3 +38,20 @@ def test_a_fact_is_kept_without_the_request_around_it(asked: str, stated: str) -
 )
 def test_a_sentence_that_only_asks_states_nothing(asked: str) -> None:
     assert facts(tokenize(asked)) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "stated"),
+    [
+        ("Sunflowers mean warmth and happiness, right?", "Sunflowers mean warmth and happiness"),
+        ("The printer in room 4 is broken, isn't it?", "The printer in room 4 is broken"),
+    ],
+)
+def test_a_question_tag_leaves_a_statement(asked: str, stated: str) -> None:
+    assert join(facts(tokenize(asked))) == stated
+
+
+def test_a_question_stays_with_the_answer_that_lives_on_it() -> None:
+    source = Source("a", "What would you say about shoes? Mine have 700 km on them.", 1_700_000_000_000, "user")
+    made = ExtractiveDistiller().distil([source], output_tokens=100, count=lambda text: len(text.split()))
+    assert "(What would you say about shoes?) Mine have 700 km on them" in made.text

@@ -36,3 +36,14 @@ def test_every_source_stays_behind_the_line() -> None:
     sources = [Source(f"s{i}", f"Backup completed, {n} GB.", START + i * DAY) for i, n in enumerate((3, 4, 5))]
     made = ExtractiveDistiller().distil(sources, output_tokens=100, count=count)
     assert {i for s in made.statements for i in s.source_ids} == {"s0", "s1", "s2"}
+
+
+def test_readings_that_seem_to_matter_are_rolled_up_with_their_like() -> None:
+    text = distilled(*(f"disk of log-3 at {n} %" for n in (71, 78, 86, 52)))
+    assert text.count("disk of log-3") == 1
+    assert "disk of log-3 at 52 to 86 % (×4, 3 to 6 October 2025)" in text
+
+
+def test_things_with_a_number_for_a_name_are_not_rolled_up() -> None:
+    text = distilled(*(f"Invoice {n} is due on Friday, pay it by bank transfer." for n in (1001, 1002, 1003)))
+    assert all(f"Invoice {n} is due" in text for n in (1001, 1002, 1003))

@@ -167,6 +167,18 @@ def test_what_is_small_already_is_no_failure(host: Host, ada: Actor) -> None:
     assert (outcome.status, outcome.code) == ("nothing", "cannot_be_smaller")
 
 
+def test_a_few_short_entries_asked_for_by_name_are_dreamt_as_on_demand(host: Host, ada: Actor, clock: Any) -> None:
+    texts = ("The gate code is 4411.", "Ines prefers trains.", "The boiler is serviced in June.")
+    host.entries.put(ada, "notes", [Draft(content=text) for text in texts])
+    made = host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
+    assert host.schedules.run_now(ada, made.id).status == "done"
+    (event,) = host.reader.events(ada, types=("memory.compacted",))
+    assert event.data["sources"] == 3
+    assert event.data["trigger"] == "host-managed"
+    clock.advance(HOUR)
+    assert host.schedules.run_now(ada, made.id).status == "nothing"  # a second one changes nothing
+
+
 def test_daylight_saving_neither_repeats_nor_loses_a_night(clock: Any) -> None:
     schedule = Schedule(id="s", cron="30 2 * * *", zone="Europe/Berlin")
     at, seen = ms("2026-10-23T12:00:00+00:00"), []
