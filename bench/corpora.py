@@ -7,7 +7,8 @@ Texts in bench/data/recall are made up for this project. A line is one of:
     key speaker: text            a turn of a conversation
     ?key question                a question that the note answers; `?kind:key` says what kind (typo, syn, date, order)
     ~new>old question            a question that the note `new` answers, and `old` did before
-    !question                    a question that nothing answers
+    !question                    a question that nothing answers, about things the notes do not mention
+    !!question                   the same, a near miss: it names someone or something in the notes
     # ...                        a comment
 
 Half of the questions are held out, chosen by their hash: weights and thresholds are made with the other half.
@@ -24,8 +25,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-OURS = ("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides")
-JUDGES = ("studio",)
+OURS = (
+    *("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides"),
+    *("household", "project", "support"),
+)
+JUDGES = ("studio", "lab", "polyglot", "chat")
 """Nothing is fitted on these."""
 _WORD = re.compile(r"\w+")
 
@@ -76,7 +80,8 @@ def ours(name: str) -> Memory:
         if mark == "@":
             at = int(datetime.fromisoformat(rest).replace(tzinfo=UTC).timestamp() * 1000)
         elif mark == "!":
-            asks.append(Ask(rest, "none", held_out=_held_out(rest)))
+            text = rest.removeprefix("!")
+            asks.append(Ask(text, "none" if text == rest else "near", held_out=_held_out(text)))
         elif mark in "?~":
             head, text = rest.split(" ", 1)
             kind, _, keys = head.rpartition(":")

@@ -9,7 +9,8 @@
 
 One line a system: BM25 over entries, BM25 over passages, words, meaning, all signals (and all but one). One column a
 figure of a corpus, in per cent: `first` (the right entry first), `in 3`, `update` (the newest fact first), `none` (a
-question that nothing answers has no hit, or only weak ones), `recall` (evidence among ten hits), `current` (the current
+question that nothing answers has no hit, or only weak ones), `near` (the same, for questions about someone or something
+in the notes that they do not answer), `recall` (evidence among ten hits), `current` (the current
 fact first), `telling` (words of the right option among ten hits), `packed` (the same in `context` of 2,000 tokens), and
 the tokens of ten hits. `users` has the messages of users only, `chats` also the assistant's answers, and `... hidden` is
 a corpus of ours among three of these chats. `few` has small memories, dealt out of the corpora of short notes: the share
@@ -116,8 +117,8 @@ def judge(asked: corpora.Ask, hits: Found) -> Iterator[tuple[str, float]]:
     """The figures to which a question counts."""
     yield "tokens", sum(len(text) for _, text, _, _ in hits) / 4.4 / 100
     ids = [one[0] for one in hits]
-    if asked.kind == "none":
-        yield "none", not any(not weak for *_, weak in hits)
+    if asked.kind in ("none", "near"):
+        yield asked.kind, not any(not weak for *_, weak in hits)
     elif asked.telling:
         yield "telling", corpora.told(asked, " ".join(text for _, text, _, _ in hits))
     elif asked.answers:

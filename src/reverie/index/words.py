@@ -36,15 +36,19 @@ _Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
 class _Term(NamedTuple):
-    """A term that the memory has: its place in the list of all terms asked for, its weight, and its hash."""
+    """A term that the memory has: its place in the list of all terms asked for, its weight, and its hash.
+
+    `share` is how far it stands for the word of the question: 1 for the same word, less for a similar one.
+    """
 
     at: int
     weight: float
     word: int
+    share: float
 
 
 class _Word(NamedTuple):
-    """A word of the question: its rarity, its maximum contribution, and its terms."""
+    """A word of the question: how much it tells, its rarity, and its terms."""
 
     telling: float
     weight: float
@@ -76,9 +80,9 @@ def best(
         found = []
         for word, share in terms:
             if count := counts[at]:
-                found.append(_Term(at, share * _rarity(count, live), word))
+                found.append(_Term(at, share * _rarity(count, live), word, share))
             at += 1
-        weight = max([term.weight for term in found]) if found else _rarity(0, live)
+        weight = max((term.weight for term in found if term.share >= 1), default=_rarity(0, live))
         whole += telling * weight
         if found:
             words.append(_Word(telling, weight, found))
@@ -246,6 +250,7 @@ class _Search:
         lengths += K1 * (1 - B)
         for word in self.words:
             values: _Floats | None = None
+            shares: _Floats | None = None
             for term in word.terms:
                 start, end = self.starts[term.at], self.ends[term.at]
                 if end == start:
@@ -255,7 +260,9 @@ class _Search:
                 often = times[at] * (having[at] == rows)
                 own = often * (term.weight * (K1 + 1)) / (lengths + often)
                 values = own if values is None else np.maximum(values, own)
-            if values is not None:
+                share = (often > 0) * term.share
+                shares = share if shares is None else np.maximum(shares, share)
+            if values is not None and shares is not None:
                 scores += word.telling * values
-                covers += (values > 0) * (word.telling * word.weight)
+                covers += shares * (word.telling * word.weight)
         return scores, covers

@@ -24,13 +24,13 @@ from reverie.memory.read import ANYTHING
 from reverie.memory.searches import RecordedSearches
 from reverie.memory.times import asked as times_in
 from reverie.memory.times import between
+from reverie.search.alike import WordVectors, vectors_know
 from reverie.search.analysis import Word, near
 from reverie.search.analysis import question as words_of
 from reverie.search.confidence import WEAK
 from reverie.search.context import Packed, PackItem, pack
 from reverie.search.explain import Filtered
 from reverie.search.explain import explain as explained
-from reverie.search.languages import ENGLISH, detect
 from reverie.search.passages import Passage, passages, said_at
 from reverie.search.rank import (
     WEIGHTS,
@@ -99,6 +99,8 @@ class Search:
         self._searches = searches
         self._weights = weights
         self._cold = ColdIndexes(parts.embedder)
+        by_word = getattr(parts.embedder, "by_word", False)
+        self._words = WordVectors(parts.embedder.embed) if parts.embedder is not None and by_word else None
 
     def search(
         self,
@@ -314,10 +316,12 @@ class Search:
         """Passages by words and by meaning, and the readable neighbours of the best of them."""
         words = near(words_of(query), index.known) if mode != "meaning" else []
         embedder = self._parts.embedder
-        trust = 1.0 if getattr(embedder, "multilingual", False) else _trust(query)
+        known = vectors_know(query)
+        trust = 1.0 if getattr(embedder, "multilingual", False) else known
         counts = float(getattr(embedder, "weight", 1.0))
         named_times, rest = times_in(tx, query, zone)
-        question = Question(query, words, named_times, trust, counts, _dated(words, rest) if named_times else 0.0)
+        dated = _dated(words, rest) if named_times else 0.0
+        question = Question(query, words, named_times, trust, counts, dated, known=known)
         asked = [QueryWord(word.terms, word.weight) for word in words]
         worth = meaning_worth(question, self._weights)
         matches = index.find(asked, vector, where, limit=pool, meaning=worth, ahead=_WIDEN)
@@ -335,6 +339,8 @@ class Search:
             neighbours = tx.around(best, steps=2)
             wanted = sorted({p for pair in neighbours.values() for p in pair if p is not None} - briefs.keys())
             candidates += _added(tx, tx.briefs(wanted, Filter()), vector)
+        if self._words is not None and vector is not None and mode == "hybrid" and known:
+            candidates = self._words.read(question, candidates, self._weights)
         spans = {(match.entry.position, match.number): match.span for match in matches}
         return _Candidates(question, candidates, neighbours, spans, frozenset(briefs))
 
@@ -406,14 +412,6 @@ def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set
         if since < until:
             found |= {one.position for one in tx.scan(replace(where, since=since, until=until), limit=limit).items}
     return found
-
-
-def _trust(query: str) -> float:
-    """Return how well the built-in vectors know the language of a question."""
-    letters = () if query.isascii() else [character for character in query if character.isalpha()]
-    if sum([character < "\u0250" for character in letters]) * 2 < len(letters):
-        return 0.0
-    return 1.0 if detect(query) == ENGLISH else 0.5
 
 
 def _hits(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -146,6 +146,12 @@ def question(text: str) -> list[Word]:
             alternatives.setdefault(stem(term.replace("_", ""), language), 1.0)
         found.append(Word(surface or term, tuple(alternatives.items()), tells))
     return found[:MAX_QUERY_TERMS]
+
+
+def written(text: str, language: str) -> Iterator[str]:
+    """The words of a text as they are written, in lower case, without function words and parts of runs."""
+    for word in _WORD.findall(text):
+        yield from (surface for _, stopped, surface in _compute(word, language) if surface and not stopped)
 
 
 def near(words: Sequence[Word], known: Callable[[Sequence[str]], Collection[str]]) -> list[Word]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 
@@ -33,8 +34,13 @@ def evidence(cover: float, cosine: float, trust: float, context: float, among: i
 
 
 def confidence(value: float) -> float:
-    """The measured share of right answers at this much evidence, 0 to 1; between two steps, on a line."""
-    values, shares = _steps()
+    """The measured share of right answers at this much evidence, 0 to 1."""
+    return between(_steps(), value)
+
+
+def between(steps: tuple[Sequence[float], Sequence[float]], value: float) -> float:
+    """The share at this much evidence, given evidence and shares of each step; between two steps, on a line."""
+    values, shares = steps
     at = bisect_right(values, value)
     if at == 0:
         return shares[0] * max(0.0, value) / values[0] if values[0] > 0 else shares[0]

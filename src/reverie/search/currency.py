@@ -1,20 +1,18 @@
 """Currency: among passages about the same matter the newest comes first, and the older ones say so.
 
-Two of the best passages are about the same matter when the same author wrote both, neither is about someone else, and
-they share words of the question. The newer one then comes first
-
-- when it has the words of the question that the older one has, and is nearly as good; or
-- when it says that something changed ("no longer", "instead", "moved to") and repeats words of the older one, such as
-  the name of what was replaced.
-
-Words of similar meaning count only where a passage says that something changed: "Canada" is no news about India.
+Two of the best passages may be about the same matter when the same author wrote both, neither is about someone else,
+and they share words. The newer one must say that something changed ("no longer", "instead", "moved to"), or have every
+word of the question that the older one has. Then five things are added up: how near the two scores are, whether the
+newer one speaks of a change, how many words they share, whether the older one is the statement it shares most with, and
+whether both give figures or neither does. Their weights are fitted over our corpora (`tools/fit_currency.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from math import fsum
 from typing import Protocol
 
 from reverie.core.subject import fold
@@ -23,15 +21,9 @@ from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
-_NEAR = 0.65
-"""A newer passage with this share of an older one's score is near enough to come first."""
-_CHANGED, _NAMED = 0.4, 0.15
-"""The same for one that says that something changed and repeats words of the older one, or a name in it."""
-_SAME, _SAME_SAID, _SAME_CHANGED = 0.25, 0.15, 0.3
-"""Words that two passages have in common, as a share of the shorter: to be about the same matter, to be so when the
-newer one says that something changed, and to be so when it is no longer near."""
-_RARE = 2
-"""A word that more than this many of the best have does not identify their topic."""
+WEIGHTS = {"near": 2.5, "changes": 1.6, "shared": 4.7, "partner": 2.3, "figures": 1.8}
+ENOUGH = 7.8
+"""The sum from which a newer passage overtakes."""
 _SHORT = 300
 """Characters up to which a passage is a statement; in a longer one something or other always changes."""
 _LONGEST = 480
@@ -46,7 +38,8 @@ _ENGLISH = re.compile(
     r"|closed|shut down|retired|resigned|left|gone|sold|went bust|goodbye|promoted|raised|increased|lowered|reduced"
     r"|cut to|(?:up|down) to|(?:went|goes) (?:up|down)|put (?:me|him|her|us) on|extended|shortened|postponed"
     r"|pushed (?:back|forward)|brought forward|rescheduled|decided (?:against|for|on)|settled on"
-    r"|made up (?:his|her|my|our|their) minds?)\b",
+    r"|made up (?:his|her|my|our|their) minds?|again|after all|reversed|cure[sd]|back (?:on|to)"
+    r"|from (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
@@ -78,11 +71,11 @@ _TELLING = frozenset(
         " moves moving switched switches changed changes swapped replaced replaces migrated transferred handed over"
         " stopped quit dropped gave given cancelled canceled called abandoned discontinued closed shut retired resigned"
         " left gone sold went goodbye promoted raised increased lowered reduced cut up down goes put extended shortened"
-        " postponed pushed brought rescheduled decided settled made"
+        " postponed pushed brought rescheduled decided settled made again after reversed cured cures back from"
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
-_NAME = re.compile(r"(?<!\w)[^\W\d_a-zß-ÿ]\w+")
+_FIGURE = re.compile(r"\d")
 _CHANGE_TERMS = frozenset(
     terms(
         "now new longer anymore more instead moved switched changed stopped dropped left replaced gone used put taken"
@@ -118,31 +111,61 @@ def overtake(
     `order` has the places of the candidates, best first; the older ones are in the order of time. A clearly better old
     answer is not overtaken.
     """
-    asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
     best = [at for at in order[:COMPARED] if len(candidates[at].content) <= _LONGEST]
     best.sort(key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
+    now = {at: scores[at] for at in best}
+    older: dict[int, int] = {}
+    for old, new, features in pairs(asked, candidates, scores, best):
+        if sum(WEIGHTS[name] * value for name, value in features.items()) > ENOUGH:
+            now[new] = max(now[new], now[old] + _FIRST)
+            older[old] = new
+    return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
+
+
+def pairs(
+    asked: Sequence[Word], candidates: Sequence[Dated], scores: Sequence[float], best: Sequence[int]
+) -> Iterator[tuple[int, int, dict[str, float]]]:
+    """(older, newer, features) of pairs among `best`, in the order of time, that may be about the same matter."""
+    asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
     texts = [candidates[at].content for at in best]
     said = {
         at: _Said(text, frozenset(own), asked, guessed)
         for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
     }
-    often = Counter(place for one in said.values() for place in one.asked)
-    rare = frozenset(place for place, count in often.items() if count <= _RARE)
-    asking = _CHANGE_TERMS.union(term for word in asked for term, _ in word.terms)
-    now = {at: scores[at] for at in best}
-    older: dict[int, int] = {}
-    for at, old in enumerate(best):
-        for new in best[at + 1 :]:
-            if _later(candidates[new], candidates[old], said[new]) and _same_matter(
-                said[old], said[new], scores[new] / (scores[old] or 1.0), asking, rare
-            ):
-                now[new] = max(now[new], now[old] + _FIRST)
-                older[old] = new
-    return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
+    often = Counter(term for one in said.values() for term in one.terms)
+    pairs = [(old, new) for old in best for new in best if _later(candidates[new], candidates[old], said[new])]
+    common = {(old, new): _weighed(said[old].terms & said[new].terms, often) for old, new in pairs}
+    most: dict[int, float] = {}
+    for (_, new), value in common.items():
+        most[new] = max(most.get(new, 0.0), value)
+    for old, new in pairs:
+        one, other = said[old], said[new]
+        both = (one.terms & other.terms) - _CHANGE_TERMS
+        if not both or one.terms == other.terms:  # about something else, or said again
+            continue
+        kept = all(other.asked.get(word, 0.0) >= weight for word, weight in one.asked.items())
+        if not other.changes and not (one.asked and kept):
+            continue
+        yield (
+            old,
+            new,
+            {
+                "near": min(scores[old], scores[new]) / (max(scores[old], scores[new]) or 1.0),
+                "changes": float(other.changes),
+                "shared": len(both) / min(len(one.terms), len(other.terms)),
+                "partner": common[old, new] / most[new] if most[new] else 0.0,
+                "figures": float(one.figures == other.figures),
+            },
+        )
+
+
+def _weighed(common: Set[str], often: Mapping[str, int]) -> float:
+    """The weight of shared terms: one that many of the best have counts less."""
+    return fsum(often[term] ** -0.5 for term in common if term not in _CHANGE_TERMS)
 
 
 class _Said:
-    """The terms of a passage, how exactly it has each word of the question, and whether it describes a change."""
+    """The terms of a passage, how exactly it has each word of the question, its figures, whether something changed."""
 
     def __init__(self, text: str, own: frozenset[str], asked: Sequence[Word], guessed: tuple[str, bool]) -> None:
         """`own`: its terms; `guessed`: its language, and whether it shows that."""
@@ -150,6 +173,7 @@ class _Said:
         self._guessed = guessed
         self._changes: bool | None = None
         self.terms = own
+        self.figures = _FIGURE.search(text) is not None
         self.asked: Mapping[int, float] = {
             place: exact
             for place, word in enumerate(asked)
@@ -161,11 +185,6 @@ class _Said:
         if self._changes is None:
             self._changes = len(self.text) <= _SHORT and changes(self.text, self._guessed)
         return self._changes
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The terms of words with a capital."""
-        return frozenset(terms(" ".join(_NAME.findall(self.text))))
 
 
 def changes(text: str, guessed: tuple[str, bool]) -> bool:
@@ -187,28 +206,3 @@ def _later(new: Dated, old: Dated, said: _Said) -> bool:
     if new.position == old.position:
         return new.number > old.number and said.changes
     return (new.created_at, new.position) > (old.created_at, old.position)
-
-
-def _same_matter(old: _Said, new: _Said, near: float, asking: frozenset[str], rare: frozenset[int]) -> bool:
-    """`near`: the score of the new one as a share of the old one's. `asking`: the terms of the question. `rare`: the
-    words of the question that few of the best have.
-    """
-    common = old.terms & new.terms
-    if not common or old.terms == new.terms:  # about something else, or said again
-        return False
-    both = old.asked.keys() & new.asked.keys()
-    shared = len(common) / min(len(old.terms), len(new.terms))
-    besides = common - asking
-    linked = bool(both) and (len(both) > 1 or old.asked.keys() == new.asked.keys() or bool(besides))
-    if linked and near >= _NEAR and old.asked.keys() <= new.asked.keys():
-        exact = all(new.asked[word] >= weight for word, weight in old.asked.items())
-        if shared >= _SAME and exact:
-            return True
-        if shared >= _SAME_SAID and new.changes:
-            return True
-    if near < _NAMED or not new.changes:
-        return False
-    if near >= _CHANGED and ((linked and shared >= _SAME_CHANGED) or any(new.asked[word] >= 1 for word in both & rare)):
-        return True
-    named = any(not term.isdigit() for term in besides & old.names & new.names)
-    return named and (bool(both) or near >= _CHANGED)

@@ -132,6 +132,8 @@ def _matched(word: Word, own: Collection[str]) -> str:
 _NOUN = ("words", "word")
 _CLOSE, _SOMEWHAT = 0.45, 0.25
 """The cosines from which two texts are called close in meaning, and somewhat close."""
+_LITTLE = 0.2
+"""The share of a question below which similar words are not worth a sentence."""
 
 
 def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequence[str]) -> list[str]:
@@ -142,6 +144,7 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
         if matched
         else "",
         "meaning": _meaning(candidate.dense or 0.0, question.trust),
+        "alike": _alike(candidate.alike, len(matched), asked),
         "context": "what was said just before or after it matches the question",
         "time": "from or about the time that the question names",
         "currency": "put before an older hit about the same matter",
@@ -153,6 +156,13 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
     sure = f"of hits with as much evidence, {round(100 * ranked.confidence)} in 100 are right"
     found.append(f"weak: {sure}" if ranked.confidence < WEAK else sure)
     return found
+
+
+def _alike(share: float, matched: int, asked: int) -> str:
+    """The share of the question that is there in other words; nothing where all of its words are there."""
+    if matched == asked or share < _LITTLE:
+        return ""
+    return f"word by word it says {round(100 * share)} % of the question, in the same or similar words"
 
 
 def _meaning(cosine: float, trust: float) -> str:

@@ -217,7 +217,8 @@ def guess(text: str) -> tuple[str, bool]:
         votes = len(foreign & FUNCTION_WORDS[name]) + shown.get(name, 0)
         if votes and (votes := votes + len(words & FUNCTION_WORDS[name])) > most:
             best, most = name, votes
-    return (best, True) if most > 2 * english or (most > english and english < 2) else (ENGLISH, english > 0)
+    # one word of another language next to an English one shows nothing: "300 requests a minute per key" is not Italian
+    return (best, True) if most > 2 * english else (ENGLISH, english > 0)
 
 
 _local = threading.local()

@@ -5,6 +5,7 @@ passage is the sum of a few signals, all reported, so that a ranking can be expl
 
 - `words`     BM25 compared with the best candidate, times the share of the question that the passage covers;
 - `meaning`   the cosine of the vectors, where positive;
+- `alike`     the share of the question that the passage says word by word, in the same or similar words (`alike.py`);
 - `context`   in a conversation: a share of the words and meaning of the two entries before and after, since a short
               turn is often understood only with its neighbours. A long passage is its own context;
 - `time`      the question names a time, and the entry was made then or mentions it;
@@ -26,7 +27,7 @@ from reverie.search.confidence import confidence, evidence
 from reverie.search.currency import overtake
 from reverie.search.dates import Period, mentions
 
-SIGNALS = ("words", "meaning", "context", "time", "currency")
+SIGNALS = ("words", "meaning", "alike", "context", "time", "currency")
 """The names in `Ranked.signals`, in order."""
 
 SESSION_GAP_MS = 30 * 60_000
@@ -44,6 +45,7 @@ class Weights:
 
     words: float = 1.0
     meaning: float = 0.6
+    alike: float = 0.8
     previous: float = 0.3
     following: float = 0.25
     before_previous: float = 0.2
@@ -84,6 +86,8 @@ class Candidate(Struct, frozen=True):
     subject: str | None = None
     size: int = 0
     """Characters of the whole entry; 0: the passage is all of it."""
+    alike: float = 0.0
+    """The share of the question that the passage says, in the same or in similar words; 0: not read."""
 
     @property
     def key(self) -> Key:
@@ -120,6 +124,8 @@ class Question(Struct, frozen=True):
     """The share of its words that name its times; 1: it asks for nothing but what happened then."""
     among: int = 1 << 30
     """Number of passages searched; unknown: many."""
+    known: float = 1.0
+    """Quality of the word vectors for its language, 0 to 1."""
 
     @property
     def tells(self) -> float:
@@ -155,14 +161,13 @@ def ranked(
     (`worth_widening`), which may also put an entry on the list that shares no word with the question.
     """
     chosen = list({(candidate.position, candidate.number): candidate for candidate in candidates}.values())
-    words, meaning = _own_signals(chosen, question, weights)
-    own = [a + b for a, b in zip(words, meaning, strict=True)]
+    own_signals = _own_signals(chosen, question, weights)
+    own = [sum(values) for values in zip(*own_signals, strict=True)]
     context, raised = _context(chosen, own, neighbours, weights)
-    words = [value * more for value, more in zip(words, raised, strict=True)]
-    meaning = [value * more for value, more in zip(meaning, raised, strict=True)]
+    words, meaning, alike = ([v * more for v, more in zip(one, raised, strict=True)] for one in own_signals)
     time = _timely(question, chosen, weights)
-    columns = (words, meaning, context, time)
-    scores = [round(a + b + c + d, 6) for a, b, c, d in zip(*columns, strict=True)]
+    columns = (words, meaning, alike, context, time)
+    scores = [round(sum(values), 6) for values in zip(*columns, strict=True)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
     by_age = sorted(range(len(chosen)), key=newest.__getitem__)
     order = sorted(by_age, key=scores.__getitem__, reverse=True)
@@ -188,7 +193,7 @@ def ranked(
         sure = [confidence(speaks) for speaks in proofs]
         for at, speaks, confident in zip(part, proofs, sure, strict=True):
             candidate, gain = chosen[at], gains.get(at, 0.0)
-            signals = dict(zip(SIGNALS, (words[at], meaning[at], context[at], time[at], gain), strict=True))
+            signals = dict(zip(SIGNALS, (*[column[at] for column in columns], gain), strict=True))
             key = candidate.position, candidate.number
             newer = chosen[older[at]].id if at in older else None
             score = round(scores[at] + gain, 6)
@@ -211,27 +216,33 @@ def _evidence(
     ]
 
 
+def best_first(question: Question, candidates: Sequence[Candidate], *, weights: Weights = WEIGHTS) -> list[int]:
+    """The places of candidates in the order of what they say themselves."""
+    own = [sum(values) for values in zip(*_own_signals(candidates, question, weights), strict=True)]
+    return sorted(range(len(candidates)), key=lambda at: (-own[at], candidates[at].position, candidates[at].number))
+
+
 def worth_widening(
     question: Question, candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS
 ) -> list[int]:
     """The positions whose neighbours are worth fetching before `rank`: the best turns of conversations."""
-    spoken = [at for at, one in enumerate(candidates) if one.speaker is not None or one.session is not None]
+    spoken = {at for at, one in enumerate(candidates) if one.speaker is not None or one.session is not None}
     if not spoken:
         return []
-    words, meaning = _own_signals(candidates, question, weights)
-    spoken.sort(key=lambda at: (-(words[at] + meaning[at]), candidates[at].position, candidates[at].number))
-    return list(dict.fromkeys(candidates[at].position for at in spoken))[:limit]
+    order = best_first(question, candidates, weights=weights)
+    return list(dict.fromkeys(candidates[at].position for at in order if at in spoken))[:limit]
 
 
 def _own_signals(
     candidates: Sequence[Candidate], question: Question, weights: Weights
-) -> tuple[list[float], list[float]]:
-    """Words and meaning of each candidate, by its place in the list."""
-    best = max([candidate.lexical or 0.0 for candidate in candidates], default=0.0) or 1.0
+) -> tuple[list[float], list[float], list[float]]:
+    """Words, meaning and likeness of each candidate, by its place in the list."""
+    best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
     factor = meaning_worth(question, weights) * (weights.words or 1.0)
     meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
-    return words, meaning
+    alike = [weights.alike * question.known * candidate.alike for candidate in candidates]
+    return words, meaning, alike
 
 
 def meaning_worth(question: Question, weights: Weights = WEIGHTS) -> float:

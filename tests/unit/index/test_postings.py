@@ -135,6 +135,14 @@ def test_one_of_several_terms_is_enough_and_the_best_counts() -> None:
     assert index.best(ask([QueryWord((("none", 1.0),))], KEY), 5) == []
 
 
+def test_a_similar_word_covers_a_word_in_part() -> None:
+    """Also where no passage has the word itself."""
+    index = Words()
+    index.update([(1, pack(["sofa", "red"], KEY)), (2, pack(["shelf"], KEY))])
+    (found,) = index.best(ask([QueryWord((("couch", 1.0), ("sofa", 0.5)))], KEY), 5)
+    assert math.isclose(found.cover, 0.5)
+
+
 def test_a_word_that_nothing_has_lowers_the_cover() -> None:
     index = Words()
     index.update([(1, pack(["kettle", "shelf"], KEY)), (2, pack(["port"], KEY))])

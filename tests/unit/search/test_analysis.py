@@ -186,3 +186,9 @@ def test_a_word_is_found_with_and_without_its_hyphen(entry, asked):
     indexed = set(terms(entry))
     words = near(question(asked), lambda candidates: [term for term in candidates if term in indexed])
     assert any(term in indexed and share == 1 for term, share in words[0].terms)
+
+
+def test_one_foreign_word_makes_no_other_language():
+    assert detect("Rate limit raised to 300 requests a minute per key") == "english"
+    assert "minut" in terms("Rate limit raised to 300 requests a minute per key")
+    assert detect("Il limite è di 300 richieste per chiave") == "italian"

@@ -41,6 +41,14 @@ def test_words_and_meaning_both_count():
     assert order("x", candidates) == ["e2", "e1"]
 
 
+def test_a_passage_that_says_the_question_in_other_words_rises():
+    candidates = [make_candidate("e1", dense=0.4, alike=0.1), make_candidate("e2", dense=0.35, alike=0.6)]
+    ranked = rank(ask("x"), candidates, neighbours={})
+    assert [one.id for one in ranked] == ["e2", "e1"]
+    unknown = rank(replace(ask("x"), known=0.0), candidates, neighbours={})
+    assert [one.id for one in unknown] == ["e1", "e2"]
+
+
 def test_score_is_the_sum_of_its_signals():
     candidates = [make_candidate(f"e{n}", lexical=float(n), dense=n / 10, speaker="Ana") for n in range(6)]
     for one in rank(ask("Ana in May"), candidates, neighbours=chain(*range(6))):
@@ -169,6 +177,46 @@ def test_a_change_said_in_other_words_comes_first_and_is_as_sure(question, old, 
     ranked = rank(ask(question), candidates, neighbours={})
     assert [one.id for one in ranked] == ["e2", "e1"]
     assert ranked[0].confidence >= ranked[1].confidence
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "old", "new"),
+    [
+        (
+            "What clothes does Freya hate?",
+            "Freya refuses to wear anything with a collar",
+            "Freya got the part of the fox in the play",
+            "Freya swapped parts, she is the badger in the play now",
+        ),
+        (
+            "Which sweets should I take to Oma?",
+            "Oma likes the lemon drops, not the mint ones",
+            "Oma is on ward Linde, room 3",
+            "Oma was moved to ward Ahorn, room 12",
+        ),
+    ],
+)
+def test_a_change_of_another_matter_overtakes_nothing(question, answer, old, new):
+    """Both are about the same person, and that is all they share."""
+    candidates = [
+        said("e1", answer, 0, 3.0, dense=0.5, cover=0.5),
+        said("e2", old, 1, 2.0, dense=0.3, cover=0.5),
+        said("e3", new, 30, 2.9, dense=0.45, cover=0.5),
+    ]
+    ranked = rank(ask(question), candidates, neighbours={})
+    assert {one.id: one.older for one in ranked} == {"e1": None, "e2": "e3", "e3": None}
+    assert ranked[0].id == "e1"
+
+
+def test_a_change_is_about_the_statement_it_shares_most_with():
+    candidates = [
+        said("e1", "Bakery Lindholm opens at half past four", 0, 3.0, cover=0.5),
+        said("e2", "Bakery Lindholm has contract Gold, response within 4 hours", 1, 2.8, cover=0.5),
+        said("e3", "Bakery Lindholm has contract Silver now, response within 24 hours", 30, 2.7, cover=0.5),
+    ]
+    ranked = rank(ask("When does Bakery Lindholm open?"), candidates, neighbours={})
+    assert ranked[0].id == "e1"
+    assert {one.id: one.older for one in ranked} == {"e1": None, "e2": "e3", "e3": None}
 
 
 def test_a_word_of_similar_meaning_is_no_news_about_another():

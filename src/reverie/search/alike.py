@@ -1,0 +1,100 @@
+"""Closeness of single words: how much of a question a passage says, in the same words or in others of like meaning.
+
+The vector of a whole passage is an average: a note about three things is close to none of them. So the best passages
+are read again, word by word: for each word of the question the closest word of the passage counts, and each word of
+the question counts by how much it tells. "Who doesn't eat meat?" finds "vegetarian" that way, wherever it occurs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
+from typing import Any
+
+from msgspec.structs import replace
+
+from reverie.core.lazy import np
+from reverie.search.analysis import MAX_TERM_LENGTH, Word, written
+from reverie.search.languages import ENGLISH, detect
+from reverie.search.rank import WEIGHTS, Candidate, Question, Weights, best_first
+
+Embed = Callable[[Sequence[str]], list[bytes]]
+"""Texts to int8 vectors of one length, 127."""
+READ = 6000
+"""Characters of the best passages that are read word by word."""
+_UNLIKE = 0.15
+"""The cosine of two words that have nothing to do with each other."""
+_FEW, _LONGER = 8, 0.06
+"""Words of a passage up to which that is so, and by how much it rises with every doubling: among many words one is
+always a little close."""
+_REMEMBERED = 1 << 14
+
+
+class WordVectors:
+    """Vectors of words, and how close the words of passages are to those of a question. Shared between threads."""
+
+    def __init__(self, embed: Embed) -> None:
+        self._embed = embed
+        self._seen: dict[str, _Pieces] = {}
+
+    def read(self, question: Question, candidates: Sequence[Candidate], weights: Weights = WEIGHTS) -> list[Candidate]:
+        """The candidates, the best of them with the share of the question that they say."""
+        order = best_first(question, candidates, weights=weights)
+        sizes = accumulate(len(candidates[at].content) for at in order)
+        best = [at for at, size in zip(order, sizes, strict=True) if size <= READ]
+        texts = [f"{candidates[at].speaker or ''} {candidates[at].content}" for at in best]
+        read = dict(zip(best, self.alike(question.words, texts, detect(question.text)), strict=True))
+        return [replace(one, alike=read.get(at, 0.0)) for at, one in enumerate(candidates)]
+
+    def alike(self, question: Sequence[Word], texts: Sequence[str], language: str) -> list[float]:
+        """For each text the share of the question that it says, 0 to 1. `language` is that of the question."""
+        if not question or not texts:
+            return [0.0] * len(texts)
+        if language not in self._seen:
+            self._seen[language] = _Pieces(language, self._embed)
+        pieces = self._seen[language]
+        said = [b"".join(map(pieces.__getitem__, text.split())) for text in texts]
+        asked = _matrix(self._embed([word.text for word in question]))
+        words = _matrix(said, asked.shape[1])
+        starts = np.cumsum([0, *(len(one) // asked.shape[1] for one in said)])
+        sizes = starts[1:] - starts[:-1]
+        there = np.flatnonzero(sizes)
+        shares = np.zeros(len(texts))
+        if len(there):
+            # one product a word: integers below 2^24, exact in any order; a product of two tables would start threads
+            cosines = np.stack([words @ word for word in asked])
+            closest = np.maximum.reduceat(cosines, starts[there], axis=1).astype(np.float64) / 127**2
+            unlike = _UNLIKE + _LONGER * np.log2(np.maximum(sizes[there], _FEW) / _FEW)
+            near = np.clip((closest - unlike) / (1 - unlike), 0.0, 1.0)
+            weights = [word.weight for word in question]
+            shares[there] = sum(weight * one for weight, one in zip(weights, near, strict=True)) / sum(weights)
+        return [round(float(share), 6) for share in shares]
+
+
+def vectors_know(query: str) -> float:
+    """Return how well the built-in vectors know the language of a question."""
+    letters = () if query.isascii() else [character for character in query if character.isalpha()]
+    if sum([character < "\u0250" for character in letters]) * 2 < len(letters):
+        return 0.0
+    return 1.0 if detect(query) == ENGLISH else 0.5
+
+
+def _matrix(vectors: Sequence[bytes], size: int | None = None) -> Any:
+    return np.frombuffer(b"".join(vectors), dtype=np.int8).reshape(-1, size or len(vectors[0])).astype(np.float32)
+
+
+class _Pieces(dict[str, bytes]):
+    """Vectors of the content words in pieces between white space. `__missing__` keeps the common path in C code."""
+
+    def __init__(self, language: str, embed: Embed) -> None:
+        self._language = language
+        self._embed = embed
+
+    def __missing__(self, piece: str) -> bytes:
+        words = list(written(piece, self._language))
+        found = b"".join(chain.from_iterable(self._embed([word]) for word in words))
+        if len(piece) <= MAX_TERM_LENGTH:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[piece] = found
+        return found
