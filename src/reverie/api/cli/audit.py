@@ -13,7 +13,7 @@ from reverie.api.cli.terminal import cut, json_line, many, print_json, progress,
 if TYPE_CHECKING:
     from reverie.core.event import Event
 
-app = Group("The log of everything that happened: verify, export, tail.")
+app = Group("The event log: verify, export, tail.")
 
 Type = Annotated[list[str], Option("--type", metavar="TYPE", help="Only this type; may be repeated.")]
 Actor = Annotated[str | None, Option("--actor", metavar="ID", help="Only what this actor did.")]

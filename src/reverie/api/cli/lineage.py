@@ -19,7 +19,7 @@ def why(
     everything: Annotated[bool, Option("--all", help=f"Every source, not only the first {_SHOWN}.")] = False,
     at: At = HERE,
 ) -> None:
-    """Show what an entry was made from, down to the original words.
+    """Show the sources of an entry, down to the original words.
 
     \b
     Example:

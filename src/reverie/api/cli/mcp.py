@@ -18,7 +18,7 @@ def mcp(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Offer memory as MCP tools over standard input and output. This is the command an agent's configuration names.
+    """Serve memory as MCP tools over standard input and output. This is the command for an agent's configuration.
 
     \b
     Examples:

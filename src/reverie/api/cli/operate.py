@@ -80,7 +80,7 @@ def doctor(
     database_url: DatabaseUrl = None,
     json: Json = False,
 ) -> None:
-    """Examine the installation and say what to do.
+    """Check the installation, and name the remedy for each problem.
 
     Integrity, the log of every tenant, isolation, disk, clock, versions, key file. Exits 1 when something fails.
 
@@ -143,7 +143,7 @@ def sweep(
     all_tenants: AllTenants = False,
     at: At = HERE,
 ) -> None:
-    """Destroy what expired or outlived its retention.
+    """Destroy expired data, and data past its retention.
 
     A running server does this by itself.
 

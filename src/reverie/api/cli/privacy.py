@@ -103,7 +103,7 @@ def scan(
     all_tenants: AllTenants = False,
     at: At = HERE,
 ) -> None:
-    """Apply today's redaction rules to stored text.
+    """Apply the current redaction rules to stored text.
 
     Looks at every entry, readable or cold, with today's rules and secrets.
 

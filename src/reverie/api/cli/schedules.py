@@ -8,7 +8,7 @@ from reverie.api.cli.command import Argument, Exit, Group, Option
 from reverie.api.cli.session import HERE, AnyRef, At, CommandSession, pick
 from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
 
-app = Group("Dreams by schedule. A running server runs them.")
+app = Group("Schedules of dreams: list, add, pause, resume, run, remove. A running server runs them.")
 
 Id = Annotated[str, Argument(metavar="SCHEDULE", help="The id of a schedule, or a unique beginning of it.")]
 

@@ -9,7 +9,7 @@ from reverie.api.cli.command import Argument, Group, ask
 from reverie.api.cli.session import HERE, At
 from reverie.api.cli.terminal import print_json, print_table, say
 
-app = Group("Known secrets: replaced in everything stored, kept sealed.")
+app = Group("Registered secrets: replaced in everything stored, kept encrypted.")
 
 Id = Annotated[str, Argument(metavar="ID", help="A name for it: it is shown in place of the value.")]
 _MAX_VALUE = 1 << 20

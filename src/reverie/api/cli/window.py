@@ -8,7 +8,7 @@ from reverie.api.cli.command import Abort, Argument, Group, Option, confirm
 from reverie.api.cli.session import DEFAULT_TENANT, HERE, AnyRef, At, Data, DatabaseUrl, Tenant, load_settings, session
 from reverie.api.cli.terminal import many, note, print_fields, print_json, print_table, say
 
-app = Group("The provider windows of conversations with models. Transport state: what was said is in the memory.")
+app = Group("Provider windows of conversations: list, show, diff, rebuild, drop. The turns themselves are in memory.")
 
 ScopeId = Annotated[str, Argument(metavar="SCOPE", help="One conversation of one agent.")]
 
@@ -184,7 +184,7 @@ def proxy(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Keep conversations with a Responses or Messages API inside the model's window. A client talks to it instead.
+    """Run a proxy that keeps conversations inside the model's context window. For the Responses and Messages APIs.
 
     A request to /v1/responses belongs to the window of its header x-reverie-scope, else of its prompt_cache_key; one to
     /v1/messages to that of the header. All other traffic passes through unchanged. See /reverie/status. SIGTERM ends it
