@@ -177,8 +177,8 @@ def well(found: dict[str, Any], absent: dict[str, str]) -> Section:
     return Section(
         "How well does it find?",
         "Per cent of questions whose right note comes first / among the first three, in four memories that this project "
-        "wrote (personal notes, work, habits, nine languages); the held-out questions, which were looked at more than once. LangGraph and "
-        "mem0 are given the vectors of Reverie's own table, so that what differs is the search around them; each is "
+        "wrote (personal notes, work, habits, fifteen languages); the held-out questions, which were looked at more than once. LangGraph and "
+        "mem0 are given the vectors of Reverie's own table, so that only the search around them differs; each is "
         "better with a larger model, as Reverie is (`REVERIE_EMBEDDER`). The notes are ours: expect less elsewhere.",
         "python -m bench.page; python -m bench retrieval --held-out",
         rows(["", *CORPORA], lines),
