@@ -58,7 +58,7 @@ class AsyncMemory:
         return AsyncRef(self, self._memory.ref(name))
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go of the store."""
+        """Finish all accepted work, then release the store."""
         await self._run(self._memory.close)
         self._pool.shutdown(wait=False)
 

@@ -121,11 +121,11 @@ class TenantPolicy:
     def hot_rest(self, hot_tokens: int | None) -> int:
         """Per mille of the statements neither must-keep nor chatter that stay, regardless of how much must be kept.
 
-        More than twice the target's share: at 50 % only chatter, duplicates and outdated statements leave, at 40 % the
-        least telling tenth of the rest, at 20 % more than half. A target in tokens has no such floor.
+        The least informative is dropped first, so that a target in per cent costs few answers even where most must be
+        kept. A target in tokens has no such floor.
         """
         percent, _ = share_of(self.hot_target)
-        return 0 if percent is None else min(1000, self.hot_share(hot_tokens) * 9 // 4)
+        return 0 if percent is None else self.hot_share(hot_tokens)
 
     def local(self, now: int) -> datetime:
         """An instant in the tenant's zone."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Literal, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reverie.core.entry import Entry, brief
+from reverie.core.query import Filter
+from reverie.memory.derivation import line_sources
+from reverie.memory.indexing import LINES
+from reverie.memory.read import ANYTHING
+from reverie.search.confidence import WEAK
 from reverie.search.context import LeftOut
 from reverie.search.explain import Explanation
-from reverie.search.passages import Passage
+from reverie.search.passages import Passage, passages
+from reverie.search.rank import Key, Ranked
+from reverie.store.contract import ReadTx
 
 Mode = Literal["hybrid", "words", "meaning"]
 
@@ -98,3 +107,62 @@ class Context(Struct, frozen=True):
     shortened: Sequence[str]
     left_out: Sequence[LeftOut]
     degraded: Sequence[str] = ()
+
+
+def hits_of(
+    tx: ReadTx,
+    order: Iterator[Ranked],
+    spans: Mapping[Key, tuple[int, int] | None],
+    where: Filter,
+    limit: int,
+    *,
+    spread: bool,
+) -> list[Hit]:
+    """The first `limit` hits. Of an entry only its best passage, unless its lines are passages or all are wanted."""
+    hits: list[Hit] = []
+    seen: set[int] = set()
+    while len(hits) < limit and (part := list(islice(order, limit + 2))):
+        entries = tx.at(list(dict.fromkeys(one.key[0] for one in part)), where)
+        for one in part:
+            entry = entries.get(one.key[0])
+            if entry is None or (entry.position in seen and not spread and entry.kind not in LINES):
+                continue
+            seen.add(entry.position)
+            passage = _passage(entry, one.key[1], spans.get(one.key))
+            weak = one.confidence < WEAK
+            hits.append(Hit(entry, one.score, one.signals, passage, one.confidence, weak, one.older))
+            if len(hits) == limit:
+                break
+    return hits
+
+
+def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage:
+    if span is None:
+        return Passage(0, len(entry.content))
+    parts = passages(entry.content, lines=entry.kind in LINES)
+    return Passage(*span, number + 1, max(len(parts), number + 1))
+
+
+def traced(tx: ReadTx, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits on lines of dreams with the sources of their line."""
+    return [
+        replace(hit, sources=line_sources(tx, hit.entry, hit.entry.content.count("\n", 0, hit.passage.start)))
+        if hit.entry.kind in LINES and not hit.cold
+        else hit
+        for hit in hits
+    ]
+
+
+def with_superseded(tx: ReadTx, result: SearchResult) -> SearchResult:
+    """The entries that hits replaced, each behind its successor."""
+    hits: list[Hit] = []
+    for hit in result.hits:
+        hits.append(hit)
+        for link in tx.links(hit.entry.id, type="supersedes"):
+            old = tx.get(link.to_id, where=ANYTHING)
+            if old is not None and old.content:
+                whole = Passage(0, len(old.content))
+                hits.append(
+                    Hit(old, hit.score, hit.signals, whole, hit.confidence, hit.weak, superseded_by=hit.entry.id)
+                )
+    return SearchResult(hits, result.mode, result.degraded, result.explanation)

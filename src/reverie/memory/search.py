@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -17,28 +16,24 @@ from reverie.core.query import Brief, Filter, HybridMatch, QueryWord, Vector
 from reverie.core.subject import labelled
 from reverie.memory.cold import ColdIndexes, behind
 from reverie.memory.deep import beside, held, merged, needed
-from reverie.memory.derivation import line_sources
-from reverie.memory.hits import Context, Hit, Mode, SearchResult
-from reverie.memory.indexing import LINES, model_of
-from reverie.memory.read import ANYTHING
+from reverie.memory.hits import Context, Hit, Mode, SearchResult, hits_of, traced, with_superseded
+from reverie.memory.indexing import model_of
 from reverie.memory.searches import RecordedSearches
 from reverie.memory.times import asked as times_in
 from reverie.memory.times import between
 from reverie.search.alike import WordVectors, vectors_know
 from reverie.search.analysis import Word, near
 from reverie.search.analysis import question as words_of
-from reverie.search.confidence import WEAK
 from reverie.search.context import Packed, PackItem, pack
 from reverie.search.explain import Filtered
 from reverie.search.explain import explain as explained
-from reverie.search.passages import Passage, passages, said_at
+from reverie.search.passages import said_at
 from reverie.search.rank import (
     WEIGHTS,
     Candidate,
     Key,
     Neighbours,
     Question,
-    Ranked,
     Weights,
     meaning_worth,
     ranked,
@@ -155,8 +150,8 @@ class Search:
                     result = replace(
                         result, hits=merged(tx, result.hits, cold.hits, chosen, limit, all_=deep == "always")
                     )
-            result = replace(result, hits=_traced(tx, result.hits))
-            return _with_superseded(tx, result) if include else result
+            result = replace(result, hits=traced(tx, result.hits))
+            return with_superseded(tx, result) if include else result
 
         result, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
         if self._searches is not None and where == Filter() and since is None and until is None:
@@ -289,7 +284,7 @@ class Search:
             found.question, found.candidates, neighbours=found.neighbours, weights=self._weights, allowed=allowed
         )
         kept = list(order) if explain else ()
-        hits = _hits(tx, iter(kept) if explain else order, found.spans, where, limit, spread=spread)
+        hits = hits_of(tx, iter(kept) if explain else order, found.spans, where, limit, spread=spread)
         if not explain:
             return SearchResult(hits, mode, tuple(degraded))
         outside = dict.fromkeys(
@@ -414,71 +409,12 @@ def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set
     return found
 
 
-def _hits(
-    tx: ReadTx,
-    order: Iterator[Ranked],
-    spans: Mapping[Key, tuple[int, int] | None],
-    where: Filter,
-    limit: int,
-    *,
-    spread: bool,
-) -> list[Hit]:
-    """The first `limit` hits. Of an entry only its best passage, unless its lines are passages or all are wanted."""
-    hits: list[Hit] = []
-    seen: set[int] = set()
-    while len(hits) < limit and (part := list(islice(order, limit + 2))):
-        entries = tx.at(list(dict.fromkeys(one.key[0] for one in part)), where)
-        for one in part:
-            entry = entries.get(one.key[0])
-            if entry is None or (entry.position in seen and not spread and entry.kind not in LINES):
-                continue
-            seen.add(entry.position)
-            passage = _passage(entry, one.key[1], spans.get(one.key))
-            weak = one.confidence < WEAK
-            hits.append(Hit(entry, one.score, one.signals, passage, one.confidence, weak, one.older))
-            if len(hits) == limit:
-                break
-    return hits
-
-
-def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage:
-    if span is None:
-        return Passage(0, len(entry.content))
-    parts = passages(entry.content, lines=entry.kind in LINES)
-    return Passage(*span, number + 1, max(len(parts), number + 1))
-
-
 def _packed(hits: Sequence[Hit], budget: int, count: Callable[[str], int]) -> Packed:
     """Hits as a prompt; where all of them fit, with the neighbouring lines of dreams."""
     packed = pack(_items(hits), budget=budget, count=count)
     whole = not packed.shortened and all(one.reason != "over budget" for one in packed.left_out)
     more = beside(hits, (budget - packed.tokens) * 9 // 10, count) if whole else ()
     return pack(_items([*hits, *more]), budget=budget, count=count) if more else packed
-
-
-def _traced(tx: ReadTx, hits: Sequence[Hit]) -> list[Hit]:
-    """Hits on lines of dreams with the sources of their line."""
-    return [
-        replace(hit, sources=line_sources(tx, hit.entry, hit.entry.content.count("\n", 0, hit.passage.start)))
-        if hit.entry.kind in LINES and not hit.cold
-        else hit
-        for hit in hits
-    ]
-
-
-def _with_superseded(tx: ReadTx, result: SearchResult) -> SearchResult:
-    """The entries that hits replaced, each behind its successor."""
-    hits: list[Hit] = []
-    for hit in result.hits:
-        hits.append(hit)
-        for link in tx.links(hit.entry.id, type="supersedes"):
-            old = tx.get(link.to_id, where=ANYTHING)
-            if old is not None and old.content:
-                whole = Passage(0, len(old.content))
-                hits.append(
-                    Hit(old, hit.score, hit.signals, whole, hit.confidence, hit.weak, superseded_by=hit.entry.id)
-                )
-    return SearchResult(hits, result.mode, result.degraded, result.explanation)
 
 
 def _items(hits: Sequence[Hit]) -> list[PackItem]:
