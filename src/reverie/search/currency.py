@@ -32,7 +32,7 @@ _FIRST = 1e-6
 
 _ENGLISH = re.compile(
     r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|now|nowadays|these days|no longer|any ?more|no more|from now on|instead"
-    r"|rather than|in (?:its|their|his|her|my|our) place|used to|formerly|until further notice|correction"
+    r"|rather than|since|as of|in (?:its|their|his|her|my|our) place|used to|formerly|until further notice|correction"
     r"|relocated|move[sd]|moving|switche[sd]|change[sd]|swapped|replace[sd]|migrated|transferred|handed"
     r"|t(?:ake[sn]?|ook) over|stopped|quit|dropped|g(?:ave|iven) up|cancell?ed|called off|abandoned|discontinued"
     r"|closed|shut down|retired|resigned|left|gone|sold|went bust|goodbye|promoted|raised|increased|lowered|reduced"
@@ -67,9 +67,9 @@ _OTHERS = re.compile(
 _PLAIN_WORD = re.compile(r"[a-z]+")
 _TELLING = frozenset(
     _PLAIN_WORD.findall(
-        "new now nowadays days longer anymore more instead rather place used formerly notice correction relocated moved"
-        " moves moving switched switches changed changes swapped replaced replaces migrated transferred handed over"
-        " stopped quit dropped gave given cancelled canceled called abandoned discontinued closed shut retired resigned"
+        "new now nowadays days longer anymore more instead rather since as place used formerly notice correction"
+        " relocated moved moves moving switched switches changed changes swapped replaced replaces migrated transferred handed"
+        " over stopped quit dropped gave given cancelled canceled called abandoned discontinued closed shut retired resigned"
         " left gone sold went goodbye promoted raised increased lowered reduced cut up down goes put extended shortened"
         " postponed pushed brought rescheduled decided settled made again after reversed cured cures back from"
     )

@@ -62,6 +62,19 @@ def test_a_question_and_a_note_in_other_everyday_words(make_host: Callable[..., 
         assert answers(host.search.search(ACTOR, "me", question))[0] == notes[note]
 
 
+def test_a_state_that_began_later_comes_before_the_one_it_ended(make_host: Callable[..., Host]) -> None:
+    host = make_host(embedder=StaticEmbedder())
+    notes = (
+        "Feature flag `new_billing` is off in production until the audit is done.",
+        "The cache of the catalogue lives for 15 minutes.",
+        "Feature flag `new_billing` is on for everyone since release 4.18.",
+    )
+    host.entries.put(ACTOR, "me", [Draft(text) for text in notes])
+    found = host.search.search(ACTOR, "me", "is new_billing enabled?")
+    assert answers(found) == [notes[2], notes[0]]
+    assert found[1].older == found[0].entry.id
+
+
 def test_what_is_current_comes_first_and_only_what_is_overtaken_is_older(ask: Callable[..., SearchResult]) -> None:
     found = ask("when is the team lunch?")
     assert answers(found)[:2] == [NOTES[4][1], NOTES[2][1]]
