@@ -68,10 +68,11 @@ _PLAIN_WORD = re.compile(r"[a-z]+")
 _TELLING = frozenset(
     _PLAIN_WORD.findall(
         "new now nowadays days longer anymore more instead rather since as place used formerly notice correction"
-        " relocated moved moves moving switched switches changed changes swapped replaced replaces migrated transferred handed"
-        " over stopped quit dropped gave given cancelled canceled called abandoned discontinued closed shut retired resigned"
-        " left gone sold went goodbye promoted raised increased lowered reduced cut up down goes put extended shortened"
-        " postponed pushed brought rescheduled decided settled made again after reversed cured cures back from"
+        " relocated moved moves moving switched switches changed changes swapped replaced replaces migrated"
+        " transferred handed over stopped quit dropped gave given cancelled canceled called abandoned discontinued"
+        " closed shut retired resigned left gone sold went goodbye promoted raised increased lowered reduced cut up"
+        " down goes put extended shortened postponed pushed brought rescheduled decided settled made again after"
+        " reversed cured cures back from"
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
