@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "clients" / "typescript"
 PREFIX = "/v1/host/reverie"
 STREAM = "text/event-stream"
+KEY = "idempotency-key"
 HEADER = "// Written by tools/generate_typescript.py from the OpenAPI document; do not edit.\n"
 Document = Mapping[str, Any]
 
@@ -55,7 +57,17 @@ class Operation:
         answers = {status: one for status, one in operation["responses"].items() if str(status).startswith("2")}
         self.streams = any(STREAM in one.get("content", {}) for one in answers.values())
         self.returns, self.reads = _answer(answers)
-        self.keyed = any(one["name"] == "idempotency-key" for one in self.headers)
+
+    @property
+    def keyed(self) -> bool:
+        return any(one["name"] == KEY for one in self.headers)
+
+    def streamed(self) -> Operation:
+        """The method that streams: without an idempotency key, since a request with one is answered by its result."""
+        found = copy(self)
+        found.name = f"{self.name}Stream"
+        found.headers = [one for one in self.headers if one["name"] != KEY]
+        return found
 
     def arguments(self, *, typed: bool) -> str:
         """The parameters of the method."""
@@ -219,10 +231,15 @@ def generate() -> dict[str, str]:
         script += [f"  {one.name}({one.arguments(typed=False)}) {{", f"    return {one.call('request')};", "  }", ""]
         types += [line for typed in one.overloads() for line in (f"  /** {one.summary}. */", f"  {typed}")]
         if one.streams:
-            name = f"{one.name}Stream"
-            script += [f"  {name}({one.arguments(typed=False)}) {{", f"    return {one.call('stream')};", "  }", ""]
-            types += [f"  /** {one.summary}, as a stream. */"]
-            types += [f"  {name}({one.arguments(typed=True)}): AsyncGenerator<StreamMessage, void, void>;"]
+            flow = one.streamed()
+            script += [
+                f"  {flow.name}({flow.arguments(typed=False)}) {{",
+                f"    return {flow.call('stream')};",
+                "  }",
+                "",
+            ]
+            types += [f"  /** {flow.summary}, as a stream. */"]
+            types += [f"  {flow.name}({flow.arguments(typed=True)}): AsyncGenerator<StreamMessage, void, void>;"]
     script[-1] = "}\n"
     types.append("}\n")
     names = used(found, types)

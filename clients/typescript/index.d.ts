@@ -85,7 +85,7 @@ export class Reverie {
   /** Distil many entries into one, or say what that would do. */
   dream(ref: string, body: DreamIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<EstimateOut | NothingOut | DreamOut>;
   /** Distil many entries into one, or say what that would do, as a stream. */
-  dreamStream(ref: string, body: DreamIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
+  dreamStream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Reports of dreams, newest first. */
   listDreams(ref: string, options?: { limit?: number; signal?: AbortSignal }): Promise<DreamsOut>;
   /** The report of a dream. */

@@ -125,7 +125,7 @@ export class Reverie extends Host {
   }
 
   dreamStream(ref, body, options = {}) {
-    return this.stream({ method: "POST", path: `/memory/${segment(ref)}/dreams`, options, headers: { idempotencyKey: "idempotency-key" }, body, keyed: true });
+    return this.stream({ method: "POST", path: `/memory/${segment(ref)}/dreams`, options, body });
   }
 
   listDreams(ref, options = {}) {

@@ -115,6 +115,11 @@ def entries(go: Walker) -> None:
     go("GET", f"{NATIVE}/memory/notes/ids?prefix={made['id'][:4]}")
     go("POST", f"{NATIVE}/memory/notes/search", {"query": "what does Ana drink", "explain": True})
     go("POST", f"{NATIVE}/memory/notes/context", {"purpose": "make tea", "budget": 500})
+    other = go("GET", f"{at}?limit=1")["entries"][0]["id"]
+    (state,) = go("POST", f"{NATIVE}/memory/notes/states", {"ids": [other]})["states"]
+    seen = {"id": other, "version": state["version"]}
+    changed = go("POST", f"{NATIVE}/memory/notes/changes", {"change": "archive", "entries": [seen]})
+    assert changed == {"changed": 1, "left": {}}
     newer = go("POST", f"{one}/supersede", {"content": "Ana prefers coffee.", "subject": "ana"}, status=201)
     go("DELETE", f"{at}/{newer['id']}")
     go("POST", f"{at}/{newer['id']}/restore")
@@ -184,6 +189,11 @@ def runs(go: Walker) -> None:
     go("POST", f"/v1/runs/{made}/cancel")
     go("POST", "/v1/runs:bulk-cancel", {"runIds": [made, "nobody"]})
     go("POST", f"/v1/runs/{made}:fork", {"mode": "replay"}, status=201)
+    slow = {"workflowId": "conformance-delay", "inputs": {"delayMs": 30_000}}
+    waiting = go("POST", "/v1/runs", slow, status=201)["runId"]
+    go("POST", f"/v1/runs/{waiting}:pause", {"drainPolicy": "immediate"}, status=202)
+    go("POST", f"/v1/runs/{waiting}:resume", {"reason": "after lunch"}, status=202)
+    go("POST", f"/v1/runs/{waiting}/cancel")
 
 
 def workspace(go: Walker) -> None:

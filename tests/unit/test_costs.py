@@ -12,6 +12,8 @@ from tests.postgres import shared_server
 
 from reverie.core.entry import Draft
 from reverie.core.run import DISPATCH
+from reverie.protocols.openwop.runs import Runs
+from reverie.protocols.openwop.workflow import ActiveRun, Node, Workflow
 from reverie.store.contract import Store
 from reverie.store.postgres import PostgresStore
 from reverie.store.sqlite import SqliteStore
@@ -66,6 +68,24 @@ def _schedule(method: str, tail: str = "", body: Any = None) -> Act:
 
 def _run(method: str, tail: str = "", body: Any = None) -> Act:
     return lambda w: w.ask(method, f"/v1/runs/{w.run()}{tail}", body)
+
+
+def _in_run(*tails: str) -> Act:
+    """Requests about a run, made while its only step goes on."""
+
+    def act(world: World) -> object:
+        def body(work: ActiveRun) -> dict[str, Any]:
+            with work.node("ask"):
+                for tail in tails:
+                    world.post(f"/v1/runs/{work.run.id}{tail}")
+            return {}
+
+        name = f"test.asking.{world.new()}"
+        runs = world.host.use(Runs)
+        runs.offer(name, Workflow(body, nodes=(Node("ask", "core.noop", "Ask about this run"),)))
+        return runs.start(ACTOR, name)
+
+    return act
 
 
 def _file(method: str, tail: str = "", body: Any = None) -> Act:
@@ -227,6 +247,8 @@ OPERATIONS: dict[str, Act] = {
     "get_run": _run("GET"),
     "list_run_events": _run("GET", "/events"),
     "poll_run_events": _run("GET", "/events/poll"),
+    "pause_run": _in_run(":pause"),
+    "resume_run": _in_run(":pause", ":resume"),
     "fork_run": _run("POST", ":fork", {"mode": "replay", "fromSeq": 0}),
     "cancel_run": _run("POST", "/cancel", {}),
     "cancel_runs": lambda w: w.post("/v1/runs:bulk-cancel", {"runIds": [w.run()], "reason": "not needed"}),

@@ -29,6 +29,8 @@ BODIES: dict[str, Any] = {
     "consolidate": {},
     "restore": {},
     "supersede": {"content": "x"},
+    "states": {"ids": ["x"]},
+    "changes": {"change": "pin", "entries": [{"id": "x", "version": 1}]},
 }
 
 

@@ -68,6 +68,8 @@ class PauseIn(Open):
 
 
 class ResumeIn(Open):
+    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"reason": "back from lunch"}]}
+
     reason: Annotated[str, Meta(max_length=4096)] | None = None
 
 
