@@ -79,8 +79,6 @@ SUITES = (
         ),
         plugin="tools.compat.langgraph_plugin",
         left_out={
-            "test_vector_search_with_filters": _COSINE,
-            "test_async_vector_search_with_filters": _COSINE,
             "test_scores": _COSINE,
             "test_embed_with_path": _FIELDS,
             "test_embed_with_path_operation_config": _FIELDS,
