@@ -36,6 +36,7 @@ class WordVectors:
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
         self._seen: dict[str, _Pieces] = {}
+        self._vectors: dict[str, bytes] = {}
 
     def read(self, question: Question, candidates: Sequence[Candidate], weights: Weights = WEIGHTS) -> list[Candidate]:
         """The candidates, the best of them with the share of the question that they say."""
@@ -51,24 +52,41 @@ class WordVectors:
         if not question or not texts:
             return [0.0] * len(texts)
         if language not in self._seen:
-            self._seen[language] = _Pieces(language, self._embed)
+            self._seen[language] = _Pieces(language)
         pieces = self._seen[language]
-        said = [b"".join(map(pieces.__getitem__, text.split())) for text in texts]
-        asked = _matrix(self._embed([word.text for word in question]))
-        words = _matrix(said, asked.shape[1])
-        starts = np.cumsum([0, *(len(one) // asked.shape[1] for one in said)])
+        said = [list(chain.from_iterable(map(pieces.__getitem__, text.split()))) for text in texts]
+        asked = [word.text for word in question]
+        # passages share most of their words, so each is compared once
+        places = {word: place for place, word in enumerate(dict.fromkeys(chain(asked, *said)))}
+        table = self._table(list(places))
+        starts = np.cumsum([0, *map(len, said)])
         sizes = starts[1:] - starts[:-1]
         there = np.flatnonzero(sizes)
         shares = np.zeros(len(texts))
         if len(there):
             # one product a word: integers below 2^24, exact in any order; a product of two tables would start threads
-            cosines = np.stack([words @ word for word in asked])
+            cosines = np.stack([table @ table[places[word]] for word in asked])
+            cosines = cosines[:, list(map(places.__getitem__, chain.from_iterable(said)))]
             closest = np.maximum.reduceat(cosines, starts[there], axis=1).astype(np.float64) / 127**2
             unlike = _UNLIKE + _LONGER * np.log2(np.maximum(sizes[there], _FEW) / _FEW)
             near = np.clip((closest - unlike) / (1 - unlike), 0.0, 1.0)
             weights = [word.weight for word in question]
             shares[there] = sum(weight * one for weight, one in zip(weights, near, strict=True)) / sum(weights)
         return [round(float(share), 6) for share in shares]
+
+    def _table(self, words: Sequence[str]) -> Any:
+        """The vectors of words, a row each. Those not seen before are embedded together, at a third of the cost."""
+        seen = self._vectors
+        found = {word: vector for word in words if (vector := seen.get(word)) is not None}
+        new = [word for word in words if word not in found]
+        if new:
+            made = dict(zip(new, self._embed(new), strict=True))
+            if len(seen) + len(new) > _REMEMBERED:
+                seen.clear()
+            seen.update(made)
+            found |= made
+        rows = [found[word] for word in words]
+        return np.frombuffer(b"".join(rows), dtype=np.int8).reshape(len(rows), -1).astype(np.float32)
 
 
 def vectors_know(query: str) -> float:
@@ -79,22 +97,16 @@ def vectors_know(query: str) -> float:
     return 1.0 if detect(query) == ENGLISH else 0.5
 
 
-def _matrix(vectors: Sequence[bytes], size: int | None = None) -> Any:
-    return np.frombuffer(b"".join(vectors), dtype=np.int8).reshape(-1, size or len(vectors[0])).astype(np.float32)
+class _Pieces(dict[str, tuple[str, ...]]):
+    """The content words in pieces between white space. `__missing__` keeps the common path in C code."""
 
-
-class _Pieces(dict[str, bytes]):
-    """Vectors of the content words in pieces between white space. `__missing__` keeps the common path in C code."""
-
-    def __init__(self, language: str, embed: Embed) -> None:
+    def __init__(self, language: str) -> None:
         self._language = language
-        self._embed = embed
 
-    def __missing__(self, piece: str) -> bytes:
-        words = list(written(piece, self._language))
-        found = b"".join(chain.from_iterable(self._embed([word]) for word in words))
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        words = tuple(written(piece, self._language))
         if len(piece) <= MAX_TERM_LENGTH:
             if len(self) >= _REMEMBERED:
                 self.clear()
-            self[piece] = found
-        return found
+            self[piece] = words
+        return words
