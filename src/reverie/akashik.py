@@ -321,4 +321,4 @@ def _settings(target: str | Path | None, level: int | None) -> Settings:
     text = str(target)
     if "://" in text:
         return Settings.load(database_url=text, **given)
-    return Settings.load(data=text, database_url="", **given)
+    return Settings.load(data=text, **given)

@@ -168,7 +168,12 @@ class Settings:
     def with_origins(
         cls, environment: Mapping[str, str] | None = None, **given: Any
     ) -> tuple[Settings, dict[str, str]]:
-        """Settings, and where each that is not a default comes from: `option`, `environment` or the file's path."""
+        """Settings, and where each that is not a default comes from: `option`, `environment` or the file's path.
+
+        A data folder that is given wins over a database URL that is not: the environment's would hide the folder.
+        """
+        if given.get("data") is not None and given.get("database_url") is None:
+            given["database_url"] = ""
         path, filed = read_file(environment)
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}

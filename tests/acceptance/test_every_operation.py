@@ -69,10 +69,10 @@ class Walker:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def walker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walker]:
-    environment = dict(SWITCHES)
+    arguments: list[str] = []
     if request.param == "postgres":
-        environment["REVERIE_DATABASE_URL"] = shared_server(tmp_path_factory).make_database()
-    child = Child(tmp_path_factory.mktemp("data"), **environment)
+        arguments = ["--database-url", shared_server(tmp_path_factory).make_database()]
+    child = Child(tmp_path_factory.mktemp("data"), *arguments, **SWITCHES)
     made = Walker(child.url, child.key or "")
     yield made
     made.close()

@@ -14,10 +14,10 @@ SEAMS = {"OPENWOP_TEST_SEAM_ENABLED": "true"}
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def child(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
-    environment = dict(SEAMS)
+    arguments: list[str] = []
     if request.param == "postgres":
-        environment["REVERIE_DATABASE_URL"] = shared_server(tmp_path_factory).make_database()
-    made = Child(tmp_path_factory.mktemp("data"), **environment)
+        arguments = ["--database-url", shared_server(tmp_path_factory).make_database()]
+    made = Child(tmp_path_factory.mktemp("data"), *arguments, **SEAMS)
     yield made
     made.kill()
 

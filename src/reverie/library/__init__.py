@@ -63,7 +63,7 @@ def open(  # noqa: A001
     elif "://" in text:
         settings = Settings.load(database_url=text)
     else:
-        settings = Settings.load(data=text, database_url="")
+        settings = Settings.load(data=text)
     tenant = "default" if tenant is None else tenant
     if not valid_tenant(tenant):
         raise Invalid("A tenant is 1 to 64 lower-case letters, digits and . _ -")

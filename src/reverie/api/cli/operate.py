@@ -40,8 +40,6 @@ def serve(
     from reverie.http.run import run
     from reverie.settings import Settings
 
-    if data is not None and database_url is None:
-        database_url = ""
     jobs = False if no_worker else None
     run(
         Settings.load(
@@ -69,8 +67,6 @@ def worker(
     from reverie.http.run import work
     from reverie.settings import Settings
 
-    if data is not None and database_url is None:
-        database_url = ""
     work(Settings.load(data=data, database_url=database_url, worker_concurrency=concurrency))
 
 
@@ -176,8 +172,6 @@ def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = F
 
     from reverie.settings import Settings
 
-    if data is not None and database_url is None:
-        database_url = ""
     loaded, origins = Settings.with_origins(data=data, database_url=database_url)
     rows: list[dict[str, Any]] = []
     for item in fields(loaded):

@@ -232,11 +232,9 @@ def remote_session(url: str, tenant: str | None) -> Iterator[CommandSession]:
 
 
 def load_settings(data: str | None, database_url: str | None) -> Settings:
-    """Settings with the two options every command has. A folder that is named wins over a URL that is not."""
+    """Settings with the two options every command has, imported when a command needs them."""
     from reverie.settings import Settings
 
-    if data is not None and database_url is None:
-        database_url = ""
     return Settings.load(data=data, database_url=database_url)
 
 

@@ -11,6 +11,7 @@ import pytest
 import reverie
 from reverie.core.clock import SystemClock
 from reverie.jobs.queue import DocumentQueue
+from reverie.settings import Settings
 
 Cli = Any
 
@@ -122,6 +123,14 @@ def test_settings_name_their_source(cli: Cli, monkeypatch: Any, data: Any) -> No
     assert "REVERIE_PORT" in cli("settings").out
     monkeypatch.setenv("REVERIE_PORT", "many")
     cli("settings").failed("REVERIE_PORT")
+
+
+def test_a_data_folder_that_is_named_wins_over_a_url_that_is_not(tmp_path: Path) -> None:
+    there = {"REVERIE_DATABASE_URL": "sqlite:////elsewhere/other.db"}
+    assert Settings.load(there).database == "/elsewhere/other.db"
+    assert Settings.load(there, data=str(tmp_path)).database == str(tmp_path / "reverie.db")
+    assert Settings.load(there, data=str(tmp_path), database_url="sqlite:////both.db").database == "/both.db"
+    assert Settings.load({**there, "REVERIE_DATA": str(tmp_path)}).database == "/elsewhere/other.db"
 
 
 def test_version(cli: Cli) -> None:
