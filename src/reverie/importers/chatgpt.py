@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, 
 
 EXPECTED = '"mapping" with nodes of "message", "parent" and "children"'
 _ROLES = ("user", "assistant")
+_CITATION = re.compile("\\s*(?:\ue200.*?\ue201|【\\d[\\d:]*†[^】]{0,80}】)", re.DOTALL)
+"""Markers of a source in an answer; the page draws them as links."""
 
 
 def fits(path: Path, head: bytes) -> bool:
@@ -64,9 +67,13 @@ def _message(
         yield Skipped(place, "a hidden message")
         return
     if role not in _ROLES:
-        yield Skipped(place, f"a message of {role if role in ('system', 'tool') else 'another role'}")
+        named = {"system": "the system", "tool": "a tool"}.get(str(role), "another role")
+        yield Skipped(place, f"a message of {named}")
         return
-    text = _text(member(message, "content", dict, path, place))
+    if role == "assistant" and message.get("recipient") not in (None, "all"):
+        yield Skipped(place, "a call of a tool")
+        return
+    text = _CITATION.sub("", _text(member(message, "content", dict, path, place)))
     if not text:
         yield Skipped(place, "a message without text")
         return

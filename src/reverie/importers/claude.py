@@ -1,16 +1,20 @@
-"""The data export of Claude: conversations with messages, content blocks and attachments."""
+"""The data export of Claude: conversations with messages and attachments, its own memory, and projects."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reverie.importers.conversations import conversations, looks_like
+from reverie.importers.conversations import conversations, documents, looks_like
+from reverie.importers.pages import blocks
 from reverie.importers.record import CHUNK, OVERLAP, Item, Record, Skipped, damaged, in_pieces, member, moment
 
 EXPECTED = '"chat_messages" with "sender" and "text"'
 _ROLES = {"human": "user", "assistant": "assistant"}
+_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*:?")
+"""A paragraph of Claude's memory that names those below it."""
 
 
 def fits(path: Path, head: bytes) -> bool:
@@ -19,7 +23,7 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Iterator[Item]:
-    """One record per message; the text of an attachment in pieces."""
+    """One record per message and per paragraph of Claude's memory; attachments and files of projects in pieces."""
     for place, row in conversations(path):
         messages = row.get("chat_messages")
         if not isinstance(messages, list):
@@ -30,6 +34,8 @@ def read(path: Path) -> Iterator[Item]:
             if not isinstance(message, dict) or str(message.get("sender")) not in _ROLES:
                 raise damaged(path, f"{place}, message {order}: expected {EXPECTED}.")
             yield from _message(message, path, f"{place}, message {order}", session, title, order)
+    if path.is_dir() or path.suffix.lower() == ".zip":
+        yield from _kept(path)
 
 
 def _message(
@@ -58,6 +64,52 @@ def _message(
             yield Skipped(place, "an attachment without text")
     if not text and not attached:
         yield Skipped(place, "a message without text")
+
+
+def _kept(path: Path) -> Iterator[Item]:
+    """Claude's memory of the person and of projects, and the instructions and files of projects."""
+    names: dict[str, str] = {}
+    for place, project in _objects(path, "projects"):
+        key, name = str(project.get("uuid") or place), str(project.get("name") or "")[:200]
+        names[key] = name
+        texts = [("instructions", project.get("prompt_template"), key)]
+        for doc in member(project, "docs", list, path, place):
+            if isinstance(doc, dict):
+                named = str(doc.get("filename") or "file")[:200]
+                texts.append((named, doc.get("content"), str(doc.get("uuid") or f"{key}\0{named}")))
+        for file, content, own in texts:
+            if isinstance(content, str) and content.strip():
+                about = {"project": name, "file": file}
+                at = moment(project.get("created_at"))
+                record = Record(f"project\0{own}", content, place, kind="file", attributes=about, created_at=at)
+                yield from in_pieces(record, size=CHUNK, overlap=OVERLAP)
+    for place, memory in _objects(path, "memories"):
+        yield from _paragraphs(memory.get("conversations_memory"), place, {})
+        for key, text in member(memory, "project_memories", dict, path, place).items():
+            yield from _paragraphs(text, place, {"project": names.get(key, key)})
+
+
+def _objects(path: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, document in documents(path, kind):
+        rows = document if isinstance(document, list) else [document]
+        for number, row in enumerate(rows, 1):
+            if not isinstance(row, dict):
+                raise damaged(path, f"{name}: expected objects.")
+            yield f"{name}, {number}", row
+
+
+def _paragraphs(text: Any, place: str, about: dict[str, Any]) -> Iterator[Item]:
+    section = ""
+    for block in blocks(text) if isinstance(text, str) else ():
+        title = _TITLE.fullmatch(block.text)
+        if title:
+            section = title[1]
+            continue
+        named = section or " / ".join(block.section)
+        more = {**about, "section": named} if named else about
+        key = "\0".join(("memory", *more.values(), block.text))
+        tags = (named.lower()[:100],) if named else ()
+        yield from in_pieces(Record(key, block.text, place, tags=tags, attributes=more))
 
 
 def _text(message: dict[str, Any], content: list[Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reverie.importers.pages import Block, files, page
+from reverie.importers.pages import Block, MarkdownFile, files, page
 from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_lines, moment
 
 EXPECTED = 'a line of a transcript: {"type": ..., "message": ...}'
@@ -16,26 +16,62 @@ _ROLES = ("user", "assistant")
 _POINTER_WORDS = 3
 """A block with an import and at most so many other words only points to the file."""
 DEPTH = 5
+_HOME = ".claude"
+_MEMORIES = ("memory", "memories")
+_TOOLS = ("agents", "commands", "output-styles", "plugins", "skills")
+"""Folders of `.claude` with instructions for tools; they are no memories."""
+_INDEXED = re.compile(r"\[[^\]]+\]\(([\w.-]+\.md)\)")
+_COMMAND = ("<command-", "<local-command-")
 
 
 def fits(path: Path, head: bytes) -> bool:
     """CLAUDE.md, a folder that has one or is a folder of Claude's, or a transcript."""
     if path.is_dir():
-        return any(path.glob("CLAUDE*.md")) or path.name in (".claude", "memories") or (path / ".claude").is_dir()
-    first = head.partition(b"\n")[0]
-    transcript = path.suffix == ".jsonl" and b'"sessionId"' in head and b'"type"' in first
-    return (path.name.upper().startswith("CLAUDE") and path.suffix == ".md") or transcript
+        named = path.name in (_HOME, "memories") or (path / "MEMORY.md").is_file()
+        return named or _is_project(path) or any(map(_is_transcript, sorted(path.glob("*.jsonl"))[:3]))
+    return (path.name.upper().startswith("CLAUDE") and path.suffix == ".md") or _is_transcript(path, head)
+
+
+def _is_project(path: Path) -> bool:
+    return any(path.glob("CLAUDE*.md")) or (path / _HOME).is_dir()
+
+
+def _is_transcript(path: Path, head: bytes | None = None) -> bool:
+    if path.suffix != ".jsonl":
+        return False
+    if head is None:
+        with path.open("rb") as file:
+            head = file.read(65_536)
+    return b'"sessionId"' in head and b'"type"' in head.partition(b"\n")[0]
 
 
 def read(path: Path) -> Iterator[Item]:
-    """One record per bullet or paragraph, with its path and line; one per message of a transcript."""
+    """One record per bullet or paragraph, with its path and line; one per message of a transcript.
+
+    Of a project, the files of Claude and those they import; its other pages are no memories.
+    """
     root = path if path.is_dir() else path.parent
+    project = path.is_dir() and path.name != _HOME and _is_project(path)
     seen: set[Path] = set()
+    others: list[Path] = []
     for one in files(path, ".md", ".jsonl"):
-        if one.suffix == ".jsonl":
-            yield from _transcript(one, root)
+        within = one.relative_to(root).parts
+        home = ((_HOME, *within) if root.name == _HOME else within)[:-1]
+        if _HOME in home and not set(_TOOLS).isdisjoint(home[home.index(_HOME) + 1 :][:1]):
+            yield Skipped("/".join(within), "a file of an agent, command, skill or plug-in")
+        elif one.suffix == ".jsonl":
+            yield from (
+                _transcript(one, root)
+                if one == path or _is_transcript(one)
+                else [Skipped("/".join(within), "a file that is no transcript")]
+            )
+        elif project and not one.name.upper().startswith("CLAUDE") and set(home).isdisjoint((_HOME, *_MEMORIES)):
+            others.append(one)
         else:
             yield from _page(one, root, seen, DEPTH)
+    for one in others:
+        if one.resolve() not in seen:
+            yield Skipped(one.relative_to(root).as_posix(), "a page that CLAUDE.md does not import")
 
 
 def _page(path: Path, root: Path, seen: set[Path], depth: int) -> Iterator[Item]:
@@ -43,12 +79,20 @@ def _page(path: Path, root: Path, seen: set[Path], depth: int) -> Iterator[Item]
         return
     seen.add(path.resolve())
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-    for block in page(path).blocks():
+    found = page(path)
+    if isinstance(found.front.get("description"), str) and found.body.strip():
+        yield from _memory(found, name)
+        return
+    for block in found.blocks():
+        index = _INDEXED.match(block.text) if path.name == "MEMORY.md" else None
+        if index and (path.parent / index[1]).is_file():
+            yield Skipped(f"{name}, line {block.line}", "a line of an index: its file is imported")
+            continue
         imports = [] if "```" in block.text else _IMPORT.findall(block.text)
         if not imports or len(_IMPORT.sub("", block.text).split()) > _POINTER_WORDS:
             yield from _block(block, block.text, name)
         for wanted in imports:
-            target = (path.parent / wanted).resolve()
+            target = (path.parent / Path(wanted).expanduser()).resolve()
             place = f"{name}, line {block.line}"
             if not target.is_relative_to(root.resolve()):
                 yield Skipped(place, "an import from outside the folder")
@@ -58,6 +102,21 @@ def _page(path: Path, root: Path, seen: set[Path], depth: int) -> Iterator[Item]
                 yield Skipped(place, f"an import more than {DEPTH} files deep")
             else:
                 yield from _page(target, root, seen, depth - 1)
+
+
+def _memory(found: MarkdownFile, name: str) -> Iterator[Record]:
+    """One of Claude's own memories: a file with a description is about one thing."""
+    front, inner = found.front, found.front.get("metadata")
+    kind = front.get("type") or (inner.get("type") if isinstance(inner, dict) else None)
+    title = str(front.get("name") or found.path.stem)[:200]
+    record = Record(
+        f"{name}\0memory",
+        found.body.strip(),
+        name,
+        tags=(kind[:100],) if isinstance(kind, str) and kind else (),
+        attributes={"file": name, "name": title, "description": str(front["description"])[:500]},
+    )
+    yield from in_pieces(record)
 
 
 def _block(block: Block, text: str, name: str) -> Iterator[Record]:
@@ -82,7 +141,13 @@ def _transcript(path: Path, root: Path) -> Iterator[Item]:
         if line["type"] not in _ROLES or not isinstance(message, dict) or line.get("isMeta"):
             yield Skipped(place, "a line that is no message")
             continue
+        if line.get("isSidechain"):
+            yield Skipped(place, "a message of a sub-agent")
+            continue
         text = _text(message.get("content"))
+        if text.startswith(_COMMAND):
+            yield Skipped(place, "a command")
+            continue
         if not text:
             yield Skipped(place, "a message without text")
             continue

@@ -25,7 +25,7 @@ _MOST_PACKED = 100
 def conversations(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(place, conversation) of every conversation."""
     found = False
-    for name, document in _documents(path):
+    for name, document in documents(path, "conversations"):
         found = True
         rows = document.get("conversations") if isinstance(document, dict) else document
         if not isinstance(rows, list):
@@ -50,29 +50,31 @@ def looks_like(path: Path, head: bytes, field: bytes) -> bool:
 
 def _heads(path: Path) -> Iterator[bytes]:
     if path.is_dir():
-        for shard in _files(path):
+        for shard in _files(path, "conversations"):
             with shard.open("rb") as file:
                 yield file.read(65_536)
     elif path.suffix.lower() == ".zip":
         with zipfile.ZipFile(path) as archive:
-            for name in _shards(archive):
+            for name in _shards(archive, "conversations"):
                 with archive.open(name) as member:
                     yield member.read(65_536)
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: Path, kind: str) -> list[Path]:
     """The shards of a folder. Links are left out: an archive that was unpacked may have some to anywhere."""
-    return sorted(one for one in folder.glob("conversations*.json") if not one.is_symlink())
+    shards = [*folder.glob(f"{kind}*.json"), *folder.glob(f"{kind}/*.json")]
+    return sorted(one for one in shards if not one.is_symlink() and not one.parent.is_symlink())
 
 
-def _documents(path: Path) -> Iterator[tuple[str, Any]]:
+def documents(path: Path, kind: str) -> Iterator[tuple[str, Any]]:
+    """(name, document) of every `KIND*.json` and `KIND/*.json` of a folder or an archive; of a file, itself."""
     if path.is_dir():
-        for shard in _files(path):
+        for shard in _files(path, kind):
             yield shard.name, json_document(shard, EXPECTED)
     elif path.suffix.lower() == ".zip":
         try:
             with zipfile.ZipFile(path) as archive:
-                names = _shards(archive)
+                names = _shards(archive, kind)
                 _check_size(path, [archive.getinfo(name) for name in names])
                 for name in names:
                     yield name, loads(archive.read(name))
@@ -94,7 +96,6 @@ def _check_size(path: Path, members: list[zipfile.ZipInfo]) -> None:
         raise damaged(path, f"expected conversations, found {size >> 20} MB packed into {packed >> 10} KB.")
 
 
-def _shards(archive: zipfile.ZipFile) -> list[str]:
-    return sorted(
-        name for name in archive.namelist() if Path(name).name.startswith("conversations") and name.endswith(".json")
-    )
+def _shards(archive: zipfile.ZipFile, kind: str) -> list[str]:
+    found = [Path(name) for name in archive.namelist() if name.endswith(".json")]
+    return sorted(one.as_posix() for one in found if one.name.startswith(kind) or one.parent.name == kind)

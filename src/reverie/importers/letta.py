@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_document, member, moment
 
 EXPECTED = 'an agent file: "agents" and "blocks", or one agent with "core_memory" and "messages"'
@@ -89,7 +91,7 @@ def _messages(agent: Mapping[str, Any], path: Path, hidden: Mapping[str, str]) -
         place = f"{path.name}, message {number} of {name}"
         if not isinstance(message, dict):
             raise damaged(path, f"message {number} of {name}: expected an object.")
-        role, text = message.get("role"), _text(message.get("content"))
+        role, text = message.get("role"), _said(message)
         if role not in _ROLES or not text:
             yield Skipped(place, "a message without text" if role in _ROLES else "a message of another role")
             continue
@@ -106,6 +108,31 @@ def _messages(agent: Mapping[str, Any], path: Path, hidden: Mapping[str, str]) -
             created_at=moment(message.get("created_at")),
         )
         yield from in_pieces(record)
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """The words of a message. A user's may be packed in JSON, next to events of the program, which have none; an
+    assistant's may be the argument of its tool `send_message`, next to what it thought.
+    """
+    text = _text(message.get("content"))
+    if message.get("role") == "user" and isinstance((packed := _object(text)).get("type"), str):
+        return _text(packed.get("message")) if packed["type"] == "user_message" else ""
+    for call in _rows(message.get("tool_calls")):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and function.get("name") == "send_message":
+            return _text(_object(function.get("arguments")).get("message")) or text
+    return text
+
+
+def _object(text: Any) -> dict[str, Any]:
+    """The object in a text; empty when it is none."""
+    if not isinstance(text, str) or not text.startswith("{"):
+        return {}
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text(content: Any) -> str:

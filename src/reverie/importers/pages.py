@@ -16,6 +16,7 @@ _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _BULLET = re.compile(r"[-*+]\s+|\d+[.)]\s+")
 _FENCE = re.compile(r"(```|~~~)")
 _PAIR = re.compile(r"([A-Za-z_][\w .-]*):(?:\s+(.*))?$")
+_INNER = re.compile(r"\s+([A-Za-z_][\w.-]*):(?:\s+(.*))?$")
 _LEFT_OUT = {".git", "node_modules", ".venv", "__pycache__", ".obsidian", ".trash"}
 MOST_FILES = 20_000
 
@@ -73,7 +74,7 @@ def page(path: Path) -> MarkdownFile:
 
 
 def front_matter(text: str, path: Path) -> dict[str, Any]:
-    """Plain pairs and lists are read here; anything richer needs PyYAML."""
+    """Plain pairs, lists, and pairs within a pair are read here; anything richer needs PyYAML."""
     found: dict[str, Any] = {}
     lines = text.split("\n")
     name = ""
@@ -81,9 +82,11 @@ def front_matter(text: str, path: Path) -> dict[str, Any]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         item = re.match(r"\s*-\s+(.*)$", line)
-        pair = _PAIR.match(line)
+        pair, inner = _PAIR.match(line), _INNER.match(line)
         if item and name and isinstance(found.get(name), list | None):
             found[name] = [*(found[name] or []), _scalar(item[1])]
+        elif inner and name and isinstance(found.get(name), dict | None):
+            found[name] = {**(found[name] or {}), inner[1]: _scalar(inner[2] or "")}
         elif pair:
             name = pair[1].strip()
             found[name] = _scalar(pair[2]) if pair[2] is not None and pair[2].strip() else None

@@ -70,7 +70,7 @@ def test_chatgpt_follows_the_branch_in_use(tmp_path: Path) -> None:
     ]
     assert {record.session for record in records} == {"c-1"}
     assert records[0].created_at == 1767600000250
-    assert sorted(one.reason for one in skipped) == ["a hidden message", "a message of tool"]
+    assert sorted(one.reason for one in skipped) == ["a hidden message", "a message of a tool"]
 
 
 def test_chatgpt_with_a_cycle_is_damaged(tmp_path: Path) -> None:
