@@ -14,7 +14,7 @@ missed one can still be declared by an agent.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -24,6 +24,12 @@ from reverie.distil.sentences import Form, split
 from reverie.distil.tokens import Token, tokenize
 
 Kind = Literal["number", "negation", "state", "value"]
+_MOST_EXTRA = 2
+"""Maximum number of topic words that only one of two statements about the same thing has."""
+_ROOT = 3
+"""Letters of a word that its stem never changes."""
+_FAMILY = 4
+"""Letters that words of one family share at least."""
 
 _NUMBER = re.compile(r"([-+]?)[$€£~]?(\d[\d,]*(?:\.\d+)?)\s*([a-zµ%]{0,10}(?:/[a-z]{1,6})?)")
 _WORDS = {
@@ -173,13 +179,32 @@ class _Clause:
     """The one name a copula gives, if that is all it gives."""
     denies: bool
     bounded: bool
+    families: Mapping[str, Sequence[str]]
+    """Topic words of four letters or more, by the first four."""
+
+    def may_meet(self, lowered: str) -> bool:
+        """Whether a text in lower case can have a clause about the same thing: at most two topic words are missing.
+
+        The beginning of a word is looked for: stems differ from words at their end only.
+        """
+        missing, most = 0, min(_MOST_EXTRA, len(self.words) - 1)
+        for word in self.words:
+            if word[:_ROOT] not in lowered:
+                missing += 1
+                if missing > most:
+                    return False
+        return True
 
 
 def contradiction(first: str, second: str) -> Contradiction | None:
     """The first contradiction between two texts, or None."""
     if first == second:
         return None
-    ours, theirs = _clauses(first), _clauses(second)
+    lowered = second.lower().replace("’", "'")
+    ours = [clause for clause in _clauses(first) if clause.may_meet(lowered)]
+    if not ours:
+        return None
+    theirs = _clauses(second)
     for a in ours:
         for b in theirs:
             kind = _compare(a, b)
@@ -213,30 +238,29 @@ def _compare(a: _Clause, b: _Clause) -> Kind | None:
 
 def _same_thing(a: _Clause, b: _Clause) -> bool:
     """The same words, but for grammar; one side may say one thing more, as long as it does not qualify."""
-    ours = {word for word in a.words if not _known(word, b.words)}
-    theirs = {word for word in b.words if not _known(word, a.words)}
-    if ours and theirs:
+    extra = {word for word in a.words if not _known(word, b)}
+    shared = len(a.words) - len(extra)
+    if not extra:
+        extra = {word for word in b.words if not _known(word, a)}
+    elif not all(_known(word, a) for word in b.words):
         return False
-    shared = len(a.words) - len(ours)
-    extra = ours or theirs
     if extra & (a.scope | b.scope):
         return False
     if a.names or b.names:
         return not extra and shared >= 1
     if shared >= 2:
-        return len(extra) <= (1 if shared < 4 else 2)
+        return len(extra) <= (1 if shared < 4 else _MOST_EXTRA)
     return shared == 1 and not extra and bool(a.values or a.states)
 
 
-def _known(word: str, words: frozenset[str]) -> bool:
+def _known(word: str, clause: _Clause) -> bool:
     """The word, or one that is plainly of its family (grow, growth)."""
-    if word in words:
+    if word in clause.words:
         return True
-    if len(word) < 4 or not word.isalpha():
+    family = clause.families.get(word[:_FAMILY]) if word.isalpha() else None
+    if family is None or word.startswith(("non", "anti")):
         return False
-    return any(
-        len(other) >= 4 and other.isalpha() and (other.startswith(word) or word.startswith(other)) for other in words
-    ) and not any(word.startswith(prefix) for prefix in ("non", "anti"))
+    return any(other.startswith(word) or word.startswith(other) for other in family)
 
 
 def _opposed(ours: frozenset[str], theirs: frozenset[str]) -> bool:
@@ -346,7 +370,16 @@ def _read(text: str) -> _Clause:
         names,
         denies,
         bounded,
+        _families(words),
     )
+
+
+def _families(words: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for word in words:
+        if len(word) >= _FAMILY and word.isalpha():
+            found.setdefault(word[:_FAMILY], []).append(word)
+    return found
 
 
 def _is_verb(token: Token) -> bool:

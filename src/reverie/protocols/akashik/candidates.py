@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import msgspec
 
@@ -86,36 +87,46 @@ class Gathered:
 
 
 def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
-    """Gather the candidates for an answer of at most this many units."""
+    """Gather the candidates for an answer of at most this many units.
+
+    Where there is a query, half of them are the newest, unless too few others are found.
+    """
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
-    found: dict[str, Entry] = {}
-    own: list[Entry] = []
-    complete = True
-    for entry in each_unit(tx, msgspec.structs.replace(hot, not_by=None), page=min(wanted + 1, _PAGE)):
-        if admission.view.wrote(entry):
-            own.append(entry)
-        if admission.leaves_out(entry) or not admission.takes(entry):
-            continue
-        if len(found) == wanted:
-            complete = False
-            break
-        found[entry.id] = entry
-    related = _related(tx, own[:_OWN_LOOKED_AT])
-    if admission.where.archived is None:
-        cold = msgspec.structs.replace(admission.where, archived=True)
-        found |= {entry.id: entry for entry in each_unit(tx, cold) if admission.takes(entry)}
     asked = query_terms(query) if query.strip() else []
-    alike = tx.match(asked, hot, limit=wanted if complete else wanted // 2) if asked else []
-    if not complete:
-        near = tx.nearest(vector, hot, limit=wanted // 2) if vector is not None else []
-        positions = list(dict.fromkeys(match.entry.position for match in (*near, *alike)))
+    first = wanted // 2 if asked or vector is not None else wanted
+    own: list[Entry] = []
+    newest = _newest(tx, admission, hot, own, page=min(first + 1, _PAGE))
+    found = {entry.id: entry for entry in islice(newest, first)}
+    alike: frozenset[int] = frozenset()
+    if len(found) == first < wanted:
+        matches = tx.find(asked, vector, hot, limit=wanted // 2)
+        alike = frozenset(match.entry.position for match in matches if match.score is not None)
+        positions = list(dict.fromkeys(match.entry.position for match in matches))
         found |= {entry.id: entry for entry in tx.at(positions, hot).values() if admission.takes(entry)}
+        for entry in islice(newest, max(0, wanted - len(found))):
+            found[entry.id] = entry
+    complete = next(newest, None) is None
+    if complete and asked and found:
+        alike = frozenset(match.entry.position for match in tx.match(asked, hot, limit=len(found)))
+    related = _related(tx, own[:_OWN_LOOKED_AT])
+    if not complete:
         for unit_id in sorted(related):
             if unit_id not in found and (unit := admission.get(tx, unit_id)) is not None:
                 found[unit.id] = unit
-    shared = frozenset(match.entry.position for match in alike)
-    return Gathered(list(found.values()), related, shared, tx.head().seq, complete)
+    if admission.where.archived is None:
+        cold = msgspec.structs.replace(admission.where, archived=True)
+        found |= {entry.id: entry for entry in each_unit(tx, cold) if admission.takes(entry)}
+    return Gathered(list(found.values()), related, alike, tx.head().seq, complete)
+
+
+def _newest(tx: ReadTx, admission: UnitAdmission, hot: Filter, own: list[Entry], *, page: int) -> Iterator[Entry]:
+    """The admitted units that are hot, newest first. Those that the agent wrote are put into `own` on the way."""
+    for entry in each_unit(tx, msgspec.structs.replace(hot, not_by=None), page=page):
+        if admission.view.wrote(entry):
+            own.append(entry)
+        if not admission.leaves_out(entry) and admission.takes(entry):
+            yield entry
 
 
 def _related(tx: ReadTx, own: Sequence[Entry]) -> frozenset[str]:

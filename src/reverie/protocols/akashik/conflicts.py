@@ -7,25 +7,25 @@ its open ones quickly. A pair of units has one conflict for ever: its id is made
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 from msgspec import Struct, convert, structs, to_builtins
 
 from reverie.core.actor import Actor
-from reverie.core.entry import READABLE, Entry, EntryState
+from reverie.core.entry import READABLE, Entry, EntryState, Scope
 from reverie.core.event import NewEvent
 from reverie.core.ids import encode
 from reverie.core.query import Filter
-from reverie.distil.contradictions import contradiction
+from reverie.distil.contradictions import Contradiction, contradiction
 from reverie.protocols.akashik import documents
 from reverie.protocols.akashik.call import OperationCall
 from reverie.protocols.akashik.candidates import touched
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import CredentialView, View
 from reverie.search.analysis import terms
-from reverie.store.contract import ReadTx, WriteTx
+from reverie.store.contract import ReadTx, Store, WriteTx
 
 CONFLICTS = "akashik.conflict"
 OPEN = "akashik.conflict.open"
@@ -279,26 +279,27 @@ def contradict(call: OperationCall, entry: Entry, target: Entry) -> str:
     return open_conflict(call, entry, target, method="explicit", why="declared by its author")[0]
 
 
-class Alike(Struct, frozen=True):
-    """Positions of units that share words with one that is about to be recorded, as of a log position."""
+class Disputes(Struct, frozen=True):
+    """Contradictions of a unit about to be recorded, by the position of the other unit, as of a log position."""
 
-    positions: list[int] = []
+    found: Mapping[int, Contradiction] = {}
     snapshot: int = 0
 
 
-def detect(call: OperationCall, entry: Entry, alike: Alike) -> list[str]:
+def detect(call: OperationCall, entry: Entry, disputes: Disputes) -> list[str]:
     """Automatic detection for a unit just recorded (Level 2): the ids of conflicts it opened.
 
-    Compared with what a search found before the write, and with units recorded since.
+    Those found before the write are checked again; units recorded since are compared here.
     """
-    if call.level < 2 or not speaks(entry):
+    if not speaks(entry):
         return []
     opened = []
-    known = call.tx.at(alike.positions, Filter()).values()
-    for other in (*known, *touched(call.tx, alike.snapshot)):
-        if other.id == entry.id or other.source.session != entry.source.session or not speaks(other):
+    known = call.tx.at(list(disputes.found), Filter()) if disputes.found else {}
+    before = [(other, disputes.found[position]) for position, other in known.items()]
+    since = [other for other in touched(call.tx, disputes.snapshot) if other.id != entry.id]
+    for other, found in (*before, *((other, contradiction(entry.content, other.content)) for other in since)):
+        if other.source.session != entry.source.session or not speaks(other):
             continue
-        found = contradiction(entry.content, other.content)
         if found is not None and call.view.sees(other):
             key, fresh = open_conflict(call, entry, other, method=found.method, why=WHY[found.kind])
             if fresh:
@@ -311,12 +312,18 @@ def speaks(entry: Entry) -> bool:
     return entry.state in READABLE and not entry.archived and entry.kind != "question"
 
 
-def look_alike(tx: ReadTx, content: str, session: str | None) -> Alike:
-    """Search for units of a session that share words with a text. On a snapshot: a write has no index of its own."""
+def disputes_of(store: Store, scope: Scope, content: str, session: str | None) -> Disputes:
+    """Search for units of a session that share words with a text, and compare them, before the write."""
     words = list(dict.fromkeys(terms(content[:_LOOKED_AT])))[:_MOST_TERMS]
     where = Filter(session=session) if session is not None else Filter(sessionless=True)
-    found = tx.match(words, where, limit=_CANDIDATES) if words else []
-    return Alike([match.entry.position for match in found], tx.head().seq)
+
+    def look(tx: ReadTx) -> tuple[Mapping[int, Entry], int]:
+        found = tx.match(words, where, limit=_CANDIDATES) if words else []
+        return tx.at([match.entry.position for match in found], where) if found else {}, tx.head().seq
+
+    alike, snapshot = store.read(scope, look)
+    compared = ((position, contradiction(content, other.content)) for position, other in alike.items())
+    return Disputes({position: found for position, found in compared if found is not None}, snapshot)
 
 
 def in_sight(tx: ReadTx, view: View | CredentialView, conflict: UnitConflict) -> bool:

@@ -6,8 +6,10 @@ relations are the Field's own. Nothing here depends on the order units come in; 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reverie.core.entry import Entry
 from reverie.core.ports import Embedder
@@ -60,20 +62,18 @@ class RelevanceQuery:
     epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Struct, frozen=True):
     """A unit and its score. Why is put into words for the few that are shown."""
 
     entry: Entry
     score: float
     asked: RelevanceQuery
-    factors: Mapping[str, float]
     meaning: tuple[float, Sequence[str]] | None
 
     @property
     def reason(self) -> str:
         """Human-readable reason for the rank."""
-        return _reason(self.entry, self.asked, self.factors, self.meaning)
+        return _reason(self.entry, self.asked, self.meaning)
 
 
 Meaning = Mapping[str, tuple[float, Sequence[str]]]
@@ -101,15 +101,14 @@ def meaning_of(
         return None
     asked = query_terms(query)
     cosines = tx.cosines(vector, [entry.position for entry in entries]) if vector is not None and entries else {}
-    return {
-        entry.id: _close(
-            entry,
-            asked,
-            cosines.get(entry.position, ()),
-            words=alike is None or entry.position in alike or entry.archived or entry.gone_seq is not None,
-        )
-        for entry in entries
-    }
+    found: dict[str, tuple[float, Sequence[str]]] = {}
+    for entry in entries:
+        near = cosines.get(entry.position, ())
+        if alike is None or entry.position in alike or entry.archived or entry.gone_seq is not None:
+            found[entry.id] = _close(entry, asked, near)
+        else:
+            found[entry.id] = _bounded(near), ()
+    return found
 
 
 def words_of(entries: Sequence[Entry], query: str) -> Meaning | None:
@@ -118,83 +117,89 @@ def words_of(entries: Sequence[Entry], query: str) -> Meaning | None:
     return None if asked is None else {entry.id: _close(entry, asked, ()) for entry in entries}
 
 
-def _close(
-    entry: Entry, asked: Sequence[str], cosines: Sequence[float], *, words: bool = True
-) -> tuple[float, Sequence[str]]:
-    own = set(terms(searchable_text(entry))) if asked and words else set()
+def _close(entry: Entry, asked: Sequence[str], cosines: Sequence[float]) -> tuple[float, Sequence[str]]:
+    own = set(terms(searchable_text(entry))) if asked else set()
     has = [term for term in asked if term in own]
     covered = len(has) / len(asked) if asked else 0.0
-    close = max(0.0, min(1.0, max(cosines, default=0.0)))
-    return 1 - (1 - close) * (1 - 0.7 * covered), has
+    return 1 - (1 - _bounded(cosines)) * (1 - 0.7 * covered), has
+
+
+def _bounded(cosines: Sequence[float]) -> float:
+    """The best cosine of a unit's passages, from 0 to 1."""
+    return max(0.0, min(1.0, max(cosines, default=0.0)))
 
 
 def rank_units(entries: Sequence[Entry], asked: RelevanceQuery, meaning: Meaning | None) -> list[Scored]:
     """Every entry scored, best first."""
-    role = frozenset(word for word in asked.role.lower().split() if len(word) > 3)
-    scored = [
-        _score(entry, asked, role, meaning.get(entry.id, (0.0, ())) if meaning is not None else None)
-        for entry in entries
+    own = _own_factors(asked)
+    closeness = [None if meaning is None else meaning.get(entry.id, (0.0, ())) for entry in entries]
+    plain = [
+        (-_score(entry, asked, own, close), -entry.epoch, entry.position, number)
+        for number, (entry, close) in enumerate(zip(entries, closeness, strict=True))
     ]
-    scored.sort(key=_order)
     voices: dict[str, int] = {}
-    spread: list[Scored] = []
-    for item in scored:
-        author = item.entry.source.actor
-        loss = 1 - _AGAIN * min(voices.get(author, 0), 5)
-        voices[author] = voices.get(author, 0) + 1
-        spread.append(replace(item, score=round(item.score * loss, 6)))
-    return sorted(spread, key=_order)
+    spread: list[tuple[float, int, int, int]] = []
+    for score, epoch, position, number in sorted(plain):
+        author = entries[number].source.actor
+        before = voices.get(author, 0)
+        voices[author] = before + 1
+        spread.append((round(score * (1 - _AGAIN * min(before, 5)), 6), epoch, position, number))
+    return [Scored(entries[number], -score, asked, closeness[number]) for score, _, _, number in sorted(spread)]
 
 
-def _order(item: Scored) -> tuple[float, int, int]:
-    return -item.score, -item.entry.epoch, item.entry.position
+Factor = Callable[[Entry], float]
+
+
+def _own_factors(asked: RelevanceQuery) -> list[tuple[float, Factor]]:
+    """The factors that this query has beside recency, with their weights."""
+    role = tuple(word for word in asked.role.lower().split() if len(word) > 3)
+
+    def of_type(entry: Entry) -> float:
+        return TYPE_WEIGHTS.get(type_of(entry), 0.4)
+
+    def of_confidence(entry: Entry) -> float:
+        sure = score_of(entry)
+        return 0.5 if sure is None else sure
+
+    def of_role(entry: Entry) -> float:
+        if entry.source.role == asked.role:
+            return 1.0
+        text = entry.content.lower()
+        return 0.8 if any(word in text for word in role) else 0.4
+
+    made: list[tuple[str, Factor]] = [("type", of_type), ("confidence", of_confidence), ("role", of_role)]
+    if asked.task_id is not None:
+        made.append(("task", lambda entry: float(task_of(entry) == asked.task_id)))
+    if asked.related:
+        made.append(("relation", lambda entry: float(entry.id in asked.related)))
+    if asked.layers:
+        kinds = frozenset[str]().union(*(LAYERS[layer] for layer in asked.layers))
+        made.append(("layer", lambda entry: float(type_of(entry) in kinds)))
+    return [(WEIGHTS[name], factor) for name, factor in made]
 
 
 def _score(
-    entry: Entry, asked: RelevanceQuery, role: frozenset[str], meaning: tuple[float, Sequence[str]] | None
-) -> Scored:
-    age = max(asked.epoch - entry.epoch, 0)
-    kind, sure, task = type_of(entry), score_of(entry), task_of(entry)
-    factors = {
-        "recency": 0.5 ** (age / _HALF_LIFE),
-        "type": TYPE_WEIGHTS.get(kind, 0.4),
-        "confidence": 0.5 if sure is None else sure,
-        "role": 1.0 if entry.source.role == asked.role else 0.8 if _names(entry, role) else 0.4,
-    }
-    if asked.task_id is not None:
-        factors["task"] = 1.0 if task == asked.task_id else 0.0
-    if asked.related:
-        factors["relation"] = 1.0 if entry.id in asked.related else 0.0
-    if asked.layers:
-        factors["layer"] = 1.0 if any(kind in LAYERS[layer] for layer in asked.layers) else 0.0
-    weights = {name: WEIGHTS[name] for name in factors}
-    recency = asked.recency_weight
-    base = _average(factors, weights, recency)
-    score = base if meaning is None else (1 - MEANING) * base + MEANING * meaning[0]
-    if recency is not None and meaning is not None:
-        score = recency * factors["recency"] + (1 - recency) * score
-    return Scored(entry, max(0.0, min(1.0, score)), asked, factors, meaning)
-
-
-def _names(entry: Entry, role: frozenset[str]) -> bool:
-    text = entry.content.lower()
-    return any(word in text for word in role)
-
-
-def _average(factors: Mapping[str, float], weights: Mapping[str, float], recency: float | None) -> float:
-    if recency is None:
-        return sum(factors[name] * weights[name] for name in factors) / sum(weights.values())
-    others = {name: weights[name] for name in factors if name != "recency"}
-    rest = sum(factors[name] * others[name] for name in others) / sum(others.values())
-    return recency * factors["recency"] + (1 - recency) * rest
-
-
-def _reason(
     entry: Entry,
     asked: RelevanceQuery,
-    factors: Mapping[str, float],
+    own: Sequence[tuple[float, Factor]],
     meaning: tuple[float, Sequence[str]] | None,
-) -> str:
+) -> float:
+    recent: float = 0.5 ** (max(asked.epoch - entry.epoch, 0) / _HALF_LIFE)
+    weight = asked.recency_weight
+    rest = sum([share * factor(entry) for share, factor in own])
+    total = sum([share for share, _ in own])
+    if weight is None:
+        score = (WEIGHTS["recency"] * recent + rest) / (WEIGHTS["recency"] + total)
+    else:
+        score = weight * recent + (1 - weight) * rest / total
+    if meaning is not None:
+        score = (1 - MEANING) * score + MEANING * meaning[0]
+        if weight is not None:
+            score = weight * recent + (1 - weight) * score
+    return max(0.0, min(1.0, score))
+
+
+def _reason(entry: Entry, asked: RelevanceQuery, meaning: tuple[float, Sequence[str]] | None) -> str:
     age = max(asked.epoch - entry.epoch, 0)
     parts: list[str] = []
     if meaning is not None:
@@ -204,9 +209,9 @@ def _reason(
         parts.append(
             f"{'close' if close >= 0.5 else 'somewhat close' if close >= 0.3 else 'far'} in meaning ({close:.2f})"
         )
-    if factors.get("task"):
+    if asked.task_id is not None and task_of(entry) == asked.task_id:
         parts.append("belongs to the active task")
-    if factors.get("relation"):
+    if entry.id in asked.related:
         parts.append("related to your units")
     parts.append(f"{type_of(entry)}, {age} epochs old" if age != 1 else f"{type_of(entry)}, 1 epoch old")
     sure = score_of(entry)

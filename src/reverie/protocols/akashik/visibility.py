@@ -36,6 +36,8 @@ class View:
 
     def sees(self, entry: Entry) -> bool:
         """Whether the unit is in sight from the session that the envelope names."""
+        if entry.source.session is None and self._session_id is None and entry.state is not EntryState.DRAFT:
+            return True  # units of no session are open to all
         if not self.reaches(entry):
             return False
         own = entry.source.session

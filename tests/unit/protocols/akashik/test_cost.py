@@ -12,7 +12,9 @@ from tests.counting import Counted
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope, Source
+from reverie.distil.contradictions import Contradiction
 from reverie.host import Host
+from reverie.protocols.akashik import conflicts
 from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.contract import Store
@@ -22,7 +24,7 @@ MakeStore = Callable[..., Store]
 ACTOR = Actor(tenant="team", id="local:test")
 _IDS = count(1)
 _WORDS = [f"{head}{tail}" for head in ("bar", "cel", "dim", "fol") for tail in ("on", "et", "us", "ip", "or")]
-_INDEXED = ("match", "nearest", "cosines", "known", "scan", "count", "documents")
+_INDEXED = ("find", "match", "nearest", "cosines", "known", "scan", "count", "documents")
 
 
 class Watched(Counted):
@@ -193,6 +195,26 @@ def test_a_contradiction_recorded_meanwhile_is_found(make_host: MakeHost, make_s
     watched.meanwhile = lambda: send(host, "RECORD", unit("The pump runs at 40 bar."), "mate")
     answer = send(host, "RECORD", unit("The pump runs at 55 bar."))
     assert len(answer["conflicts_detected"]) == 1
+
+
+def test_texts_are_compared_outside_the_write(
+    make_host: MakeHost, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, watched = field_of(make_host, make_store(), 20)
+    for n in range(8):
+        send(host, "RECORD", unit(f"The pump of hall {n} runs at 40 bar."), "mate")
+    compared: list[int] = []
+    plain = conflicts.contradiction
+
+    def counted(first: str, second: str) -> Contradiction | None:
+        compared.append(len(watched.writes))
+        return plain(first, second)
+
+    monkeypatch.setattr(conflicts, "contradiction", counted)
+    answer = send(host, "RECORD", unit("The pump of hall 3 runs at 55 bar."))
+    assert len(answer["conflicts_detected"]) == 1
+    assert compared
+    assert set(compared) == {len(watched.writes) - 1}
 
 
 def test_a_handoff_ranks_outside_the_write(make_host: MakeHost, make_store: MakeStore) -> None:

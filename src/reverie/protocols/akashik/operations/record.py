@@ -40,7 +40,7 @@ class _Recording:
     retracts: Sequence[str]
     task_id: str | None
     enriched: bool
-    alike: conflicts.Alike
+    disputes: conflicts.Disputes
 
 
 def _prepare(ready: Ready) -> _Recording:
@@ -190,18 +190,20 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
             enriched = False
     if item is None:
         item = prepared(embed=False)
-    alike = conflicts.Alike()
-    if made.mode == "committed" and ready.level >= 2:
-        scope, content = Scope(ready.actor.tenant, services.ref), item.entry.content
-        alike = services.parts.store.read(scope, lambda tx: conflicts.look_alike(tx, content, ready.session_id))
-    return _Recording(item, made.mode, relations, retracts, made.intent["task_id"], enriched, alike)
+    disputes = conflicts.Disputes()
+    if ready.level >= 2 and conflicts.speaks(item.entry):
+        scope = Scope(ready.actor.tenant, services.ref)
+        disputes = conflicts.disputes_of(services.parts.store, scope, item.entry.content, ready.session_id)
+    return _Recording(item, made.mode, relations, retracts, made.intent["task_id"], enriched, disputes)
 
 
 def tagged(rules: Rules) -> Rules:
     """Return the rules with room for as many tags as the protocol promises, even if the tenant's policy allows fewer
     elsewhere.
     """
-    return replace(rules, policy=rules.policy.changed({"max_tags": max(MAX_TAGS, rules.policy.max_tags)}))
+    if rules.policy.max_tags >= MAX_TAGS:
+        return rules
+    return replace(rules, policy=replace(rules.policy, max_tags=MAX_TAGS))
 
 
 def _execute(call: OperationCall) -> dict[str, Any]:
@@ -260,7 +262,7 @@ def _conflicts(call: OperationCall, entry: Entry, pointed: Mapping[Relation, Ent
                 opened.append(conflicts.contradict(call, entry, target))
     deferred = call.level >= 2 and call.services.faults.on(call.actor.tenant, "detection_timeout")
     if call.level >= 2 and not deferred:
-        opened += conflicts.detect(call, entry, call.prepared.alike)
+        opened += conflicts.detect(call, entry, call.prepared.disputes)
     return [name for name in dict.fromkeys(opened) if name], deferred
 
 
