@@ -89,28 +89,28 @@ class Field:
 
     def status(self) -> Answer:
         """The Field in numbers."""
-        return self._asked(lambda: self._held.status(self.actor))
+        return self._ask(lambda: self._held.status(self.actor))
 
     def agents(self) -> list[dict[str, Any]]:
         """List the registered agents."""
-        return list(self._asked(lambda: self._held.agents(self.actor))["agents"])
+        return list(self._ask(lambda: self._held.agents(self.actor))["agents"])
 
     def conflicts(self, *, agent_id: str | None = None, session_id: str | None = None) -> list[dict[str, Any]]:
         """Unresolved conflicts."""
-        found = self._asked(lambda: self._held.conflicts(self.actor, agent_id=agent_id, session_id=session_id))
+        found = self._ask(lambda: self._held.conflicts(self.actor, agent_id=agent_id, session_id=session_id))
         return list(found["conflicts"])
 
     def unit(self, unit_id: str) -> Answer:
         """One unit, hot or archived."""
-        return self._asked(lambda: self._held.unit(self.actor, unit_id))
+        return self._ask(lambda: self._held.unit(self.actor, unit_id))
 
     def log(self, **asked: Any) -> Answer:
         """The event log: `after_seq`, `limit`, `session_id`, `agent_id`."""
-        return self._asked(lambda: self._held.log(self.actor, **asked))
+        return self._ask(lambda: self._held.log(self.actor, **asked))
 
     def perform(self, document: Mapping[str, Any]) -> Answer:
         """Carry out one message, with its envelope."""
-        return self._asked(lambda: self._held.perform(self.actor, dict(document)))
+        return self._ask(lambda: self._held.perform(self.actor, dict(document)))
 
     @property
     def services(self) -> FieldServices:
@@ -121,7 +121,7 @@ class Field:
         """A new id for a message."""
         return self._ids.new()
 
-    def _asked(self, work: Any) -> Answer:
+    def _ask(self, work: Any) -> Answer:
         try:
             return Answer(work())
         except FieldError as error:

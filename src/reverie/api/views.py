@@ -15,7 +15,7 @@ from reverie.jobs.timetable import Due, Outcome, Schedule
 
 def nothing_document(why: Nothing) -> dict[str, Any]:
     """A dream that had nothing to do."""
-    return {"state": "nothing", "reason": why.value, "message": why.said}
+    return {"state": "nothing", "reason": why.value, "message": why.sentence}
 
 
 def report_document(report: DreamReport) -> dict[str, Any]:

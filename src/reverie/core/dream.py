@@ -137,7 +137,7 @@ class Nothing(StrEnum):
     """Everything in it must be kept, or a text would be no smaller than its sources."""
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The same as a sentence."""
         if self is Nothing.TOO_FEW:
             return "Nothing to do: fewer than two entries can be taken."

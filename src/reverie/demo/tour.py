@@ -122,7 +122,7 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
             answered=_answered(notes),
             questions=asked,
             checksum=str(report.checksum),
-            undone=[_seen(entry) for entry in back] == [_seen(entry) for entry in stored],
+            undone=[_comparable(entry) for entry in back] == [_comparable(entry) for entry in stored],
             repeated=report.checksum == first.checksum,
             events=verdict.events,
             audit=verdict.ok,
@@ -144,7 +144,7 @@ def _all(notes: reverie.Ref) -> list[Entry]:
     return list(notes.list(Filter(), limit=1000).items)
 
 
-def _seen(entry: Entry) -> tuple[Any, ...]:
+def _comparable(entry: Entry) -> tuple[Any, ...]:
     return entry.id, entry.kind, entry.content, entry.tags, entry.subject, entry.state, entry.pinned, entry.created_at
 
 
@@ -167,12 +167,12 @@ def _contradiction(memory: reverie.Memory, report: DreamReport, text: str) -> Tr
     for statement in report.statements:
         shown = lines[statement.line]
         if statement.how == "merged" and "(earlier" in shown and "plan" in shown:
-            said = [_said(memory, report.ref, source, originals) for source in statement.sources]
+            said = [_original_words(memory, report.ref, source, originals) for source in statement.sources]
             return Traced(shown, said)
     raise ReverieError("The dream shows no contradiction.")
 
 
-def _said(memory: reverie.Memory, ref: str, entry_id: str, originals: dict[str, str]) -> str:
+def _original_words(memory: reverie.Memory, ref: str, entry_id: str, originals: dict[str, str]) -> str:
     entry = memory.ref(ref).get(entry_id, cold=True)
     return f"{spell(day_of(entry.created_at))}, {entry.source.actor}: {originals[entry_id]}"
 

@@ -44,7 +44,7 @@ class Admission:
         session = own_call(scope) if token is None else None
         try:
             if self._quick and named is None and session is None:
-                actor, sent = self._seen(token, door.name), None
+                actor, sent = self._authenticate(token, door.name), None
             else:
                 # The tenant is not known yet: the id in the token, true or not, is what lookups take turns by.
                 check = partial(self._known, token, session, door.name, named)
@@ -64,7 +64,7 @@ class Admission:
         door.admit(actor, scope["method"], scope["path"])
         return actor
 
-    def _seen(self, token: str | None, door: str) -> Actor:
+    def _authenticate(self, token: str | None, door: str) -> Actor:
         """Authenticate the caller. Requests of one turn of the event loop share one lookup of the key.
 
         A request that arrives later is handled in a later turn, so a key revoked before a request was sent is refused.

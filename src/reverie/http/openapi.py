@@ -36,7 +36,7 @@ def document(described: Sequence[Described], *, version: str, description: str) 
     schemas = Schemas(form for operation, route, _ in described for form in _forms(operation, route))
     paths: dict[str, dict[str, Any]] = {}
     for operation, route, scopes in described:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _shown(operation, route, scopes, schemas)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, route, scopes, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -127,7 +127,7 @@ def _forms(operation: Operation, route: Route | None) -> Iterable[Form | None]:
         yield answer.body
 
 
-def _shown(operation: Operation, route: Route | None, scopes: Sequence[str], schemas: Schemas) -> dict[str, Any]:
+def _operation(operation: Operation, route: Route | None, scopes: Sequence[str], schemas: Schemas) -> dict[str, Any]:
     shown: dict[str, Any] = {"operationId": operation.id, "summary": operation.summary}
     if operation.tags:
         shown["tags"] = list(operation.tags)

@@ -204,7 +204,7 @@ class Route(PlainRoute):
 
     def _read(self, call: Call, body: bytes) -> Any:
         document = call._json = call.parsed(body)
-        return validated(document, chosen(self.body, document))
+        return validated(document, matching_struct(self.body, document))
 
 
 class Dispatch:
@@ -278,7 +278,7 @@ class Router:
         return add
 
 
-def chosen(kinds: Sequence[type[Struct]], document: Any) -> type[Struct]:
+def matching_struct(kinds: Sequence[type[Struct]], document: Any) -> type[Struct]:
     """Of several structs the last one whose required members are all there; the first when there is none."""
     if isinstance(document, dict):
         for kind in reversed(kinds[1:]):

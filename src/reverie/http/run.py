@@ -52,7 +52,7 @@ def run(settings: Settings) -> None:
     try:
         if settings.akashik_port:
             listeners.append(bind(settings.host, settings.akashik_port))
-        url = f"http://{_shown(settings.host)}:{listener.getsockname()[1]}"
+        url = f"http://{_bracketed(settings.host)}:{listener.getsockname()[1]}"
         host = build_host(settings)
         try:
             logs.configure(settings, host.parts.redactor)
@@ -214,5 +214,5 @@ def _lifespan(worker: Runner, *, start: bool) -> Any:
     return lifespan
 
 
-def _shown(host: str) -> str:
+def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host

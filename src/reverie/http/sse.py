@@ -28,7 +28,7 @@ def message(event: str, data: bytes, *, number: int | None = None) -> bytes:
     return b"%sevent: %s\ndata: %s\n\n" % (head, event.encode(), data)
 
 
-def wanted(request: HTTPConnection) -> bool:
+def accepts_stream(request: HTTPConnection) -> bool:
     """Whether the caller asks for a stream."""
     return MEDIA_TYPE in request.headers.get("accept", "")
 

@@ -113,7 +113,7 @@ class Parts:
         if not len(segment):
             return self
         parts = [*self.parts, Part(segment)]
-        while len(parts) > 1 and _alike(parts[-2], parts[-1]):
+        while len(parts) > 1 and _of_similar_size(parts[-2], parts[-1]):
             newer, older = parts.pop(), parts.pop()
             joined = merged([(older.segment, older.dead), (newer.segment, newer.dead)])
             if len(joined):
@@ -128,7 +128,7 @@ class Parts:
         return self.without(again).added(build(rows))
 
 
-def _alike(older: Part, newer: Part) -> bool:
+def _of_similar_size(older: Part, newer: Part) -> bool:
     if older.segment.name or newer.segment.name:
         return False
     size = len(older.segment) + len(newer.segment)

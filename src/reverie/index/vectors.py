@@ -61,7 +61,7 @@ def best(
     if among is not None:
         for part, own in groups:
             rows = _placed(part, own, among)
-            found.append((part, own, rows, _chosen(part, own, rows, query)))
+            found.append((part, own, rows, _verified_products(part, own, rows, query)))
     elif sum(len(own.rows) for _, own in groups) >= CODED:
         found = _coded(groups, query, limit)
     else:
@@ -92,14 +92,14 @@ def cosines(parts: Sequence[Part], vector: Vector, wanted: Sequence[int]) -> Map
         if own is None:
             continue
         chosen = _placed(part, own, positions)
-        scores = _chosen(part, own, chosen, query)
+        scores = _verified_products(part, own, chosen, query)
         where = part.segment.positions[own.rows[chosen]]
         for position, score in zip(where.tolist(), (scores.astype(np.float64) / _UNIT).tolist(), strict=True):
             found.setdefault(position, []).append(score)
     return found
 
 
-def _chosen(part: Part, own: Vectors, chosen: _Rows, query: _Floats) -> _Floats:
+def _verified_products(part: Part, own: Vectors, chosen: _Rows, query: _Floats) -> _Floats:
     """The products of some vectors, which are compared with their checksums when they come from a file."""
     data = own.data[chosen]
     if part.segment.guard is None or not len(chosen):
@@ -184,7 +184,7 @@ def _coded(
         near = rows[about >= least]
         if len(part.dead):
             near = np.setdiff1d(near, _out(part, own), assume_unique=True)
-        found.append((part, own, near, _chosen(part, own, near, query)))
+        found.append((part, own, near, _verified_products(part, own, near, query)))
     return found
 
 

@@ -78,7 +78,7 @@ class ReverieSessionStore:
             about = {"session": key["session_id"], "subpath": key.get("subpath")}
             made += drafts(
                 dict(line),
-                _said(line),
+                _text_of(line),
                 kind=_KIND,
                 tags=[mark] if mark else [],
                 attributes=about,
@@ -160,7 +160,7 @@ def _remove(ref: Ref, where: Filter) -> None:
             continue
 
 
-def _said(line: Mapping[str, Any]) -> str:
+def _text_of(line: Mapping[str, Any]) -> str:
     """Return the words of a transcript line: its message, or its type."""
     message = line.get("message")
     content = message.get("content") if isinstance(message, Mapping) else line.get("content") or line.get("summary")

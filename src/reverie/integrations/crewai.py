@@ -77,13 +77,13 @@ class ReverieStorage:
 
     def update(self, record: MemoryRecord) -> None:
         """Replace the record of the same id."""
-        if record.embedding is None and (held := self._held(record.id)) is not None:
+        if record.embedding is None and (held := self._find(record.id)) is not None:
             record = record.model_copy(update={"embedding": _record(held).embedding})
         self.save([record])
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """The record of an id."""
-        found = self._held(record_id)
+        found = self._find(record_id)
         return None if found is None else _record(found)
 
     def search(
@@ -115,7 +115,7 @@ class ReverieStorage:
     ) -> int:
         """Delete the records that match everything given. Returns how many."""
         if record_ids:
-            entries = [entry for entry in map(self._held, record_ids) if entry is not None]
+            entries = [entry for entry in map(self._find, record_ids) if entry is not None]
         else:
             entries = list(self._entries(scope_prefix))
         gone = 0
@@ -202,7 +202,7 @@ class ReverieStorage:
             "pinned": self._pin,
         }
 
-    def _held(self, record_id: str) -> Entry | None:
+    def _find(self, record_id: str) -> Entry | None:
         found = self._ref.list(Filter(tags=(_mark(record_id),)), limit=1).items
         if found:
             return found[0]

@@ -159,7 +159,7 @@ class ReverieStore(BaseStore):
         try:
             while queue.waiting:
                 calls, queue.waiting = queue.waiting, []
-                answers = await asyncio.to_thread(self._together, [ops for ops, _ in calls])
+                answers = await asyncio.to_thread(self._batch_calls, [ops for ops, _ in calls])
                 for (_, future), answer in zip(calls, answers, strict=True):
                     if future.done():
                         continue
@@ -170,15 +170,15 @@ class ReverieStore(BaseStore):
         finally:
             queue.running -= 1
 
-    def _together(self, calls: list[list[Op]]) -> list[list[Result] | Exception]:
+    def _batch_calls(self, calls: list[list[Op]]) -> list[list[Result] | Exception]:
         """The answers of several calls, as one batch; when it fails, each call by itself."""
         try:
             answers = iter(self.batch([op for ops in calls for op in ops]))
             return [list(islice(answers, len(ops))) for ops in calls]
         except Exception:
-            return [self._alone(ops) for ops in calls]
+            return [self._batch_one(ops) for ops in calls]
 
-    def _alone(self, ops: list[Op]) -> list[Result] | Exception:
+    def _batch_one(self, ops: list[Op]) -> list[Result] | Exception:
         try:
             return self.batch(ops)
         except Exception as fault:
@@ -192,7 +192,7 @@ class ReverieStore(BaseStore):
     def _get(self, op: GetOp) -> Item | None:
         namespace = tuple(op.namespace)
         ref = self._ref(namespace)
-        entry = _held(ref, op.key)
+        entry = _find(ref, op.key)
         if entry is None:
             return None
         if op.refresh_ttl:
@@ -268,7 +268,7 @@ class ReverieStore(BaseStore):
     def _draft(self, namespace: Namespace, op: PutOp) -> dict[str, Any]:
         if not isinstance(op.value, dict):
             raise TypeError("The value of an item is a dictionary.")
-        before = _held(self._ref(namespace), op.key, foreign=False)
+        before = _find(self._ref(namespace), op.key, foreign=False)
         now = _now()
         kept: dict[str, Any] = {"key": op.key, "value": op.value}
         if before is not None:
@@ -293,7 +293,7 @@ class ReverieStore(BaseStore):
 
     def _delete(self, namespace: Namespace, key: str) -> None:
         ref = self._ref(namespace)
-        entry = _held(ref, key)
+        entry = _find(ref, key)
         if entry is not None:
             try:
                 ref.delete(entry.id)
@@ -347,7 +347,7 @@ def _key(op: Op) -> Any:
     return type(op), op
 
 
-def _held(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:
+def _find(ref: Ref, key: str, *, foreign: bool = True) -> Entry | None:
     """The entry of a key: an item, or an entry with that id that another door wrote."""
     found = ref.list(Filter(tags=(_mark(key),)), limit=1).items
     if found:

@@ -103,7 +103,7 @@ class ReverieConversationStore(ConversationStore):
         conversation_id, mark = record.conversation_id, _mark(record.conversation_id)
         made: list[dict[str, Any]] = []
         for entry in new:
-            made += drafts(_ENTRY.dump_python(entry, mode="json"), _said(entry.message), id=entry.id, kind="message")
+            made += drafts(_ENTRY.dump_python(entry, mode="json"), _text_of(entry.message), id=entry.id, kind="message")
         tags = [mark] if record.scope is None else [mark, f"~scope:{digest(record.scope)}"]
         document = _RECORD.dump_python(record, mode="json")
         for attempt in range(1000):
@@ -147,7 +147,7 @@ def recall(ref: Ref, *, budget: int = 1000) -> Processor:
     """A history processor: puts the best memory for the newest question in front of it, as quoted data."""
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
-        asked = _said(messages[-1]).strip()[:4096] if messages else ""
+        asked = _text_of(messages[-1]).strip()[:4096] if messages else ""
         if not asked:
             return messages
         known = await asyncio.to_thread(ref.context, asked, budget=budget)
@@ -174,7 +174,7 @@ def _document(ref: Ref, entry: Entry) -> Any:
     return joined([attributes["part"], *rest])
 
 
-def _said(message: ModelMessage) -> str:
+def _text_of(message: ModelMessage) -> str:
     """The words of the user or of the model in a message."""
     texts = []
     for part in message.parts:

@@ -19,7 +19,7 @@ def install(connection: psycopg.Connection[Any]) -> None:
 
     The connection's search path names the schema.
     """
-    wanted = _wanted()
+    wanted = _migrations()
     if _applied(connection) >= wanted.keys():
         connection.commit()
         return
@@ -38,7 +38,7 @@ def install(connection: psycopg.Connection[Any]) -> None:
     connection.commit()
 
 
-def _wanted() -> dict[str, bytes]:
+def _migrations() -> dict[str, bytes]:
     """The engine's migrations by file name, in order, and then our own file under its checksum."""
     folder = Path(SchemaManager.get_migrations_path())
     own = resources.files("reverie.jobs").joinpath("engine.sql").read_bytes()

@@ -84,15 +84,15 @@ class Sweeper:
             self._host.parts.store.write(Scope(tenant), lambda tx: tx.trim())
             return Swept(expired, retired, collected=self._host.archives.collect(actor))
 
-        return self._alone(tenant, LEASE, work)
+        return self._under_lease(tenant, LEASE, work)
 
     def reindex(self, tenant: str) -> Swept | None:
         """Make the vectors that are missing; None when another holder is at it."""
-        return self._alone(tenant, "reindex", lambda actor: Swept(indexed=self._host.embeddings.fill(actor)))
+        return self._under_lease(tenant, "reindex", lambda actor: Swept(indexed=self._host.embeddings.fill(actor)))
 
-    def _alone(self, tenant: str, lease: str, work: Callable[[Actor], Swept]) -> Swept | None:
+    def _under_lease(self, tenant: str, lease: str, work: Callable[[Actor], Swept]) -> Swept | None:
         actor, leases = self._host.system_actor(tenant), self._host.leases
-        with leases.alone(actor, lease, self._holder, for_ms=LEASE_MS) as ours:
+        with leases.holding(actor, lease, self._holder, for_ms=LEASE_MS) as ours:
             return work(actor) if ours else None
 
     def _outdated(self, tenant: str) -> bool:

@@ -116,7 +116,7 @@ async def _answer(request: Request, send: Send, profile: Callable[[], Profile]) 
         sent.append(message)
 
     async def alone() -> None:
-        manager = _manager(request, profile, _here)
+        manager = _manager(request, profile, _in_this_thread)
         async with manager.run():
             await manager.handle_request(request.scope, _again(body, _silence), collect)
 
@@ -160,7 +160,7 @@ def _fair(state: Any, actor: Actor) -> Any:
     return run
 
 
-async def _here(_: Any, work: Callable[[], Any]) -> Any:
+async def _in_this_thread(_: Any, work: Callable[[], Any]) -> Any:
     """Tools in the thread that the request has already."""
     return work()
 

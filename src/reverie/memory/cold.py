@@ -29,7 +29,7 @@ _ADDING = frozenset({"memory.written", "memory.compacted", "memory.recorded", "s
 """Events that take nothing out of cold storage. After any other the index is made again."""
 
 
-def behind(where: Filter) -> Filter:
+def cold_filter(where: Filter) -> Filter:
     """The same filter for the sources of dreams."""
     return msgspec.structs.replace(
         where,

@@ -55,11 +55,11 @@ class Cursors:
                 store = self._parts.store
                 key = store.control(lambda tx: tx.setting(_SETTING))
                 if key is None:
-                    key = self._made(store)
+                    key = self._new_key(store)
                 self._cipher = AESGCM(key)
             return self._cipher
 
-    def _made(self, store: Store) -> bytes:
+    def _new_key(self, store: Store) -> bytes:
         """A new key. Where it cannot be stored, lists are still read: their cursors then end with this process."""
         if self._parts.read_only:
             return os.urandom(32)

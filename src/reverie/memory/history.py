@@ -66,7 +66,7 @@ class History:
                     found = tx.get(entry_id, where=Filter(tags=tags))
                     return [found] if found is not None else []
                 return list(tx.scan(Filter(tags=tags), limit=most).items)
-            there = _there(tx, tags, at)
+            there = _entries_at(tx, tags, at)
             if entry_id is not None:
                 there = [entry for entry in there if entry.id == entry_id]
             return sorted(there, key=lambda entry: (-entry.created_at, -entry.position))[:most]
@@ -105,7 +105,7 @@ class History:
         return points[::-1]
 
 
-def _there(tx: ReadTx, tags: tuple[str, ...], at: int) -> list[Entry]:
+def _entries_at(tx: ReadTx, tags: tuple[str, ...], at: int) -> list[Entry]:
     last = _position(tx, at)
     where = msgspec.structs.replace(ANYTHING, tags=tags, expired=False)
     found = each(lambda cursor: tx.scan(where, limit=MAX_PAGE, cursor=cursor))

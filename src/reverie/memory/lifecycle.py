@@ -63,7 +63,9 @@ class Lifecycle:
         """Withdraw it: by its author, or with authority 10."""
 
         gone = EntryState.RETRACTED
-        return self._change(actor, ref, entry_id, "RETRACT", "memory.retracted", expected, check=_own, state=gone)
+        return self._change(
+            actor, ref, entry_id, "RETRACT", "memory.retracted", expected, check=_check_author, state=gone
+        )
 
     def delete(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Take it out of every read at once. Its text stays in cold storage for the undo window, then is destroyed."""
@@ -103,7 +105,7 @@ class Lifecycle:
         self._writable(ref)
 
         def body(tx: WriteTx) -> int:
-            return _erase(tx, actor, _seen(_find(tx, actor, entry_id, cold=True), expected))
+            return _erase(tx, actor, _at_version(_find(tx, actor, entry_id, cold=True), expected))
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
@@ -117,7 +119,7 @@ class Lifecycle:
         self._writable(ref)
 
         def body(tx: WriteTx) -> Entry:
-            entry = _seen(_find(tx, actor, entry_id, cold=True), expected)
+            entry = _at_version(_find(tx, actor, entry_id, cold=True), expected)
             return _restore(tx, actor, entry, embedder=self._parts.embedder)
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
@@ -204,7 +206,7 @@ class Lifecycle:
             entry = _find(tx, actor, entry_id, cold=cold)
             if check:
                 check(actor, entry)
-            return _changed(tx, actor, _seen(entry, expected), operation, type_, changes)
+            return _changed(tx, actor, _at_version(entry, expected), operation, type_, changes)
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
@@ -227,7 +229,7 @@ class Lifecycle:
             outcome: Counter[str] = Counter()
             for entry_id, version in seen:
                 try:  # what is refused is refused before anything of it is written
-                    act(tx, actor, _seen(_find(tx, actor, entry_id, cold=cold), version))
+                    act(tx, actor, _at_version(_find(tx, actor, entry_id, cold=cold), version))
                     outcome["done"] += 1
                 except (NotFound, Conflict, Forbidden, Held) as refused:
                     outcome[refused.reason] += 1
@@ -274,7 +276,7 @@ def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
     return entry
 
 
-def _seen(entry: Entry, expected: int | None) -> Entry:
+def _at_version(entry: Entry, expected: int | None) -> Entry:
     """The entry, when it is at the version that the caller saw."""
     if expected is not None and expected != entry.version:
         raise Conflict(details={"expected": expected, "current": entry.version})
@@ -286,7 +288,7 @@ def _not_held(_: Actor, entry: Entry) -> None:
         raise Held()
 
 
-def _own(actor: Actor, entry: Entry) -> None:
+def _check_author(actor: Actor, entry: Entry) -> None:
     if entry.source.actor != actor.id and actor.authority < 10:
         raise Forbidden("Only its author, or authority 10, may retract an entry.")
 
@@ -309,7 +311,7 @@ def _archive(tx: WriteTx, actor: Actor, entry: Entry) -> None:
 
 
 def _retract(tx: WriteTx, actor: Actor, entry: Entry) -> None:
-    _own(actor, entry)
+    _check_author(actor, entry)
     _changed(tx, actor, entry, "RETRACT", "memory.retracted", {"state": EntryState.RETRACTED})
 
 

@@ -55,7 +55,7 @@ class Reader:
             entry = self._store.read(Scope(actor.tenant, ref), body)
         if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
             raise NotFound("There is no entry with that id in this memory.")
-        return entry if as_of is None else _then(entry, as_of)
+        return entry if as_of is None else _as_it_was(entry, as_of)
 
     def states(self, actor: Actor, ref: str, ids: Sequence[str]) -> Mapping[str, tuple[EntryState, int]]:
         """State and version of those of at most 1000 entries whose text exists, readable or not, in one read."""
@@ -106,7 +106,7 @@ class Reader:
             at = _position(tx, as_of)
             chosen = between(tx, where, since, until, zone)
             found = tx.scan(chosen, limit=limit, cursor=cursor, as_of=at, oldest_first=oldest_first)
-            return found if at is None else Page([_then(entry, at) for entry in found.items], found.cursor)
+            return found if at is None else Page([_as_it_was(entry, at) for entry in found.items], found.cursor)
 
         return self._store.read(Scope(actor.tenant, ref), body)
 
@@ -216,7 +216,7 @@ def may_see(actor: Actor, entry: Entry) -> bool:
     return entry.state is not EntryState.DRAFT or entry.source.actor == actor.id
 
 
-def _then(entry: Entry, as_of: int) -> Entry:
+def _as_it_was(entry: Entry, as_of: int) -> Entry:
     """An entry that was readable at a log position as it was there: what left since had not left yet."""
     if entry.gone_seq is None or entry.gone_seq <= as_of:
         return entry

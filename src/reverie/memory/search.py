@@ -14,13 +14,12 @@ from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Brief, Filter, HybridMatch, QueryWord, Vector
 from reverie.core.subject import labelled
-from reverie.memory.cold import ColdIndexes, behind
+from reverie.memory.cold import ColdIndexes, cold_filter
 from reverie.memory.deep import beside, held, merged, needed
 from reverie.memory.hits import Context, Hit, Mode, SearchResult, hits_of, traced, with_superseded
 from reverie.memory.indexing import model_of
 from reverie.memory.searches import RecordedSearches
-from reverie.memory.times import asked as times_in
-from reverie.memory.times import between
+from reverie.memory.times import between, times_in
 from reverie.search.alike import WordVectors, vectors_know
 from reverie.search.analysis import Word, near
 from reverie.search.analysis import question as words_of
@@ -144,7 +143,7 @@ class Search:
             if deep == "always" or (deep == "auto" and needed(result.hits)):
                 index = self._cold.of(tx)
                 cold = self._search(
-                    tx, index, query, vector, (), behind(chosen), limit, mode, False, zone, spread=False
+                    tx, index, query, vector, (), cold_filter(chosen), limit, mode, False, zone, spread=False
                 )
                 if cold.hits:
                     result = replace(
@@ -216,7 +215,7 @@ class Search:
         def body(tx: ReadTx) -> SearchResult:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
             now = self._search(tx, tx, purpose, vector, degraded, chosen, limit, "hybrid", False, zone, spread=True)
-            index, cold = self._cold.of(tx), behind(chosen)
+            index, cold = self._cold.of(tx), cold_filter(chosen)
             then = self._search(tx, index, purpose, vector, (), cold, limit, "hybrid", False, zone, spread=True)
             if as_of is None:
                 return replace(now, hits=held(tx, now.hits, then.hits, chosen)) if then.hits else now

@@ -133,7 +133,7 @@ class RecordedSearches:
                 row = self._row(tx, ref)
                 asked = {one.text for one in row.questions if names(one.text) or not set(gone).isdisjoint(one.found)}
                 questions = [one for one in row.questions if one.text not in asked]
-                replays = [_left(replay, asked, names, gone) for replay in row.replays]
+                replays = [_without(replay, asked, names, gone) for replay in row.replays]
                 if questions != list(row.questions) or replays != list(row.replays) or row == _Row():
                     self._keep(tx, questions, replays, len(questions) or 1)
 
@@ -201,7 +201,7 @@ class RecordedSearches:
         tx.keep_searches(self._parts.cipher.seal(msgspec.json.encode(kept), context=_context(tx, ref)))
 
 
-def _left(replay: Replay, asked: Collection[str], names: Callable[[str], bool], gone: Collection[str]) -> Replay:
+def _without(replay: Replay, asked: Collection[str], names: Callable[[str], bool], gone: Collection[str]) -> Replay:
     left = [
         one
         for one in replay.questions

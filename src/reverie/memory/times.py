@@ -36,7 +36,7 @@ def between(
     return replace(where, since=where.since if first is None else first, until=where.until if last is None else last)
 
 
-def asked(tx: ReadTx, query: str, zone: str | None) -> tuple[tuple[Period, ...], str]:
+def times_in(tx: ReadTx, query: str, zone: str | None) -> tuple[tuple[Period, ...], str]:
     """The times that a question names, and the question without the words that name them."""
     found, rest = named(query, tx.now, zone=zone or "UTC")
     return named(query, tx.now, zone=_tenant_zone(tx)) if found and zone is None else (found, rest)

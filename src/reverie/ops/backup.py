@@ -49,7 +49,7 @@ def create(
     The copy gets its name only after its integrity and every tenant's log were verified in the copy itself. With
     `key`, the key file is copied to `FILE.key`, readable by its owner only. Nothing is ever overwritten.
     """
-    manifest_file, key_copy = _beside(file, ".json"), _beside(file, ".key")
+    manifest_file, key_copy = _sibling(file, ".json"), _sibling(file, ".key")
     for path in (file, manifest_file, *([key_copy] if key else [])):
         if path.exists():
             raise Invalid(f"{path} exists already. Choose a new name; a backup never overwrites.")
@@ -77,7 +77,7 @@ def create(
         partial.rename(file)
         _sync(file.parent)
     finally:
-        for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm")):
+        for leftover in (partial, _sibling(partial, "-wal"), _sibling(partial, "-shm")):
             leftover.unlink(missing_ok=True)
     _note(host)
     return manifest
@@ -130,7 +130,7 @@ def restore(
     partial = into / f".{DATABASE}.partial"
     try:
         facts = _copy_and_prove(file, partial, open_store, progress)
-        key_copy = _beside(file, ".key")
+        key_copy = _sibling(file, ".key")
         if key_copy.is_file():
             _write(into / KEY, key_copy.read_bytes())
         facts["key_file"] = KEY if key_copy.is_file() else None
@@ -142,7 +142,7 @@ def restore(
         partial.rename(into / DATABASE)
         _sync(into)
     except BaseException:
-        for leftover in (partial, _beside(partial, "-wal"), _beside(partial, "-shm"), into / KEY, into / LEDGER):
+        for leftover in (partial, _sibling(partial, "-wal"), _sibling(partial, "-shm"), into / KEY, into / LEDGER):
             leftover.unlink(missing_ok=True)
         if made:
             with contextlib.suppress(OSError):
@@ -228,7 +228,7 @@ def _prove(path: Path, open_store: OpenStore) -> dict[str, Any]:
 
 
 def _manifest(file: Path) -> Mapping[str, Any] | None:
-    path = _beside(file, ".json")
+    path = _sibling(file, ".json")
     if not path.is_file():
         return None
     try:
@@ -240,7 +240,7 @@ def _manifest(file: Path) -> Mapping[str, Any] | None:
     return manifest
 
 
-def _beside(file: Path, suffix: str) -> Path:
+def _sibling(file: Path, suffix: str) -> Path:
     return file.with_name(file.name + suffix)
 
 

@@ -101,7 +101,7 @@ class _Move:
         while passes < _PASSES:
             passes += 1
             self._pass()
-            if self._behind() <= _NEAR:
+            if self._events_behind() <= _NEAR:
                 break
         verified = self._verify_whole()
         with self._out.stopped() as seal:
@@ -153,7 +153,7 @@ class _Move:
         found = self._out.rows(mine, EVENT, [(earlier.seq,)])
         return bool(found) and bytes(found[0][-1]) == bytes(earlier.hash)
 
-    def _behind(self) -> int:
+    def _events_behind(self) -> int:
         have = {tenant.name: tenant.seq for tenant in self._into.tenants()}
         return sum(tenant.seq - have.get(tenant.name, 0) for tenant in self._out.tenants())
 

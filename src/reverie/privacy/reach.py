@@ -80,12 +80,12 @@ class Reach:
     @property
     def state(self) -> tuple[Any, ...]:
         """Equal when, and only when, nothing that the forget was planned from has changed."""
-        plain = tuple(sorted(map(_seen, self.entries)))
-        stones = tuple(sorted(map(_seen, self.tombstones)))
+        plain = tuple(sorted(map(_identity, self.entries)))
+        stones = tuple(sorted(map(_identity, self.tombstones)))
         return plain, stones, tuple(sorted(item.state for item in self.derived)), tuple(sorted(self.ways.items()))
 
 
-def _seen(entry: Entry) -> tuple[str, str, int]:
+def _identity(entry: Entry) -> tuple[str, str, int]:
     return entry.ref, entry.id, entry.version
 
 

@@ -13,7 +13,7 @@ _NUMBER = 99_999  # the widest line number a window is likely to show
 
 def weight(line: Line, count: Count) -> int:
     """The tokens of a line as shown, its line end included."""
-    return count(line.shown(_NUMBER)) + 1
+    return count(line.as_data(_NUMBER)) + 1
 
 
 def cut(lines: Sequence[Line], room: int, count: Count) -> list[list[Line]]:

@@ -103,11 +103,11 @@ def _reply(answer: Any) -> ChatReply:
     text = getattr(getattr(choice, "message", None), "content", None)
     return ChatReply(
         text=text if isinstance(text, str) else "",
-        input_tokens=_whole(getattr(usage, "prompt_tokens", None)),
-        output_tokens=_whole(getattr(usage, "completion_tokens", None)),
+        input_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        output_tokens=_count(getattr(usage, "completion_tokens", None)),
         cut=getattr(choice, "finish_reason", None) == "length",
     )
 
 
-def _whole(value: object) -> int:
+def _count(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else -1

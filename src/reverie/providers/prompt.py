@@ -100,7 +100,7 @@ class Line:
     keep: tuple[str, ...] = ()
     topic: int = 1
 
-    def shown(self, number: int) -> str:
+    def as_data(self, number: int) -> str:
         """The line as data."""
         fields: dict[str, Any] = {"id": number, "topic": self.topic, "date": spell(self.day)}
         if self.speaker:
@@ -132,7 +132,7 @@ def ask(
     instructions: str = "",
 ) -> Prompt:
     """Build the prompt that condenses `lines`. `instructions`: those of the dream's caller."""
-    parts = ["<memory>", *(line.shown(number) for number, line in enumerate(lines, start=1)), "</memory>"]
+    parts = ["<memory>", *(line.as_data(number) for number, line in enumerate(lines, start=1)), "</memory>"]
     if complaints:
         reasons = "; ".join(_COMPLAINTS.get(name, name) for name in complaints)
         parts.append(f"An earlier answer to this was refused: {reasons}. Answer again without that fault.")

@@ -43,7 +43,7 @@ class Leases:
         self._store.write(Scope(actor.tenant), lambda tx: tx.release(name, holder))
 
     @contextmanager
-    def alone(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[bool]:
+    def holding(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[bool]:
         """Hold a lease while the block runs, and give it back. False: another holder has it, do nothing."""
         if not self.take(actor, name, holder, for_ms=for_ms):
             yield False

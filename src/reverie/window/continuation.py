@@ -31,19 +31,19 @@ def _form(item: Any) -> Any:
         role = item.get("role")
         return {"type": "message", "role": role, "content": _parts(item.get("content"), role)}
     if kind == "function_call":
-        return _kept(item, kind, ("call_id", "name")) | {"arguments": _arguments(item.get("arguments"))}
+        return _fields_of(item, kind, ("call_id", "name")) | {"arguments": _arguments(item.get("arguments"))}
     if kind == "custom_tool_call":
-        return _kept(item, kind, ("call_id", "name", "input"))
+        return _fields_of(item, kind, ("call_id", "name", "input"))
     if kind in COMPACTIONS:
-        return _kept(item, "compaction", ("encrypted_content",))
+        return _fields_of(item, "compaction", ("encrypted_content",))
     if kind == "local_shell_call_output":  # its `id` is what joins it to the call
-        return _kept(item, kind, ("id", "call_id", "output"))
+        return _fields_of(item, kind, ("id", "call_id", "output"))
     if (kind in OUTPUTS or kind.endswith("_output")) and "output" in item:
-        return _kept(item, kind, ("call_id", "output"))
+        return _fields_of(item, kind, ("call_id", "output"))
     return {key: value for key, value in item.items() if key not in ("id", "status")}
 
 
-def _kept(item: Json, kind: str, names: Sequence[str]) -> Json:
+def _fields_of(item: Json, kind: str, names: Sequence[str]) -> Json:
     return {"type": kind} | {name: item[name] for name in names if name in item}
 
 

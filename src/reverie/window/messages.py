@@ -81,8 +81,8 @@ class Messages(Dialect):
     def body(self, state: WindowState, params: Mapping[str, Any]) -> Json:
         pending = state.answerable()
         body = {key: value for key, value in params.items() if key not in ("messages", "context_management")}
-        body["messages"] = [item.value for item in [*_shown(state), *pending.increment]]
-        edits = sorted(self._wanted(state), key=lambda edit: not str(edit["type"]).startswith("clear_thinking"))
+        body["messages"] = [item.value for item in [*_remaining_items(state), *pending.increment]]
+        edits = sorted(self._context_edits(state), key=lambda edit: not str(edit["type"]).startswith("clear_thinking"))
         if state.mode == "server_side":
             trigger = {"type": "input_tokens", "value": passes.server_threshold(state)}
             edits.append({"type": "compact_20260112", "trigger": trigger})
@@ -91,7 +91,7 @@ class Messages(Dialect):
             body["context_management"] = {**given, "edits": edits}
         return body
 
-    def _wanted(self, state: WindowState) -> list[Json]:
+    def _context_edits(self, state: WindowState) -> list[Json]:
         """The edits of context editing: the caller's, else the policy's, which leave results of the memory tool."""
         form = state.pending.shape if state.pending is not None else state.shape
         given = _edits(form)
@@ -112,7 +112,7 @@ class Messages(Dialect):
             found.append(ON_DEMAND)
         if not is_pass and state.mode == "server_side":
             found.append(THRESHOLD)
-        if not is_pass and self._wanted(state):
+        if not is_pass and self._context_edits(state):
             found.append(EDITING)
         return tuple(found)
 
@@ -212,7 +212,7 @@ def mixed(state: WindowState) -> bool:
     return any(bool(part.get("signature")) == (state.mode == "server_side") for part in made)
 
 
-def _shown(state: WindowState) -> list[Item]:
+def _remaining_items(state: WindowState) -> list[Item]:
     """Return the window without the items that the provider compacted away itself."""
     return state.items[state.prune_from or 0 :]
 

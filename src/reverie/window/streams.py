@@ -50,7 +50,7 @@ class _Stream:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def _kept(self, reading: Reading) -> Steps:
+    def _store_answer(self, reading: Reading) -> Steps:
         engine = self._window.engine
         body, items = reading.response or "{}", list(reading.output) or None
         if self._answers is not None:
@@ -58,7 +58,7 @@ class _Stream:
         engine.state.pending, engine.foreign = self._pending, self._foreign
         return engine.keep(body, items)  # type: ignore[no-any-return]
 
-    def _begun(self, reading: Reading) -> Steps | None:
+    def _store_question(self, reading: Reading) -> Steps | None:
         """Keep the question of an answer that continues without a reader, as soon as its id is known."""
         if self._answers is not None or reading.opening is None or not getattr(self._pending, "background", False):
             return None
@@ -103,7 +103,7 @@ class _Stream:
                 async for event in self.events(self._stream):
                     kind = reading.feed(tee.text(event))
                     if holds_back(kind):
-                        begun = self._begun(reading)
+                        begun = self._store_question(reading)
                         if begun is not None and await self._run(begun):
                             self._answers = str(event.response.id)
                         held.append(event)
@@ -123,7 +123,7 @@ class _Stream:
                     if failed is not None:
                         await self._run(failed)
                     # The turn is stored before the caller sees the last event, since a caller may stop reading there.
-                    completed = is_closing(kind) and await self._run(self._kept(reading))
+                    completed = is_closing(kind) and await self._run(self._store_answer(reading))
                     yield event
                     if completed:
                         await self._run(self._window.engine.after_turn())

@@ -20,7 +20,7 @@ class TurnLock:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def __aenter__(self) -> None:
-        own = self._own()
+        own = self._lock()
         await own.acquire()
         try:
             while not self._held.acquire(blocking=False):  # another loop has it
@@ -33,8 +33,8 @@ class TurnLock:
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._held.release()
-        self._own().release()
+        self._lock().release()
 
-    def _own(self) -> asyncio.Lock:
+    def _lock(self) -> asyncio.Lock:
         with self._guard:
             return self._loops.setdefault(asyncio.get_running_loop(), asyncio.Lock())

@@ -94,15 +94,15 @@ def _servers(key: str, *, remote: Remote | None, **more: Any) -> Change:
             raise Invalid(f"This agent takes a host elsewhere in its own settings only: add {address} there.")
         kind = {"type": "http"} if remote is not None and remote.typed else {}
         if address is None or remote is None:
-            _own(servers, {**more, **command.server})
+            _set_server(servers, {**more, **command.server})
         else:
-            _own(servers, {**kind, remote.field: address, "headers": {"Authorization": remote.bearer}})
+            _set_server(servers, {**kind, remote.field: address, "headers": {"Authorization": remote.bearer}})
         return {key: {NAME: servers[NAME]}}
 
     return change
 
 
-def _own(servers: dict[str, Any], wanted: Mapping[str, Any]) -> None:
+def _set_server(servers: dict[str, Any], wanted: Mapping[str, Any]) -> None:
     found = servers.get(NAME)
     if found is not None and not (isinstance(found, dict) and _is_server(found)):
         raise Conflict("The file has another entry named reverie. Rename it, then connect again.")

@@ -34,7 +34,7 @@ def install(
     with at.session(create=True, text=False) as opened:
         agents = _agents(opened)
         made = agents.install_for_all(document) if host_scope else agents.install(opened.actor, document)
-        shown = [_shown(opened, agent) for agent in made]
+        shown = [_document(opened, agent) for agent in made]
     if at.json:
         print_json({"items": shown})
         return
@@ -52,7 +52,7 @@ def list_agents(at: At = HERE) -> None:
     """
     with at.session(text=False) as opened:
         agents = _agents(opened).all(opened.actor)
-        shown = [_shown(opened, agent) for agent in agents]
+        shown = [_document(opened, agent) for agent in agents]
     if at.json:
         print_json({"items": shown})
         return
@@ -75,7 +75,7 @@ def show(
       reverie agents show support-bot
     """
     with at.session(text=False) as opened:
-        shown = _shown(opened, _agents(opened).get(opened.actor, agent_id))
+        shown = _document(opened, _agents(opened).get(opened.actor, agent_id))
     if at.json:
         print_json(shown)
         return
@@ -125,7 +125,7 @@ def _read(path: Path) -> Any:
         raise Invalid(f"{path.name} is not JSON.") from None
 
 
-def _shown(opened: CommandSession, agent: Any) -> dict[str, Any]:
+def _document(opened: CommandSession, agent: Any) -> dict[str, Any]:
     from reverie.protocols.openwop.agents import inventory_entry
     from reverie.protocols.openwop.capabilities import families, wired
 

@@ -82,7 +82,7 @@ def export(
                 continue
             if last is not None and event.at >= last:
                 continue
-            if _wanted(event, actor, type):
+            if _matches(event, actor, type):
                 sys.stdout.buffer.write(json_line(event.document()))
 
 
@@ -107,7 +107,7 @@ def tail(
         while before > 0 and len(latest) < lines:
             start = max(0, before - 10_000)
             page = opened.host.reader.events(opened.actor, after=start, limit=max(before - start, 1))
-            latest = [event for event in page if event.seq <= before and _wanted(event, actor, type)] + latest
+            latest = [event for event in page if event.seq <= before and _matches(event, actor, type)] + latest
             before = start
         for event in latest[len(latest) - min(lines, len(latest)) :]:
             _show(event, at.json)
@@ -116,11 +116,11 @@ def tail(
             time.sleep(_POLL_SECONDS)
             for event in opened.host.reader.events(opened.actor, after=head):
                 head = event.seq
-                if _wanted(event, actor, type):
+                if _matches(event, actor, type):
                     _show(event, at.json)
 
 
-def _wanted(event: Event, actor: str | None, types: list[str]) -> bool:
+def _matches(event: Event, actor: str | None, types: list[str]) -> bool:
     return (actor is None or event.actor == actor) and (not types or event.type in types)
 
 

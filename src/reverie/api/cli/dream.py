@@ -111,7 +111,7 @@ def run(
     if at.json:
         print_json(nothing_document(made) if isinstance(made, Nothing) else report_document(made))
     elif isinstance(made, Nothing):
-        say(f"{made.said} Why: reverie dream plan --ref {ref}")
+        say(f"{made.sentence} Why: reverie dream plan --ref {ref}")
     else:
         say_report(made)
 

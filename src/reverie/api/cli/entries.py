@@ -64,7 +64,7 @@ def get(
     content = document.pop("content")
     source = document.pop("source")
     shown = {name: value for name, value in document.items() if value not in (None, [], {}, False)}
-    shown["tags"] = ", ".join(_shown(document["tags"])) or None
+    shown["tags"] = ", ".join(_visible_tags(document["tags"])) or None
     shown["by"] = source["actor"]
     print_fields({name: value for name, value in shown.items() if value is not None})
     say("")
@@ -206,7 +206,7 @@ def make_filter(
     )
 
 
-def _shown(tags: Sequence[str]) -> list[str]:
+def _visible_tags(tags: Sequence[str]) -> list[str]:
     """The tags that people gave; those of programs begin with `~`. `--json` has them all."""
     return [tag for tag in tags if not tag.startswith("~")]
 
@@ -220,7 +220,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
         (
             short[entry.id],
             to_iso(entry.created_at)[:16].replace("T", " "),
-            ", ".join(_shown(entry.tags)),
+            ", ".join(_visible_tags(entry.tags)),
             neutral(entry.content),
         )
         for entry in entries

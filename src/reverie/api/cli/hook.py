@@ -40,7 +40,7 @@ def session_start(ref: ProjectRef = None, budget: Budget = 1500, at: At = HERE) 
     Example:
       echo '{"cwd": "."}' | reverie hook session-start
     """
-    given = _given()
+    given = _hook_input()
     with at.session(create=True) as opened:
         text = _known(opened, ref or project_ref(given), given, budget)
     event = str(given.get("hook_event_name") or "SessionStart")
@@ -110,7 +110,7 @@ def project_ref(given: Mapping[str, Any]) -> str:
     return f"code/{segment(root.name or 'root')}"
 
 
-def _given() -> dict[str, Any]:
+def _hook_input() -> dict[str, Any]:
     import orjson
 
     from reverie.core.errors import Invalid
@@ -145,7 +145,7 @@ def _remember(ref: str | None, at: At) -> None:
     from reverie.core.entry import Draft, Source
     from reverie.core.errors import Conflict
 
-    given = _given()
+    given = _hook_input()
     target, session = (
         ref or project_ref(given),
         str(given.get("session_id") or given.get("conversation_id") or "")[:256],

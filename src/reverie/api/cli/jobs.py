@@ -32,7 +32,9 @@ def list_(
         raise Invalid(f"--status is one of {', '.join(STATUSES)}.")
     with at.session(text=False) as opened:
         names = opened.host.tenants() if all_tenants else [opened.actor.tenant]
-        found = [_shown(job) for name in names for job in opened.host.jobs.all(opened.acting_for(name), status=status)]
+        found = [
+            _document(job) for name in names for job in opened.host.jobs.all(opened.acting_for(name), status=status)
+        ]
     if at.json:
         print_json({"items": found})
         return
@@ -54,7 +56,7 @@ def show(
       reverie jobs show 01K2Y3Z4A5B6C7D8E9F0G1H2J3
     """
     with at.session(text=False) as opened:
-        found = _shown(opened.host.jobs.get(opened.actor, _one(opened, job_id)))
+        found = _document(opened.host.jobs.get(opened.actor, _one(opened, job_id)))
     print_json(found) if at.json else print_fields(found)
 
 
@@ -74,7 +76,7 @@ def add(
     with at.session(text=False) as opened:
         made = opened.host.jobs.add(opened.actor, name, {"ref": ref} if ref is not None else {})
     if at.json:
-        print_json({"added": made is not None, "job": _shown(made) if made else None})
+        print_json({"added": made is not None, "job": _document(made) if made else None})
     elif made is None:
         note("The same job waits already.")
     else:
@@ -93,7 +95,7 @@ def retry(
       reverie jobs retry 01K2Y3Z4A5B6C7D8E9F0G1H2J3
     """
     with at.session(text=False) as opened:
-        found = _shown(opened.host.jobs.retry(opened.actor, _one(opened, job_id)))
+        found = _document(opened.host.jobs.retry(opened.actor, _one(opened, job_id)))
     print_json(found) if at.json else say(f"{found['name']} runs again as soon as a worker is free")
 
 
@@ -117,7 +119,7 @@ def _one(opened: CommandSession, given: str) -> str:
     return pick(given, (job.id for job in opened.host.jobs.all(opened.actor)))
 
 
-def _shown(job: Any) -> dict[str, Any]:
+def _document(job: Any) -> dict[str, Any]:
     import msgspec
 
     from reverie.core.clock import to_iso

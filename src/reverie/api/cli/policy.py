@@ -47,7 +47,9 @@ def set_policy(
     changed = {name: value for name, value in found.items() if value != before[name]}
     if not changed:
         say("Nothing changed: the policy has these values already.")
-    print_fields({name: f"{_shown(name, before[name])} -> {_shown(name, value)}" for name, value in changed.items()})
+    print_fields(
+        {name: f"{_with_unit(name, before[name])} -> {_with_unit(name, value)}" for name, value in changed.items()}
+    )
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -96,10 +98,10 @@ def _print(found: dict[str, Any], json: bool) -> None:
     if json:
         print_json(found)
     else:
-        print_fields({name: _shown(name, value) for name, value in found.items()})
+        print_fields({name: _with_unit(name, value) for name, value in found.items()})
 
 
-def _shown(name: str, value: Any) -> str:
+def _with_unit(name: str, value: Any) -> str:
     """A value of the policy with its unit."""
     if value is None:
         return "none"

@@ -64,14 +64,14 @@ def _obstacle(estimate: Estimate, command: str) -> str:
     from reverie.core.dream import Nothing
 
     if estimate.sources < 2:
-        return Nothing.TOO_FEW.said
+        return Nothing.TOO_FEW.sentence
     if estimate.minimum_required > estimate.budget:
         return (
             f"It does not fit. Raise the budget to {estimate.minimum_required} tokens "
             "(and the policy dream_budget, if that is the limit), or begin with the oldest part that fits: "
             f"{command} --fit"
         )
-    return Nothing.CANNOT_BE_SMALLER.said
+    return Nothing.CANNOT_BE_SMALLER.sentence
 
 
 def say_report(report: DreamReport, *, undo: bool = True) -> None:

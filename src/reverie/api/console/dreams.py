@@ -126,7 +126,7 @@ def _dream(look: Look, asked: DreamPlan, dream_id: str) -> None:
     error: str | None = "The host had a fault. Its log names it; nothing was changed."
     try:
         made = look.host.dreams.attempt(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
-        error = made.said if isinstance(made, Nothing) else None
+        error = made.sentence if isinstance(made, Nothing) else None
     except ReverieError as fault:
         error = look.host.parts.redactor.text(fault.message).text
     finally:

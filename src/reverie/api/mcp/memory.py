@@ -109,7 +109,7 @@ def _dream(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
         return {"dreamt": False, **msgspec.to_builtins(host.dreams.plan(actor, plan))}
     report = host.dreams.attempt(actor, plan)
     if isinstance(report, Nothing):
-        return {"dreamt": False, "reason": report.said}
+        return {"dreamt": False, "reason": report.sentence}
     return {
         "dreamt": True,
         "dream": report.id,

@@ -27,7 +27,7 @@ router = api()
     summary="Reports of dreams of every memory, newest first",
     answers={200: DocumentedAnswer(body=dream_wire.DreamsOut), **documented()},
 )
-def page(call: Call, asked: Annotated[dream_wire.AllDreamsAsked, Query()]) -> Response:
+def page(call: Call, asked: Annotated[dream_wire.AllDreamsQuery, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=asked.ref, limit=asked.limit)
     return Reply({"dreams": [report_document(report) for report in found]})
 
@@ -87,5 +87,5 @@ def verify(call: Call, id: Segment) -> Response:  # noqa: A002
     summary="MEMORY-INDEX.json of every memory",
     answers={200: DocumentedAnswer(body=dream_wire.IndexOut), **documented()},
 )
-def index(call: Call, asked: Annotated[dream_wire.IndexAsked, Query()]) -> Response:
+def index(call: Call, asked: Annotated[dream_wire.IndexQuery, Query()]) -> Response:
     return Reply(call.host.archives.index(call.actor, ref=asked.ref))

@@ -42,7 +42,7 @@ class DreamIn(Inward):
     ] = None
 
 
-class DreamsAsked(QueryParameters):
+class DreamsQuery(QueryParameters):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
@@ -51,11 +51,11 @@ def _default(value: Any) -> Meta:
     return Meta(extra_json_schema={"default": value})
 
 
-class AllDreamsAsked(DreamsAsked):
+class AllDreamsQuery(DreamsQuery):
     ref: Annotated[Label | None, Meta(description="Only dreams of this memory.")] = None
 
 
-class IndexAsked(QueryParameters):
+class IndexQuery(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Only dreams of this memory.")] = None
 
 

@@ -24,7 +24,7 @@ from reverie.http.limits import key_of
 from reverie.http.problems import answer, problem
 from reverie.http.reply import Reply, TextReply
 from reverie.http.routes import DocumentedAnswer, Query, Segment
-from reverie.http.sse import MEDIA_TYPE, event_stream, message, wanted
+from reverie.http.sse import MEDIA_TYPE, accepts_stream, event_stream, message
 from reverie.http.threads import Lane
 
 router = api()
@@ -65,7 +65,7 @@ def dream(call: Call, ref: Segment, body: dream_wire.DreamIn, work_id: str | Non
     plan = _plan(ref, body)
     if body.plan:
         return _planned(call, ref, body)
-    if wanted(call) and work_id is None:
+    if accepts_stream(call) and work_id is None:
         return event_stream(call, key_of(call.actor), _stream(call, plan))
     made = _before(call, work_id) or call.host.dreams.attempt(call.actor, plan, dream_id=work_id)
     return Reply(nothing_document(made)) if isinstance(made, Nothing) else Reply(report_document(made), 201)
@@ -78,7 +78,7 @@ def dream(call: Call, ref: Segment, body: dream_wire.DreamIn, work_id: str | Non
     summary="Reports of dreams, newest first",
     answers={200: DocumentedAnswer(body=dream_wire.DreamsOut), **documented()},
 )
-def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsAsked, Query()]) -> Response:
+def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsQuery, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=ref, limit=asked.limit)
     return Reply({"dreams": [report_document(report) for report in found]})
 

@@ -85,7 +85,7 @@ def _replayed(receipt: Receipt) -> dict[str, str]:
     summary="Entries, newest first",
     answers={200: DocumentedAnswer(body=outward.PageOut), **documented()},
 )
-def page(call: Call, ref: Segment, asked: Annotated[wire.ListAsked, Query()]) -> Response:
+def page(call: Call, ref: Segment, asked: Annotated[wire.ListQuery, Query()]) -> Response:
     belongs = question(ref, asked)
     found = call.host.reader.page(
         call.actor,
@@ -118,7 +118,7 @@ def get(
     call: Call,
     ref: Segment,
     id: Segment,  # noqa: A002
-    asked: Annotated[wire.GetAsked, Query()],
+    asked: Annotated[wire.GetQuery, Query()],
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     entry = call.host.reader.get(call.actor, ref, id, as_of=asked.as_of, cold=asked.cold)
@@ -128,14 +128,14 @@ def get(
     )
 
 
-def _shown(entry: Entry) -> Response:
+def _entry_reply(entry: Entry) -> Response:
     return TextReply(entry_document(entry), 200, {"ETag": etag(entry.version)})
 
 
 def _now(call: Call, ref: str, id: str, **_: object) -> Response:  # noqa: A002
     """The entry that a retry is about, as it is now. Who may change it saw it in the first answer."""
     reader = replace(call.actor, rights=call.actor.rights | {Right.READ})
-    return _shown(call.host.reader.get(reader, ref, id, cold=True))
+    return _entry_reply(call.host.reader.get(reader, ref, id, cold=True))
 
 
 @router.patch(
@@ -160,7 +160,7 @@ def change(
     expected = expected_version(if_match)
     if name == "expires_at":
         entry = lifecycle.renew(call.actor, ref, id, int(value), expected=expected)
-        return _shown(entry)
+        return _entry_reply(entry)
     verb = {
         ("pinned", True): lifecycle.pin,
         ("pinned", False): lifecycle.unpin,
@@ -172,7 +172,7 @@ def change(
         ("state", "active"): lifecycle.restore,
     }[name, value]
     entry = verb(call.actor, ref, id, expected=expected)
-    return _shown(entry)
+    return _entry_reply(entry)
 
 
 @router.delete(
@@ -189,14 +189,14 @@ def delete(
     call: Call,
     ref: Segment,
     id: Segment,  # noqa: A002
-    asked: Annotated[wire.DeleteAsked, Query()],
+    asked: Annotated[wire.DeleteQuery, Query()],
     if_match: IfMatch = None,
 ) -> Response:
     expected = expected_version(if_match)
     if asked.erase:
         return Reply({"id": id, "erased_bytes": call.host.lifecycle.erase(call.actor, ref, id, expected=expected)})
     entry = call.host.lifecycle.delete(call.actor, ref, id, expected=expected)
-    return _shown(entry)
+    return _entry_reply(entry)
 
 
 @router.post(
@@ -216,7 +216,7 @@ def restore(
     if_match: IfMatch = None,
 ) -> Response:
     entry = call.host.lifecycle.restore(call.actor, ref, id, expected=expected_version(if_match))
-    return _shown(entry)
+    return _entry_reply(entry)
 
 
 @router.post(
@@ -285,7 +285,7 @@ def change_many(call: Call, ref: Segment, body: wire.ChangesIn) -> Response:
     summary="Ids that begin with a prefix, to complete a short one",
     answers={200: DocumentedAnswer(body=outward.IdsOut), **documented()},
 )
-def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsAsked, Query()]) -> Response:
+def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsQuery, Query()]) -> Response:
     return Reply({"ids": call.host.reader.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
 
 
@@ -300,7 +300,7 @@ def links(
     call: Call,
     ref: Segment,
     id: Segment,  # noqa: A002
-    asked: Annotated[wire.LinksAsked, Query()],
+    asked: Annotated[wire.LinksQuery, Query()],
 ) -> Response:
     found = call.host.reader.links(call.actor, ref, id, incoming=asked.incoming)
     rows = [{"from_id": row.from_id, "to_id": row.to_id, "type": row.type, "note": row.note} for row in found]

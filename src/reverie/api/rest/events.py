@@ -17,7 +17,7 @@ from reverie.http.call import Call
 from reverie.http.limits import key_of
 from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer, Header, Query
-from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, event_stream, wanted
+from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, accepts_stream, event_stream
 from reverie.search.dates import when
 
 router = api()
@@ -40,19 +40,19 @@ _LARGEST = 2**53 - 1
 )
 def events(
     call: Call,
-    asked: Annotated[wire.EventsAsked, Query()],
+    asked: Annotated[wire.EventsQuery, Query()],
     last_event_id: Annotated[str | None, Header("Resume a stream after this position.")] = None,
 ) -> Response:
     after = _start(call, asked, last_event_id)
     types = tuple(name for name in asked.type if name) or None
-    if wanted(call):
+    if accepts_stream(call):
         call.actor.require(Right.READ)
         return event_stream(call, key_of(call.actor), _stream(call, after, types))
     found = call.host.reader.events(call.actor, after=after, limit=asked.limit, types=types)
     return Reply({"events": [event.document() for event in found], "next": found[-1].seq if found else after})
 
 
-def _start(call: Call, asked: wire.EventsAsked, last_event_id: str | None) -> int:
+def _start(call: Call, asked: wire.EventsQuery, last_event_id: str | None) -> int:
     if last_event_id:
         if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:17]) <= _LARGEST):
             raise Invalid("Last-Event-ID is the id of an event of this stream.", pointer="/Last-Event-ID")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from reverie.api.rest.wire import ChangeIn, EntriesIn, EntryIn, FilterIn, ListAsked
+from reverie.api.rest.wire import ChangeIn, EntriesIn, EntryIn, FilterIn, ListQuery
 from reverie.core.clock import from_iso, to_iso
 from reverie.core.entry import Draft, Entry, Receipt, Source
 from reverie.core.errors import Invalid
@@ -67,7 +67,7 @@ def to_filter(wanted: FilterIn) -> Filter:
     )
 
 
-def to_list_filter(asked: ListAsked) -> Filter:
+def to_list_filter(asked: ListQuery) -> Filter:
     """The filter of a list, without `since` and `until`. Archived entries are outside recall: asked for, they are found
     there."""
     return Filter(
@@ -84,7 +84,7 @@ def to_list_filter(asked: ListAsked) -> Filter:
     )
 
 
-def question(ref: str, asked: ListAsked) -> bytes:
+def question(ref: str, asked: ListQuery) -> bytes:
     """Return the query that a cursor belongs to: all parameters but the page size."""
     kept = {name: value for name, value in msgspec.structs.asdict(asked).items() if name not in ("limit", "cursor")}
     return orjson.dumps([ref, kept], option=orjson.OPT_SORT_KEYS)

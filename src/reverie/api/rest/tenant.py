@@ -30,7 +30,7 @@ BUNDLE = LINES
     tags=["tenant"],
     answers={200: DocumentedAnswer(body=outward.RefsOut), **documented()},
 )
-def refs(call: Call, asked: Annotated[wire.RefsAsked, Query()]) -> Response:
+def refs(call: Call, asked: Annotated[wire.RefsQuery, Query()]) -> Response:
     found = call.host.reader.refs(call.actor, asked.prefix)
     return Reply({"refs": [{"ref": ref, "entries": count} for ref, count in found]})
 
@@ -175,7 +175,7 @@ def verify(call: Call) -> Response:
     answers={200: DocumentedAnswer(media={BUNDLE: {"type": "string"}}), **documented()},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
-def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
+def export(call: Call, asked: Annotated[wire.ExportQuery, Query()]) -> Response:
     lines = call.host.bundles.export(call.actor, ref=asked.ref, events=asked.events)
     return line_stream(call.app.state, call.actor, lines)
 
@@ -192,7 +192,7 @@ def export(call: Call, asked: Annotated[wire.ExportAsked, Query()]) -> Response:
     body_media=BUNDLE,
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
-async def load(call: Call, asked: Annotated[wire.ImportAsked, Query()]) -> Response:
+async def load(call: Call, asked: Annotated[wire.ImportQuery, Query()]) -> Response:
     if call.headers.get("content-type", "").partition(";")[0].strip().lower() != BUNDLE:
         raise UnsupportedMedia(f"Send a bundle: `Content-Type: {BUNDLE}`.")
     body = await call.body()

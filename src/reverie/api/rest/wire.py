@@ -263,7 +263,7 @@ class ScanIn(Inward):
     dry_run: Annotated[bool, Meta(description="Report, and change nothing.")] = False
 
 
-class ListAsked(QueryParameters):
+class ListQuery(QueryParameters):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     cursor: Annotated[
         Annotated[str, Meta(max_length=1024)] | None,
@@ -288,31 +288,31 @@ class ListAsked(QueryParameters):
     order: Literal["newest", "oldest"] = "newest"
 
 
-class GetAsked(QueryParameters):
+class GetQuery(QueryParameters):
     as_of: Annotated[Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position.")] = None
     cold: Annotated[
         bool, Meta(description="true: also when archived, retracted or deleted, while its text exists.")
     ] = False
 
 
-class DeleteAsked(QueryParameters):
+class DeleteQuery(QueryParameters):
     erase: Annotated[bool, Meta(description="true: destroy its text now. Cannot be undone.")] = False
 
 
-class RefsAsked(QueryParameters):
+class RefsQuery(QueryParameters):
     prefix: Annotated[str, Meta(max_length=256, description="Only memories whose names begin with it.")] = ""
 
 
-class IdsAsked(QueryParameters):
+class IdsQuery(QueryParameters):
     prefix: Annotated[str, Meta(min_length=4, max_length=256, description="Prefix of the ids.")]
     limit: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
-class LinksAsked(QueryParameters):
+class LinksQuery(QueryParameters):
     incoming: Annotated[bool, Meta(description="true: the arrows to the entry instead of from it.")] = False
 
 
-class EventsAsked(QueryParameters):
+class EventsQuery(QueryParameters):
     after: Annotated[
         Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position; events after it.")
     ] = None
@@ -323,10 +323,10 @@ class EventsAsked(QueryParameters):
     type: Annotated[list[Label], Meta(description="Only events of these types.")] = []
 
 
-class ExportAsked(QueryParameters):
+class ExportQuery(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Only this memory.")] = None
     events: Annotated[bool, Meta(description="With the log.")] = True
 
 
-class ImportAsked(QueryParameters):
+class ImportQuery(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Store everything into this memory.")] = None

@@ -37,7 +37,7 @@ def _list(item: Schema | None = None, about: str = "") -> Schema:
     return {"type": "array", "items": item or _text()} | ({"description": about} if about else {})
 
 
-def _whole(about: str = "", *, least: int = 0) -> Schema:
+def _integer(about: str = "", *, least: int = 0) -> Schema:
     return {"type": "integer", "minimum": least} | ({"description": about} if about else {})
 
 
@@ -95,14 +95,14 @@ PAYLOADS: Mapping[str, Schema] = {
         scope=_object(
             "role max_units",
             role=_text("The role you act in."),
-            max_units=_whole("How many units at most.", least=1),
-            max_tokens=_whole("How many tokens of content at most.", least=1),
+            max_units=_integer("How many units at most.", least=1),
+            max_tokens=_integer("How many tokens of content at most.", least=1),
             interests=_list(),
             active_task_id=_text("The task you work on."),
             relevance_threshold=_share("Nothing below this score."),
             recency_weight=_share("How much newer units are preferred."),
             temporal_layers=_list(_one_of(LAYERS)),
-            since_epoch=_whole("Only units recorded at or after this epoch: the epoch of your last ATTUNE."),
+            since_epoch=_integer("Only units recorded at or after this epoch: the epoch of your last ATTUNE."),
             include_own=_flag("Also what you recorded yourself."),
             include_archived=_flag(),
         ),
@@ -133,7 +133,7 @@ PAYLOADS: Mapping[str, Schema] = {
         "strategy",
         strategy=_one_of(("archive", "summarize", "purge"), "purge destroys text and needs authority 10."),
         filter=_object(
-            max_age_epochs=_whole("Only units older than this many epochs."),
+            max_age_epochs=_integer("Only units older than this many epochs."),
             session_id=_text(),
             types=_list(_one_of(TYPES)),
             status=_list(_one_of(STATUSES)),
@@ -149,7 +149,7 @@ PAYLOADS: Mapping[str, Schema] = {
         task_id=_text("initiate: the task."),
         to_agent=_text("initiate: who takes it over."),
         reason=_text(),
-        context=_object(summary=_text(), unit_ids=_list(), open_questions=_list(), max_tokens=_whole(least=1)),
+        context=_object(summary=_text(), unit_ids=_list(), open_questions=_list(), max_tokens=_integer(least=1)),
     ),
     "COORDINATE": _object(
         "action",
@@ -175,8 +175,8 @@ PAYLOADS: Mapping[str, Schema] = {
             policy=_object(
                 membership=_one_of(("invite", "open")),
                 role_rules=_list(_object("role deny_types", role=_text(), deny_types=_list(_one_of(TYPES)))),
-                min_authority={"type": "object", "additionalProperties": _whole()},
-                vote_quorum=_whole(least=1),
+                min_authority={"type": "object", "additionalProperties": _integer()},
+                vote_quorum=_integer(least=1),
                 cross_session=_flag("Members also see the other sessions they are in."),
             ),
         ),

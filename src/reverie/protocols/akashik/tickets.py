@@ -26,7 +26,7 @@ _PLACES = 3
 _TRIES = 32
 
 
-class _Held(Struct, frozen=True):
+class _Ticket(Struct, frozen=True):
     digest: str
     tenant: str
     agent: str
@@ -44,8 +44,8 @@ def issue(services: FieldServices, tenant: str, key: str | None, agent: str, sub
             ticket = secrets.token_urlsafe(_BYTES)
             digest = sha256(ticket.encode()).hexdigest()
             taken = tx.setting(_place(digest))
-            if taken is None or msgspec.json.decode(taken, type=_Held).until <= now:
-                held = _Held(digest, tenant, agent, subscription, key, now + LIFE_MS)
+            if taken is None or msgspec.json.decode(taken, type=_Ticket).until <= now:
+                held = _Ticket(digest, tenant, agent, subscription, key, now + LIFE_MS)
                 tx.set_setting(_place(digest), msgspec.json.encode(held))
                 return ticket
         return None
@@ -65,11 +65,11 @@ def redeem(services: FieldServices, ticket: str) -> tuple[str, Subscription, str
 
     def known(tx: ControlTx) -> bool:
         kept = tx.setting(_place(digest))
-        return kept is not None and msgspec.json.decode(kept, type=_Held).digest == digest
+        return kept is not None and msgspec.json.decode(kept, type=_Ticket).digest == digest
 
     # looked at before it is taken: a guess writes nothing
     kept = store.control(lambda tx: tx.take_setting(_place(digest)), write=True) if store.control(known) else None
-    held = None if kept is None else msgspec.json.decode(kept, type=_Held)
+    held = None if kept is None else msgspec.json.decode(kept, type=_Ticket)
     if held is None or held.digest != digest or held.until <= services.parts.clock.now():
         raise _refused()
     scope = Scope(held.tenant, services.ref)

@@ -116,7 +116,7 @@ class DreamPlanner:
             if file.id in made.texts:
                 origins = made.sources.get(file.id, ())
                 tags = tuple(sorted({tag for name in origins for tag in subject_tags(said.get(name))}))
-                kept = _kept(store, (said[name] for name in origins if name in said))
+                kept = _linkable(store, (said[name] for name in origins if name in said))
                 writes[file.path] = Written(file.path, made.texts[file.id], file, origins, tags, kept)
         return writes
 
@@ -151,7 +151,7 @@ class DreamPlanner:
             number += 1
         tags = tuple(sorted({tag for entry in part for tag in subject_tags(entry)}))
         origins = tuple(dict.fromkeys(entry.id.partition("#")[0] for entry in part))
-        writes[path] = Written(path, joined, there.file if there else None, origins, tags, _kept(store, part))
+        writes[path] = Written(path, joined, there.file if there else None, origins, tags, _linkable(store, part))
         return later
 
     def _fitting(
@@ -360,7 +360,7 @@ def _made(
     )
 
 
-def _kept(store: StoreRecord, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _linkable(store: StoreRecord, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Those that are stored entries of the store's memory: only they can be linked."""
     return tuple({entry.id: entry for entry in entries if entry.ref == store.ref and entry.position}.values())
 

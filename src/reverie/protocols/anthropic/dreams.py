@@ -237,7 +237,7 @@ class MemoryDreams:
         done = 0
         for dream_id in waiting:
             lease, own = f"memory_dream/{dream_id}", f"{holder}/{dream_id}"
-            with self._leases.alone(actor, lease, own, for_ms=LEASE_MS) as ours:
+            with self._leases.holding(actor, lease, own, for_ms=LEASE_MS) as ours:
                 done += ours and self.run(actor, dream_id)
         return done
 
@@ -284,7 +284,7 @@ class MemoryDreams:
             store = self._input(actor, record)
             if not record.existing:
                 store, record = self._clone(actor, record, store)
-            given = self._given(actor, record)
+            given = self._transcripts(actor, record)
             done = self._dreams.settle(
                 actor,
                 store.ref,
@@ -324,7 +324,7 @@ class MemoryDreams:
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
-    def _given(self, actor: Actor, record: DreamRecord) -> Sequence[Transcript]:
+    def _transcripts(self, actor: Actor, record: DreamRecord) -> Sequence[Transcript]:
         if not record.transcripts:
             return []
         document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(TEXT_SPACE, record.id))

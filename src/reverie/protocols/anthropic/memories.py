@@ -59,7 +59,7 @@ class Memories:
         """A memory with its content."""
         actor.require(Right.READ)
         record = self.store_of(actor, store_id)
-        return self._parts.store.read(Scope(actor.tenant, record.ref), lambda tx: self._found(tx, record.id, memory_id))
+        return self._parts.store.read(Scope(actor.tenant, record.ref), lambda tx: self._load(tx, record.id, memory_id))
 
     def at(self, actor: Actor, store_id: str, path: str) -> Memory | None:
         """The memory at a path, with its content."""
@@ -187,7 +187,7 @@ class Memories:
 
             def work(tx: WriteTx) -> str:
                 current = self._writable(tx, seen.store)
-                now = self._found(tx, record.id, memory_id)
+                now = self._load(tx, record.id, memory_id)
                 if now.file.version != seen.file.version:
                     raise Moved
                 if now.file.sha256 == clean.sha256 and now.file.path == wanted:
@@ -205,7 +205,7 @@ class Memories:
             def body(tx: WriteTx) -> Memory:
                 request = [record.id, memory_id, content, path, expected]
                 version = once(tx, rules, "memory.update", idempotency_key, request, work)
-                now = self._found(tx, record.id, memory_id)
+                now = self._load(tx, record.id, memory_id)
                 if now.file.version == version:
                     return Memory(now.store, now.file, clean.text, clean.findings)
                 return now  # changed since the request was first carried out
@@ -233,7 +233,7 @@ class Memories:
             clean = self._session(actor, session, rules)
 
             def work(tx: WriteTx) -> str:
-                now = self._found(tx, record.id, memory_id)
+                now = self._load(tx, record.id, memory_id)
                 if now.read_only:
                     raise ReadOnlyMemory()
                 if expected is not None and expected != now.file.sha256:
@@ -316,7 +316,7 @@ class Memories:
             raise Moved
         return current
 
-    def _found(self, tx: ReadTx, store_id: str, memory_id: str) -> Memory:
+    def _load(self, tx: ReadTx, store_id: str, memory_id: str) -> Memory:
         record = stores.load(tx, store_id)
         if record.bound and memory_id.startswith(MEMORY):  # ids of its entries may be of the caller's own making
             entry = tx.get(memory_id.removeprefix(MEMORY))

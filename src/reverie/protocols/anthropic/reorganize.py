@@ -100,7 +100,7 @@ def reorganize(memories: Sequence[Memory], transcripts: Sequence[Entry], distill
     return Reorganized(
         texts=texts,
         sources=origins,
-        left=_left(transcripts, said, known),
+        left=_remaining(transcripts, said, known),
         statements=len(sources),
         duplicates=counts["duplicate"],
         outdated=counts["outdated"],
@@ -157,7 +157,7 @@ def _source(name: str, text: str, at: int) -> Source:
     return Source(id=name, content=text, created_at=at, kind="file")
 
 
-def _left(transcripts: Sequence[Entry], said: Mapping[str, tuple[int, str]], known: set[str]) -> list[Entry]:
+def _remaining(transcripts: Sequence[Entry], said: Mapping[str, tuple[int, str]], known: set[str]) -> list[Entry]:
     """Transcripts less the statements that files say now."""
     over: dict[int, set[str]] = {}
     for name in known:

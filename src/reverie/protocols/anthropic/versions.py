@@ -33,7 +33,7 @@ class Version(Struct, frozen=True):
     content: str | None = None
 
 
-class Wanted(Struct, frozen=True):
+class VersionFilter(Struct, frozen=True):
     """Filter on versions. All given conditions must hold."""
 
     memory_id: str | None = None
@@ -73,11 +73,13 @@ class Versions:
 
         def body(tx: ReadTx) -> Version:
             stores.load(tx, record.id)
-            return _shown(tx, record, _found(tx, record, name))
+            return _view(tx, record, _load(tx, record, name))
 
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
 
-    def list(self, actor: Actor, store_id: str, wanted: Wanted, *, limit: int = 20, after: str | None = None) -> Listed:
+    def list(
+        self, actor: Actor, store_id: str, wanted: VersionFilter, *, limit: int = 20, after: str | None = None
+    ) -> Listed:
         """List versions, newest first. Those of one memory come from its own list, whatever the store's size."""
         actor.require(Right.READ)
         record = self._memories.store_of(actor, store_id)
@@ -97,9 +99,9 @@ class Versions:
 
         def body(tx: WriteTx) -> Version:
             stores.load(tx, record.id)
-            row = _found(tx, record, name)
+            row = _load(tx, record, name)
             if row.redacted_at is not None:
-                return _shown(tx, record, row)
+                return _view(tx, record, row)
             file = files.find_file(tx, record.id, row.file)
             if file is not None and file.version == row.id:
                 raise VersionIsHead()
@@ -108,13 +110,13 @@ class Versions:
                 if entry.held:
                     raise Held()
                 purge(tx, actor, entry, operation="REDACT")
-            row = _found(tx, record, name)
+            row = _load(tx, record, name)
             if row.redacted_at is None:  # it had no text of its own
                 data = {"ref": record.ref, "store": record.id, "memory": row.file, "version": row.id}
                 seq = tx.append(NewEvent("memory.version_redacted", "REDACT", actor.id, data=data))
                 row = files.redacted(row, actor, tx.now)
                 files.save_version(tx, record.id, row, seq=seq)
-            return _shown(tx, record, row)
+            return _view(tx, record, row)
 
         def prepare(_: object) -> Callable[[WriteTx], Version]:
             return body
@@ -122,21 +124,21 @@ class Versions:
         return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref))
 
 
-def _found(tx: ReadTx, record: StoreRecord, name: str) -> FileVersion:
+def _load(tx: ReadTx, record: StoreRecord, name: str) -> FileVersion:
     row = files.load_version(tx, record.id, name)
     if row is None:
         raise NotFound("There is no memory version with that id.")
     return row
 
 
-def _shown(tx: ReadTx, record: StoreRecord, row: FileVersion) -> Version:
+def _view(tx: ReadTx, record: StoreRecord, row: FileVersion) -> Version:
     if not row.text:
         return Version(record, row, row.blank)
     entry = tx.get(row.id, where=ANYTHING)
     return Version(record, row, entry.content if entry is not None else None)
 
 
-def _list(tx: ReadTx, record: StoreRecord, wanted: Wanted, limit: int, after: str | None) -> Listed:
+def _list(tx: ReadTx, record: StoreRecord, wanted: VersionFilter, limit: int, after: str | None) -> Listed:
     """List rows in order; at most this many are read for one page."""
     space, head = files.versions(record.id), ""
     if wanted.memory_id is not None:
@@ -160,7 +162,7 @@ def _list(tx: ReadTx, record: StoreRecord, wanted: Wanted, limit: int, after: st
             if wanted.since is not None and row.created_at < wanted.since:
                 return Listed(tuple(items))
             if wanted.fits(row):
-                items.append(_shown(tx, record, row))
+                items.append(_view(tx, record, row))
         looked += len(page.items)
         if page.cursor is None:
             return Listed(tuple(items))

@@ -179,12 +179,12 @@ def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
     reduces = [name for name in ("compaction", "distillation") if _at(document, "memory", name, "supported") is True]
     keeps = [name for name in ("ttl", "forget") if _at(document, "memory", "retention", name) is True]
     read = supported is True
-    reason = f"memory.supported is {_shown(supported)}"
+    reason = f"memory.supported is {_spelt(supported)}"
     return [
         CapabilityVerdict(READ, read, reason),
-        CapabilityVerdict(WRITE, read and writable is not False, f"{reason}, memory.writable is {_shown(writable)}"),
+        CapabilityVerdict(WRITE, read and writable is not False, f"{reason}, memory.writable is {_spelt(writable)}"),
         _flag(SEARCH, document, "memory", "search", "supported"),
-        CapabilityVerdict(DURABILITY, durable, f"agents.memoryBackends is {_shown(backends)}"),
+        CapabilityVerdict(DURABILITY, durable, f"agents.memoryBackends is {_spelt(backends)}"),
         CapabilityVerdict(
             COMPACTION,
             bool(reduces),
@@ -194,7 +194,7 @@ def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
         CapabilityVerdict(
             SNAPSHOT,
             durable and replays,
-            f"multiAgent.executionModel.version is {_shown(version)}, agents.memoryBackends is {_shown(backends)}",
+            f"multiAgent.executionModel.version is {_spelt(version)}, agents.memoryBackends is {_spelt(backends)}",
         ),
         CapabilityVerdict(
             RETENTION,
@@ -226,7 +226,7 @@ def _met(value: Any) -> bool:
 
 def _flag(name: str, document: Mapping[str, Any], *path: str) -> CapabilityVerdict:
     value = _at(document, *path)
-    return CapabilityVerdict(name, value is True, f"{'.'.join(path)} is {_shown(value)}")
+    return CapabilityVerdict(name, value is True, f"{'.'.join(path)} is {_spelt(value)}")
 
 
 def _at(document: Any, *path: str) -> Any:
@@ -238,7 +238,7 @@ def _at(document: Any, *path: str) -> Any:
     return document
 
 
-def _shown(value: Any) -> str:
+def _spelt(value: Any) -> str:
     if value is None:
         return "absent"
     if isinstance(value, bool):
@@ -246,6 +246,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)[:40]
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ", ".join(_shown(item) for item in list(value)[:4]) + "]"
+        return "[" + ", ".join(_spelt(item) for item in list(value)[:4]) + "]"
     text = str(value) if isinstance(value, str) else type(value).__name__
     return "".join(c if c.isprintable() else "?" for c in text[:40])

@@ -49,7 +49,7 @@ _RULES = (
 )
 
 
-class _Said(Struct):
+class _ModelAnswer(Struct):
     answer: str
 
 
@@ -121,7 +121,7 @@ class Dispatcher:
             )
             sure, least = _confidence(hits, used), agent.confidence if agent.confidence is not None else WEAK
             answered = bool(used) and sure >= least
-            answer: Any = (self._asked(work, agent, task, used) if self._parts.chat else used) if answered else []
+            answer: Any = (self._ask_model(work, agent, task, used) if self._parts.chat else used) if answered else []
             outcome = "completed" if answered else "escalated"
             thousandths = {"confidence": round(sure * 1000), "threshold": round(least * 1000)}
             work.note("agent.decided", agent=agent.id, outcome=outcome, **thousandths)
@@ -130,7 +130,7 @@ class Dispatcher:
     def _tokens(self, entries: list[Entry]) -> int:
         return sum(self._parts.tokens.count(entry.content) for entry in entries) if self._parts.tokens else 0
 
-    def _asked(self, work: ActiveRun, agent: Agent, task: str, used: list[Entry]) -> Entry:
+    def _ask_model(self, work: ActiveRun, agent: Agent, task: str, used: list[Entry]) -> Entry:
         """The model's answer, stored as an entry that carries the subjects of its sources."""
         chat = self._parts.chat
         assert chat is not None
@@ -139,7 +139,7 @@ class Dispatcher:
         prompt = Prompt(f"{agent.persona}\n\n{_RULES}", f"Memories:\n{clean}\n\nTask: {task}", _SCHEMA, _OUTPUT_TOKENS)
         spend = self._spend.guard(work.actor, work.run.id, rules.policy)
         try:
-            said = chat.answer(prompt, spend, _Said).answer
+            said = chat.answer(prompt, spend, _ModelAnswer).answer
         except (ModelFault, Unsupported) as fault:
             kind = fault.kind if isinstance(fault, ModelFault) else "refused"
             raise ModelFailed(f"The model gave no usable answer ({kind}).", details={"fault": kind}) from None

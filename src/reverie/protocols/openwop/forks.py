@@ -76,7 +76,7 @@ class Forks:
 
     def _replay(self, actor: Actor, source: Run, at: int, new_id: str) -> Run:
         if source.ref is not None and not self._parts.store.read(
-            Scope(actor.tenant, source.ref), lambda tx: _whole(tx, source)
+            Scope(actor.tenant, source.ref), lambda tx: _is_snapshot_complete(tx, source)
         ):
             raise Unprocessable(
                 "Some of the memory this run saw has been destroyed. Current memory is no substitute.",
@@ -139,7 +139,7 @@ class Forks:
         return length
 
 
-def _whole(tx: ReadTx, run: Run) -> bool:
+def _is_snapshot_complete(tx: ReadTx, run: Run) -> bool:
     """Whether every entry that the run's memory had at its start can still be read as of then."""
     found = each(lambda cursor: tx.scan(Filter(), limit=_PAGE, cursor=cursor, as_of=run.snapshot))
     return sum(1 for _ in islice(found, run.seen)) >= run.seen

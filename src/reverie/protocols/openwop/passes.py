@@ -98,8 +98,8 @@ class PassRunner:
             operation="COMPACT",
             run=run,
             index=False,
-            most_entries=_whole("maxInputEntries", max_input, least=1, most=MOST_ENTRIES),
-            most_bytes=_whole("maxOutputBytes", max_output_bytes, least=1, most=self.most_bytes(actor)),
+            most_entries=_integer("maxInputEntries", max_input, least=1, most=MOST_ENTRIES),
+            most_bytes=_integer("maxOutputBytes", max_output_bytes, least=1, most=self.most_bytes(actor)),
             originals=False,
             strict=False,
             as_of=as_of,
@@ -169,8 +169,8 @@ class PassRunner:
             asked_budget(configurable)
             _asked_index(inputs)
         if workflow_id == COMPACT:
-            _whole("maxInputEntries", inputs.get("maxInputEntries"), least=1, most=MOST_ENTRIES)
-            _whole("maxOutputBytes", inputs.get("maxOutputBytes"), least=1, most=2**31)
+            _integer("maxInputEntries", inputs.get("maxInputEntries"), least=1, most=MOST_ENTRIES)
+            _integer("maxOutputBytes", inputs.get("maxOutputBytes"), least=1, most=2**31)
 
     def execute(
         self,
@@ -303,7 +303,7 @@ def check_budget(value: Any) -> None:
         raise Invalid("A token budget is a whole number of at least 1.", pointer="/tokenBudget")
 
 
-def _whole(name: str, value: Any, *, least: int, most: int) -> int:
+def _integer(name: str, value: Any, *, least: int, most: int) -> int:
     """`value` as a whole number, never above `most`; `most` when it is not given."""
     if value is None:
         return most

@@ -159,7 +159,7 @@ class Runs:
     def variables(self, actor: Actor, run: Run) -> dict[str, Any]:
         """A run's variables, with the entries it saw as far as their text still exists."""
         actor.require(Right.READ)
-        return {name: self._shown(actor, value) for name, value in run.variables.items()}
+        return {name: self._visible(actor, value) for name, value in run.variables.items()}
 
     def events(self, actor: Actor, run: Run, *, after: int = -1, limit: int = 1000) -> list[tuple[int, Event]]:
         """(sequence, event) of a run, those after a sequence: 0, 1, 2 ... without a gap, the end last."""
@@ -387,7 +387,7 @@ class Runs:
                     raise error
                 finally:
                     self._rules.end_run(actor, run.id)
-                return self._finish(actor, run, RunStatus.COMPLETED, variables=_kept(variables))
+                return self._finish(actor, run, RunStatus.COMPLETED, variables=_stored_variables(variables))
 
     def _settle(self, actor: Actor, run: Run) -> Run | None:
         """Settle a run that stopped inside or between its steps: cancelled, paused, or left as it is because the
@@ -452,9 +452,9 @@ class Runs:
         tx.release(lease_of(run.id), self._holder)
         return ended
 
-    def _shown(self, actor: Actor, value: Any) -> Any:
+    def _visible(self, actor: Actor, value: Any) -> Any:
         if isinstance(value, list):
-            shown = [self._shown(actor, item) for item in value]
+            shown = [self._visible(actor, item) for item in value]
             return [item for item, kept in zip(shown, value, strict=True) if item is not None or not names_entry(kept)]
         if names_entry(value):
             ref, entry_id = value[ENTRY]
@@ -478,7 +478,7 @@ def _open_runs(tx: ReadTx) -> list[str]:
     return [document.key for document in tx.documents(OPEN_SPACE, limit=1000).items]
 
 
-def _kept(variables: Mapping[str, Any]) -> dict[str, Any]:
+def _stored_variables(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Variables as stored: entries by name."""
     return {name: _by_name(value) for name, value in variables.items()}
 

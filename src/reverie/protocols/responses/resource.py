@@ -42,7 +42,7 @@ class CreateParams(ResponseCreateParamsBase, total=False):
 
 
 @contextmanager
-def _given(value: Any, input_is: InputIs) -> Iterator[None]:
+def _input_given(value: Any, input_is: InputIs) -> Iterator[None]:
     token = _GIVEN.set((value, input_is))
     try:
         yield
@@ -50,7 +50,7 @@ def _given(value: Any, input_is: InputIs) -> Iterator[None]:
         _GIVEN.reset(token)
 
 
-def _taken(arguments: dict[str, Any]) -> tuple[Any, InputIs]:
+def _pop_input(arguments: dict[str, Any]) -> tuple[Any, InputIs]:
     """(input, input_is) of a call, taken out of its arguments."""
     value = arguments.pop("input", None)
     input_is: InputIs = arguments.pop("input_is", "items")
@@ -122,8 +122,8 @@ class WindowResponses(Responses):
         `store` is the provider's field, whether it keeps the response, and overrides the policy's; the memory is the
         `store` that the window was opened with.
         """
-        value, input_is = _taken(arguments)
-        with _given(value, input_is):
+        value, input_is = _pop_input(arguments)
+        with _input_given(value, input_is):
             return super().create(**arguments)
 
     def _posted(
@@ -193,8 +193,8 @@ class AsyncWindowResponses(AsyncResponses):
         `store` is the provider's field, whether it keeps the response, and overrides the policy's; the memory is the
         `store` that the window was opened with.
         """
-        value, input_is = _taken(arguments)
-        with _given(value, input_is):
+        value, input_is = _pop_input(arguments)
+        with _input_given(value, input_is):
             return await super().create(**arguments)
 
     async def _posted(

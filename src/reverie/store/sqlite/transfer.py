@@ -44,7 +44,9 @@ class SqliteTransfer:
     def counts(self, tenant: TenantRow) -> Mapping[str, int]:
         found = {}
         for table in TABLES:
-            found[table.name] = self._db.execute(f"SELECT count(*) FROM {table.name} WHERE {_own(tenant, table)}").get
+            found[table.name] = self._db.execute(
+                f"SELECT count(*) FROM {table.name} WHERE {_rows_of(tenant, table)}"
+            ).get
         return found
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
@@ -59,7 +61,7 @@ class SqliteTransfer:
     def _ordered(self, tenant: TenantRow, table: Table, columns: Sequence[str], after: Row | None) -> Iterator[Row]:
         key = ", ".join(_keys(table))
         beyond = f"AND ({key}) > ({', '.join('?' * len(table.key))})" if after else ""
-        own = _own(tenant, table)
+        own = _rows_of(tenant, table)
         sql = f"SELECT {_columns(tenant, table, columns)} FROM {table.name} WHERE {own} {beyond} ORDER BY {key}"
         db = self._readers.pop() if self._readers else self._connect()
         try:
@@ -72,7 +74,7 @@ class SqliteTransfer:
         each = ", ".join(f"value ->> {at}" for at in range(len(table.key)))
         sql = (
             f"SELECT {_columns(tenant, table, table.columns)} FROM {table.name} "
-            f"WHERE {_own(tenant, table)} AND ({key}) IN (SELECT {each} FROM json_each(?))"
+            f"WHERE {_rows_of(tenant, table)} AND ({key}) IN (SELECT {each} FROM json_each(?))"
         )
         wanted = orjson.dumps([_within(tenant, table, key) for key in keys]).decode()
         return [_out(table, row) for row in self._db.execute(sql, (wanted,))]
@@ -117,7 +119,7 @@ class SqliteTransfer:
                     self._db.execute(QUERIES["drop_tag"], (tenant.n, row[1], tag, row[0]))
                 self._db.executemany(QUERIES["drop_about"], about_rows(tenant, [row]))
         same = " AND ".join(f"{name} = ?" for name in table.key)
-        self._db.executemany(f"DELETE FROM {table.name} WHERE {_own(tenant, table)} AND {same}", keys)
+        self._db.executemany(f"DELETE FROM {table.name} WHERE {_rows_of(tenant, table)} AND {same}", keys)
 
     def set_head(self, tenant: TenantRow) -> None:
         head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq, tenant.n)
@@ -163,7 +165,7 @@ class SqliteTransfer:
         return (*row[:at], number, *row[at + 1 :])
 
 
-def _own(tenant: TenantRow, table: Table) -> str:
+def _rows_of(tenant: TenantRow, table: Table) -> str:
     """The condition for a tenant's rows. Where they lie in the order of its range, the range."""
     first, last = positions_of(tenant.n)
     return f"n > {first} AND n <= {last}" if table.name in _RANGED else f"tenant = {tenant.n}"

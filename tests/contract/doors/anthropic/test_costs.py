@@ -18,7 +18,7 @@ from reverie.memory.files import VersionIds, complement, first_key
 from reverie.protocols.anthropic.errors import PathConflict, PreconditionFailed
 from reverie.protocols.anthropic.http.errors import shaped, status_of
 from reverie.protocols.anthropic.names import parents, path_fault
-from reverie.protocols.anthropic.versions import Wanted
+from reverie.protocols.anthropic.versions import VersionFilter
 
 VERBS = ("get", "at", "scan", "documents", "load", "save", "drop", "append", "insert", "change", "links", "count")
 
@@ -90,8 +90,8 @@ def test_costs_do_not_grow_with_the_store(make_host: Callable[..., Host], make_s
         measure("below", lambda: host.memories.list(ada, store, prefix="/d3/", limit=5))
         measure("update", lambda: host.memories.update(ada, store, memory, content=f"Text {len(found)} {id(found)}"))
         measure("create", lambda: host.memories.create(ada, store, f"/new/{id(found)}", "Something new."))
-        measure("history", lambda: host.memory_versions.list(ada, store, Wanted(memory_id=memory), limit=5))
-        measure("versions", lambda: host.memory_versions.list(ada, store, Wanted(), limit=5))
+        measure("history", lambda: host.memory_versions.list(ada, store, VersionFilter(memory_id=memory), limit=5))
+        measure("versions", lambda: host.memory_versions.list(ada, store, VersionFilter(), limit=5))
         measure("stores", lambda: host.memory_stores.list(ada, limit=5))
         return found
 
@@ -142,7 +142,7 @@ def test_two_hosts_agree_on_preconditions(make_host: Callable[..., Host], make_s
     assert not failures
     text = hosts[1].memories.get(ada, store, "mem_" + made.file.id).content or ""
     assert sorted(text.split()[1:]) == sorted(f"{host}.{n}" for host in range(2) for n in range(15))
-    rows = hosts[0].memory_versions.list(ada, store, Wanted(), limit=100).items
+    rows = hosts[0].memory_versions.list(ada, store, VersionFilter(), limit=100).items
     sizes = [row.row.size or 0 for row in rows]
     assert len(rows) == 31
     assert sizes == sorted(sizes, reverse=True)
@@ -210,7 +210,7 @@ def test_a_write_that_breaks_off_leaves_nothing(
     assert [(m.file.path, m.content) for m in host.memories.list(ada, name, limit=9).items] == [
         ("/a", "The first text.")
     ]
-    assert len(host.memory_versions.list(ada, name, Wanted(), limit=9).items) == 1
+    assert len(host.memory_versions.list(ada, name, VersionFilter(), limit=9).items) == 1
     assert host.audit.verify(ada).ok
 
 

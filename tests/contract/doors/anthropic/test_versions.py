@@ -10,7 +10,7 @@ from tests.contract.doors.anthropic.conftest import Live, refused
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import Scope
 from reverie.memory.files import DUE_SPACE, KEPT_VERSIONS, paths, versions
-from reverie.protocols.anthropic.versions import Wanted
+from reverie.protocols.anthropic.versions import VersionFilter
 
 
 def test_every_change_is_one_version(client: Anthropic, store: str) -> None:
@@ -167,7 +167,7 @@ def test_versions_are_kept_as_long_as_they_must(make_host: Any, ada: Any, clock:
     host.memories.delete(ada, store, blank)
 
     def texts(memory_id: str) -> list[str | None]:
-        rows = host.memory_versions.list(ada, store, Wanted(memory_id=memory_id), limit=100).items
+        rows = host.memory_versions.list(ada, store, VersionFilter(memory_id=memory_id), limit=100).items
         return [row.content for row in rows]
 
     clock.advance(30 * MS_PER_DAY - 20_000)

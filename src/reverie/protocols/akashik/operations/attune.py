@@ -65,12 +65,12 @@ def _scope(call: Ready) -> _Scope:
     since = [
         number
         for number in (
-            _whole(no, payload, "since_epoch", least=0),
-            _whole(no, scope, "since_epoch", least=0),
+            _integer(no, payload, "since_epoch", least=0),
+            _integer(no, scope, "since_epoch", least=0),
         )
         if number is not None
     ]
-    most = _whole(no, scope, "max_units", least=1)
+    most = _integer(no, scope, "max_units", least=1)
     if most is None:
         raise no("scope.max_units is a whole number, 1 or more.")
     hint, form = payload.get("context_hint"), payload.get("format")
@@ -91,7 +91,7 @@ def _scope(call: Ready) -> _Scope:
     return _Scope(
         role=role,
         max_units=most,
-        max_tokens=_whole(no, scope, "max_tokens", least=1),
+        max_tokens=_integer(no, scope, "max_tokens", least=1),
         interests=_texts(no, scope, "interests"),
         active_task_id=task,
         threshold=_share(no, scope, "relevance_threshold"),
@@ -105,7 +105,7 @@ def _scope(call: Ready) -> _Scope:
     )
 
 
-def _whole(no: Any, given: Mapping[str, Any], name: str, *, least: int) -> int | None:
+def _integer(no: Any, given: Mapping[str, Any], name: str, *, least: int) -> int | None:
     value = given.get(name)
     if value is None:
         return None
@@ -133,7 +133,7 @@ def _texts(no: Any, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Attunement:
     """Result for an agent as of a snapshot."""
 
     scope: _Scope
@@ -146,7 +146,7 @@ class _Found:
     at_hand: Mapping[str, Entry] = field(default_factory=dict)
 
 
-def _prepare(ready: Ready) -> _Found:
+def _prepare(ready: Ready) -> _Attunement:
     """Find, score and count on a snapshot: no writer waits for it."""
     scope = _scope(ready)
     ready.require(2)
@@ -155,7 +155,7 @@ def _prepare(ready: Ready) -> _Found:
     query = " ".join([scope.hint, *interests]) if scope.hint or scope.interests else ""
     vector = vector_of(query, services.parts.embedder)
 
-    def look(tx: ReadTx) -> _Found:
+    def look(tx: ReadTx) -> _Attunement:
         admission = _admission(view_of(tx, ready), ready, scope)
         found = gather(tx, admission, query=query, vector=vector, most_units=scope.max_units)
         asked = RelevanceQuery(
@@ -171,7 +171,7 @@ def _prepare(ready: Ready) -> _Found:
         ranked = _above(rank_units(found.entries, asked, meaning), scope)
         available = len(found.entries) if found.complete else admission.count(tx)
         kept = ranked[: scope.max_units + MOST_FRESH]
-        return _Found(scope, asked, kept, meaning, available, found.snapshot)
+        return _Attunement(scope, asked, kept, meaning, available, found.snapshot)
 
     return services.parts.store.read(Scope(ready.actor.tenant, services.ref), look)
 
@@ -193,7 +193,7 @@ def _above(ranked: list[Scored], scope: _Scope) -> list[Scored]:
 
 def _execute(call: OperationCall) -> dict[str, Any]:
     """Make the small write: check the candidates again, and add units committed meanwhile."""
-    found: _Found = call.prepared
+    found: _Attunement = call.prepared
     scope = found.scope
     call.require(2)
     admission = _admission(call.view, call, scope)
@@ -233,7 +233,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     }
 
 
-def _checked(call: OperationCall, found: _Found, admission: UnitAdmission, later: NewUnits) -> list[Scored]:
+def _checked(call: OperationCall, found: _Attunement, admission: UnitAdmission, later: NewUnits) -> list[Scored]:
     """The best as they are now: without what left since the snapshot, with what came."""
     expiring = any((item.entry.expires_at or call.tx.now + 1) <= call.tx.now for item in found.ranked)
     if call.tx.head().seq == found.snapshot and call.epoch == found.asked.epoch and not expiring:

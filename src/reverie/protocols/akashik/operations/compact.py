@@ -64,7 +64,7 @@ class PreparedSummary:
 
 
 def _prepare(ready: Ready) -> PreparedSummary | None:
-    ask = _asked(ready)
+    ask = _read_request(ready)
     if ask.strategy != "summarize":
         return None
     services = ready.services
@@ -201,7 +201,7 @@ def _handed_down(entries: Sequence[Entry], made: Sequence[str]) -> tuple[str, ..
     return tuple([*own, *(tag for tag in labels if tag not in own)][: max(MAX_TAGS, len(own))])
 
 
-def _asked(ready: Ready) -> CompactRequest:
+def _read_request(ready: Ready) -> CompactRequest:
     ask = read_ask(ready)
     if ask.strategy == "purge" and ready.level < PURGE_LEVEL:
         raise ready.error("UNSUPPORTED_OPERATION", f"purge is of Level {PURGE_LEVEL}; this Field is of {ready.level}.")
@@ -210,7 +210,7 @@ def _asked(ready: Ready) -> CompactRequest:
 
 
 def _execute(call: OperationCall) -> dict[str, Any]:
-    ask = _asked(call)
+    ask = _read_request(call)
     if ask.strategy == "summarize":
         return _summarize(call, ask)
     entries = select(call.tx, call.view, ask, epoch=call.clock + 1)

@@ -51,7 +51,7 @@ class Handoff(Struct, frozen=True):
     created_at: int = 0
 
 
-class _Found(Struct, frozen=True):
+class _TaskUnits(Struct, frozen=True):
     """Units of the task as of a snapshot, and how close they are to the summary."""
 
     units: list[Entry] = []
@@ -59,7 +59,7 @@ class _Found(Struct, frozen=True):
     snapshot: int = 0
 
 
-def _prepare(ready: Ready) -> _Found | None:
+def _prepare(ready: Ready) -> _TaskUnits | None:
     """Look for the task's units on a snapshot: no writer waits for it."""
     task_id = ready.payload.get("task_id")
     if ready.payload.get("action") != "initiate" or not isinstance(task_id, str):
@@ -69,12 +69,12 @@ def _prepare(ready: Ready) -> _Found | None:
     summary = context.get("summary") or ""
     vector = vector_of(summary, ready.services.parts.embedder)
 
-    def look(tx: ReadTx) -> _Found:
+    def look(tx: ReadTx) -> _TaskUnits:
         view = view_of(tx, ready)
         where = view.narrow(Filter(states=READABLE))
         found = [entry for entry in each_unit(tx, where) if task_of(entry) == task_id and view.sees(entry)]
         wished = [entry for unit_id in named if (entry := tx.get(unit_id)) is not None]
-        return _Found(found, meaning_of(tx, [*wished, *found], summary, vector), tx.head().seq)
+        return _TaskUnits(found, meaning_of(tx, [*wished, *found], summary, vector), tx.head().seq)
 
     return ready.services.parts.store.read(Scope(ready.actor.tenant, ready.services.ref), look)
 
@@ -175,7 +175,7 @@ def _packed(call: OperationCall, handoff: Handoff, receiver: FieldAgent, context
         named.append(entry)
     ids = {entry.id for entry in named}
     found = [*named]
-    prepared: _Found = call.prepared
+    prepared: _TaskUnits = call.prepared
     seen = call.tx.at([entry.position for entry in prepared.units], Filter(states=READABLE))
     new = [entry for entry in touched(call.tx, prepared.snapshot) if entry.position not in seen]
     found += [
@@ -249,11 +249,11 @@ def _reassign(call: OperationCall, task: Task) -> None:
 
 def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     if "list" in result:
-        return {"status": "ok", "handoffs": [_shown(call, *pair) for pair in result["list"]]}
-    return {"status": result["status"], "handoff": _shown(call, *result["one"])}
+        return {"status": "ok", "handoffs": [_document(call, *pair) for pair in result["list"]]}
+    return {"status": result["status"], "handoff": _document(call, *result["one"])}
 
 
-def _shown(call: OperationCall, handoff_id: str, status: str) -> dict[str, Any]:
+def _document(call: OperationCall, handoff_id: str, status: str) -> dict[str, Any]:
     handoff = _load(call.tx, handoff_id)
     if handoff is None:
         return {"id": handoff_id, "status": status}

@@ -47,7 +47,7 @@ def _prepare(ready: Ready) -> _Recording:
     """Validate in the order the protocol's refusals have; embed."""
     payload = ready.payload
     intent = _intent(ready, payload)
-    mode = _given(payload, "mode", "committed")
+    mode = _member(payload, "mode", "committed")
     for name in ("type", "content"):
         if payload.get(name) is None:
             raise ready.error("INVALID_REQUEST", f"{name} is missing.")
@@ -61,7 +61,7 @@ def _prepare(ready: Ready) -> _Recording:
     subject, tags = _labels(ready, payload)
     confidence = _confidence(ready, payload, mode)
     relations = _relations(ready, payload)
-    retracts = _given(payload, "retracts", [])
+    retracts = _member(payload, "retracts", [])
     if not isinstance(retracts, list) or not all(isinstance(item, str) and item for item in retracts):
         raise ready.error("INVALID_REQUEST", "retracts is a list of unit ids.")
     made = units.Wish(kind, content, mode, intent, confidence, subject, tags)
@@ -77,7 +77,7 @@ def _labels(ready: Ready, payload: Mapping[str, Any]) -> tuple[str | None, tuple
         not isinstance(subject, str) or not subject.strip() or len(subject) > MAX_TAG_LENGTH or "\x00" in subject
     ):
         raise ready.error("INVALID_REQUEST", f"subject is a text of 1 to {MAX_TAG_LENGTH} characters, or null.")
-    tags = _given(payload, "tags", [])
+    tags = _member(payload, "tags", [])
     sound = isinstance(tags, list) and all(
         isinstance(tag, str) and 0 < len(tag) <= MAX_TAG_LENGTH and "\x00" not in tag for tag in tags
     )
@@ -88,7 +88,7 @@ def _labels(ready: Ready, payload: Mapping[str, Any]) -> tuple[str | None, tuple
     return subject, tuple(dict.fromkeys(tags))
 
 
-def _given(payload: Mapping[str, Any], name: str, default: Any) -> Any:
+def _member(payload: Mapping[str, Any], name: str, default: Any) -> Any:
     """A member; null is as good as absent."""
     value = payload.get(name)
     return default if value is None else value
@@ -133,7 +133,7 @@ def _confidence(ready: Ready, payload: Mapping[str, Any], mode: str) -> dict[str
 
 
 def _relations(ready: Ready, payload: Mapping[str, Any]) -> tuple[Relation, ...]:
-    given = _given(payload, "relations", [])
+    given = _member(payload, "relations", [])
     if not isinstance(given, list) or len(given) > MAX_RELATIONS:
         raise ready.error("INVALID_REQUEST", f"relations is a list of at most {MAX_RELATIONS}.")
     made: dict[tuple[str, str], Relation] = {}

@@ -153,7 +153,7 @@ def replay(tx: ReadTx, ready: Ready, ask: ReplayRequest, *, upto: int) -> dict[s
     """The answer, as of a log position. The same for ever: the log does not change."""
     view = view_of(tx, ready)
     log = Log(read(tx, upto=upto), view, ready.services.ref, ready.speaker.id)
-    direct, chain = _found(ready, log, view, ask)
+    direct, chain = _chain_of(ready, log, view, ask)
     if len(chain) > MOST_EVENTS:
         text = f"The causal chain has {len(chain)} events; at most {MOST_EVENTS} are replayed."
         raise ready.error("REPLAY_TOO_LARGE", text)
@@ -168,7 +168,7 @@ def replay(tx: ReadTx, ready: Ready, ask: ReplayRequest, *, upto: int) -> dict[s
     }
 
 
-def _found(ready: Ready, log: Log, view: View, ask: ReplayRequest) -> tuple[set[int], set[int]]:
+def _chain_of(ready: Ready, log: Log, view: View, ask: ReplayRequest) -> tuple[set[int], set[int]]:
     """The events that name the target, and its whole causal chain."""
     target = ask.target
     if ask.kind in ("memory_unit", "decision"):

@@ -90,7 +90,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     asked = call.payload.get("subscription")
     if action != "list" and not isinstance(asked, dict):
         raise call.error("INVALID_REQUEST", "subscription is an object.")
-    wanted = _wanted(call, asked or {}) if action == "subscribe" else None
+    wanted = _subscription(call, asked or {}) if action == "subscribe" else None
     call.require(AUTHORITY)
     agent = call.speaker.id
     if action == "list":
@@ -100,7 +100,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     return _subscribe(call, wanted)
 
 
-def _wanted(call: OperationCall, asked: dict[str, Any]) -> Subscription:
+def _subscription(call: OperationCall, asked: dict[str, Any]) -> Subscription:
     def no(text: str) -> FieldError:
         return call.error("INVALID_REQUEST", text)
 

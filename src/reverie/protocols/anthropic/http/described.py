@@ -68,35 +68,40 @@ SUMMARIES: Mapping[str, str] = {
 """One line for each handler, by its name."""
 
 
-def _asked(name: str, **schema: Any) -> Mapping[str, Any]:
+def _parameter(name: str, **schema: Any) -> Mapping[str, Any]:
     return {"in": "query", "name": name, "required": False, "schema": schema or {"type": "string"}}
 
 
-_PAGE = (_asked("page"), _asked("limit", type="integer", minimum=1))
-_VIEW = _asked("view", type="string", enum=["basic", "full"])
-_SINCE, _UNTIL = _asked("created_at[gte]"), _asked("created_at[lte]")
-_ARCHIVED = _asked("include_archived", type="boolean")
+_PAGE = (_parameter("page"), _parameter("limit", type="integer", minimum=1))
+_VIEW = _parameter("view", type="string", enum=["basic", "full"])
+_SINCE, _UNTIL = _parameter("created_at[gte]"), _parameter("created_at[lte]")
+_ARCHIVED = _parameter("include_archived", type="boolean")
 PARAMETERS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "list_stores": (*_PAGE, _SINCE, _UNTIL, _ARCHIVED),
     "create_memory": (_VIEW,),
-    "list_memories": (*_PAGE, _VIEW, _asked("path_prefix"), _asked("depth", type="integer", minimum=0, maximum=1)),
+    "list_memories": (
+        *_PAGE,
+        _VIEW,
+        _parameter("path_prefix"),
+        _parameter("depth", type="integer", minimum=0, maximum=1),
+    ),
     "get_memory": (_VIEW,),
     "update_memory": (_VIEW,),
-    "delete_memory": (_asked("expected_content_sha256"),),
+    "delete_memory": (_parameter("expected_content_sha256"),),
     "list_versions": (
         *_PAGE,
         _VIEW,
         _SINCE,
         _UNTIL,
-        *map(_asked, ("memory_id", "operation", "api_key_id", "session_id", "service_account_id")),
+        *map(_parameter, ("memory_id", "operation", "api_key_id", "session_id", "service_account_id")),
     ),
     "get_version": (_VIEW,),
     "list_dreams": (
         *_PAGE,
         _ARCHIVED,
-        _asked("statuses", type="array", items={"type": "string"}),
-        _asked("created_at[gt]"),
-        _asked("created_at[lt]"),
+        _parameter("statuses", type="array", items={"type": "string"}),
+        _parameter("created_at[gt]"),
+        _parameter("created_at[lt]"),
     ),
 }
 """The query that a handler reads, by the handler's name."""

@@ -27,7 +27,7 @@ from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import MEMORY, STORE, VERSION
 from reverie.protocols.anthropic.stores import Stores
 from reverie.protocols.anthropic.tool import MemoryCommands
-from reverie.protocols.anthropic.versions import Versions, Wanted
+from reverie.protocols.anthropic.versions import VersionFilter, Versions
 
 OPERATIONS = ("created", "modified", "deleted")
 
@@ -212,7 +212,7 @@ def _written(call: AnthropicCall, memory: Memory, full: bool) -> Any:
 def list_versions(call: AnthropicCall) -> Any:
     query = call.query
     full = query.full("basic")
-    wanted = Wanted(
+    wanted = VersionFilter(
         memory_id=query.text("memory_id"),
         operation=query.choice("operation", OPERATIONS),
         api_key_id=query.text("api_key_id"),

@@ -8,22 +8,22 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from reverie.http.routes import DocumentedAnswer, Form
-from reverie.protocols.openwop.http.described import Object, RunEvent, Shown, Time, refusals
+from reverie.protocols.openwop.http.described import CamelCase, Object, RunEvent, Time, refusals
 
 TAGS = ("openwop test seams",)
 Event = Annotated[Object, Meta(description="`type`, `ts` and the fields of the payload, which is also in `payload`.")]
 
 
-class SeamPlanted(Shown):
+class SeamPlanted(CamelCase):
     planted_ids: list[str]
     secrets_registered: int | UnsetType = UNSET
 
 
-class SeamForgotten(Shown):
+class SeamForgotten(CamelCase):
     forgotten: int
 
 
-class SeamCompacted(Shown):
+class SeamCompacted(CamelCase):
     type: Literal["memory.compacted"]
     payload: Object
     output_content: str
@@ -31,7 +31,7 @@ class SeamCompacted(Shown):
     secrets_registered: int | UnsetType = UNSET
 
 
-class SeamDistilled(Shown):
+class SeamDistilled(CamelCase):
     event: Event
     archive_checksum: str
     index_updated: bool
@@ -42,20 +42,20 @@ class SeamDistilled(Shown):
     secrets_registered: int | UnsetType = UNSET
 
 
-class SeamConsolidated(Shown):
+class SeamConsolidated(CamelCase):
     event: Event
     run_id: str
     secret_leaked: bool | UnsetType = UNSET
 
 
-class SeamFired(Shown):
+class SeamFired(CamelCase):
     event: Event
     fire_count: int
     run_id: str
     intention_canary: str | UnsetType = UNSET
 
 
-class SeamEntry(Shown):
+class SeamEntry(CamelCase):
     id: str
     content: str
     tags: list[str]
@@ -63,25 +63,25 @@ class SeamEntry(Shown):
     expires_at: Time | UnsetType = UNSET
 
 
-class SeamEntries(Shown):
+class SeamEntries(CamelCase):
     memory_ref: str
     entries: list[SeamEntry]
     as_of: str | UnsetType = UNSET
 
 
-class SeamTicked(Shown):
+class SeamTicked(CamelCase):
     runs_fired: int
     run_ids: list[str]
 
 
-class SeamDispatched(Shown):
+class SeamDispatched(CamelCase):
     agent_id: str
     status: Literal["completed", "escalated"]
     events: list[Object]
     run_id: str
 
 
-class SeamEvents(Shown):
+class SeamEvents(CamelCase):
     events: list[RunEvent]
 
 

@@ -220,7 +220,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     if body.token_budget is not None:
         check_budget(body.token_budget)
     secrets = _secrets(body.secrets)
-    given = None if body.sources is None else _given(body.sources)
+    given = None if body.sources is None else _given_texts(body.sources)
     if given is None and not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         given = list(CORPUS)
     if body.include_secret_canary:
@@ -337,7 +337,7 @@ def _variables(done: Passed | None) -> Mapping[str, Any]:
     return {"outputId": done.report.output_id, "byteSize": done.report.byte_size}
 
 
-def _given(sources: Sequence[str | GivenIn]) -> list[GivenText]:
+def _given_texts(sources: Sequence[str | GivenIn]) -> list[GivenText]:
     """Sources with an id each. One without gets the number of its place among the sorted texts, whatever its order."""
     texts = [GivenIn(content=item) if isinstance(item, str) else item for item in sources]
     if not texts:

@@ -21,7 +21,7 @@ router = api()
     "/agents",
     id="list_agents",
     summary="The agents of this host, and what of their memory it lacks",
-    answers={200: DocumentedAnswer(body=described.AgentsShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.AgentsOut), **described.refusals()},
 )
 def inventory(call: Call) -> Response:
     """The caller's agents and the host's, by id."""
@@ -34,15 +34,15 @@ def inventory(call: Call) -> Response:
     "/agents/{agent_id}",
     id="get_agent",
     summary="One agent",
-    answers={200: DocumentedAnswer(body=described.AgentShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.AgentOut), **described.refusals()},
 )
 def one(call: Call, agent_id: Segment) -> Response:
     """One of them; another tenant's is as absent as one that never was."""
     has, spelling = _document(call), call.settings.openwop_durability
-    return Reply(inventory_entry(chosen(call, agent_id), has, durability=spelling))
+    return Reply(inventory_entry(agent_of(call, agent_id), has, durability=spelling))
 
 
-def chosen(call: Call, agent_id: str) -> Agent:
+def agent_of(call: Call, agent_id: str) -> Agent:
     """One agent the caller sees. Raises NotFound."""
     return call.host.use(Agents).get(call.actor, agent_id)
 

@@ -24,45 +24,45 @@ class OpenwopError(Struct, kw_only=True):
     details: Object | UnsetType = UNSET
 
 
-class Shown(Struct, kw_only=True, rename="camel"):
+class CamelCase(Struct, kw_only=True, rename="camel"):
     """An answer. Members that a run or an agent does not have are left out."""
 
 
-class RunStarted(Shown):
+class RunStarted(CamelCase):
     run_id: str
     status: str
     events_url: str
     status_url: str
 
 
-class Owner(Shown):
+class Owner(CamelCase):
     tenant: str
     principal: str | UnsetType = UNSET
     workspace: str | UnsetType = UNSET
 
 
-class RunFault(Shown):
+class RunFault(CamelCase):
     code: str
     message: str
     details: Object | UnsetType = UNSET
 
 
-class Forked(Shown):
+class Forked(CamelCase):
     run_id: str
     from_seq: int
     mode: Literal["replay", "branch"]
 
 
-class Snapshotted(Shown):
+class Snapshotted(CamelCase):
     path: str
     version: int
 
 
-class RunAgent(Shown):
+class RunAgent(CamelCase):
     agent_id: str
 
 
-class RunShown(Shown):
+class RunOut(CamelCase):
     run_id: str
     workflow_id: str
     status: Status
@@ -83,7 +83,7 @@ class RunShown(Shown):
     forked_from: Forked | UnsetType = UNSET
 
 
-class RunEvent(Shown):
+class RunEvent(CamelCase):
     event_id: str
     run_id: str
     type: str
@@ -96,7 +96,7 @@ class RunEvent(Shown):
     causation_id: str | UnsetType = UNSET
 
 
-class RunEvents(Shown):
+class RunEvents(CamelCase):
     run_id: str
     events: list[RunEvent]
     last_event_seq: int
@@ -105,36 +105,36 @@ class RunEvents(Shown):
     run_status: Status
 
 
-class RunCancelled(Shown):
+class RunCancelled(CamelCase):
     run_id: str
     status: Status
     already_terminal: bool | UnsetType = UNSET
 
 
-class RunPaused(Shown):
+class RunPaused(CamelCase):
     run_id: str
     status: Literal["paused"]
     paused_at: Time
 
 
-class RunResumed(Shown):
+class RunResumed(CamelCase):
     run_id: str
     status: Literal["running"]
     resumed_at: Time
 
 
-class BulkResult(Shown):
+class BulkResult(CamelCase):
     run_id: str
     ok: bool
     status: Status | UnsetType = UNSET
     error: RunFault | UnsetType = UNSET
 
 
-class RunsCancelled(Shown):
+class RunsCancelled(CamelCase):
     results: Annotated[list[BulkResult], Meta(description="One for each id, in the order they were given.")]
 
 
-class RunForked(Shown):
+class RunForked(CamelCase):
     run_id: str
     source_run_id: str
     from_seq: int
@@ -144,7 +144,7 @@ class RunForked(Shown):
     status_url: str
 
 
-class WorkspaceFile(Shown):
+class WorkspaceFile(CamelCase):
     path: str
     version: int
     updated_at: Time
@@ -153,17 +153,17 @@ class WorkspaceFile(Shown):
     content: str | UnsetType = UNSET
 
 
-class WorkspaceFiles(Shown):
+class WorkspaceFiles(CamelCase):
     files: Annotated[list[WorkspaceFile], Meta(description="Without their content.")]
 
 
-class MemoryShape(Shown):
+class MemoryShape(CamelCase):
     scratchpad: bool | UnsetType = UNSET
     conversation: bool | UnsetType = UNSET
     long_term: bool | UnsetType = UNSET
 
 
-class AgentShown(Shown):
+class AgentOut(CamelCase):
     agent_id: str
     persona: str
     label: str
@@ -180,17 +180,17 @@ class AgentShown(Shown):
     degraded_memory_dimensions: list[str] | UnsetType = UNSET
 
 
-class AgentsShown(Shown):
-    agents: list[AgentShown]
+class AgentsOut(CamelCase):
+    agents: list[AgentOut]
     total: int
 
 
-class Position(Shown):
+class Position(CamelCase):
     x: float
     y: float
 
 
-class NodeShown(Shown):
+class NodeOut(CamelCase):
     id: str
     type_id: str
     name: str
@@ -199,50 +199,50 @@ class NodeShown(Shown):
     inputs: Object
 
 
-class EdgeShown(Shown):
+class EdgeOut(CamelCase):
     id: str
     source_node_id: str
     target_node_id: str
 
 
-class TriggerShown(Shown):
+class TriggerOut(CamelCase):
     id: str
     type: str
 
 
-class VariableShown(Shown):
+class VariableOut(CamelCase):
     name: str
     type: str
     required: bool
     default_value: Any | UnsetType = UNSET
 
 
-class WorkflowShown(Shown):
+class WorkflowOut(CamelCase):
     id: str
     name: str
     version: str
-    nodes: list[NodeShown]
-    edges: list[EdgeShown]
-    triggers: list[TriggerShown]
-    variables: list[VariableShown]
+    nodes: list[NodeOut]
+    edges: list[EdgeOut]
+    triggers: list[TriggerOut]
+    variables: list[VariableOut]
     metadata: Object
     settings: Object
 
 
-class Limits(Shown):
+class Limits(CamelCase):
     clarification_rounds: int
     schema_rounds: int
     envelopes_per_turn: int
     max_request_body_bytes: int
 
 
-class Implementation(Shown):
+class Implementation(CamelCase):
     name: str
     version: str
     vendor: str
 
 
-class Discovery(Shown):
+class Discovery(CamelCase):
     """Every capability family is an object at the root, and absent where the host does not have it."""
 
     protocol_version: str

@@ -21,7 +21,7 @@ from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
 from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer, Segment
-from reverie.http.sse import ALIVE, RETRY, event_stream, open_stream, wanted
+from reverie.http.sse import ALIVE, RETRY, accepts_stream, event_stream, open_stream
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
 from reverie.protocols.openwop.dispatch import agent_of
@@ -110,7 +110,7 @@ async def start(call: Call, body: RunIn) -> Response:
     "/runs/{run_id}",
     id="get_run",
     summary="A run as it is now",
-    answers={200: DocumentedAnswer(body=described.RunShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.RunOut), **described.refusals()},
 )
 def get(call: Call, run_id: Segment) -> Response:
     run = call.host.use(Runs).get(call.actor, run_id)
@@ -127,7 +127,7 @@ def get(call: Call, run_id: Segment) -> Response:
 def events(call: Call, run_id: Segment) -> Response:
     want = asked(call)
     run = call.host.use(Runs).get(call.actor, run_id)
-    if not wanted(call):
+    if not accepts_stream(call):
         return Reply(page(call.host, call.actor, run, want))
     call.actor.require(Right.READ)
     return event_stream(call, key_of(call.actor), _stream(call, run.id, want))

@@ -23,7 +23,7 @@ router = api()
     "/workflows/{workflow_id}",
     id="get_workflow",
     summary="The definition of a workflow",
-    answers={200: DocumentedAnswer(body=described.WorkflowShown), **described.refusals()},
+    answers={200: DocumentedAnswer(body=described.WorkflowOut), **described.refusals()},
 )
 def get(call: Call, workflow_id: Segment) -> Response:
     try:

@@ -118,12 +118,12 @@ class Socket:
             await self._refuse(None, 400, "invalid_json", "A frame is one JSON object.")
             return
         if event.get("type") == "response.create" and event.get("generate") is not False:
-            asked = self._asked(event)
+            asked = self._request_of(event)
             if asked is not None and await self._turn(asked, event):
                 return
         await self._pass_on(text, event)
 
-    def _asked(self, event: dict[str, Any]) -> WindowRequest | None:
+    def _request_of(self, event: dict[str, Any]) -> WindowRequest | None:
         """The request of a frame that names a window."""
         scope_id: Any = event.get("prompt_cache_key")
         if self._named is not None:
@@ -218,7 +218,7 @@ class _Frames:
             return
         self._rest += data
         if not message.get("more_body"):
-            await self._whole()
+            await self._finish_document()
 
     async def _give(self, text: str) -> None:
         if text.strip() == "[DONE]":
@@ -229,7 +229,7 @@ class _Frames:
         with suppress(ValueError):
             await self.emit(json.loads(text))
 
-    async def _whole(self) -> None:
+    async def _finish_document(self) -> None:
         """An answer that is no stream: an error in the provider's shape, or a response."""
         try:
             body = json.loads(bytes(self._rest))
