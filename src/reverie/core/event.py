@@ -36,6 +36,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "memory.expired": "an entry passed its expiry and was swept",
     "memory.purged": "the text of an entry was destroyed",
     "memory.forgotten": "everything about a subject was erased; this is the certificate",
+    "searches.forgotten": "no entry was about the subject of a forget; recorded searches that name it were dropped",
     "memory.redacted": "a retro-scan found a secret in stored text and replaced it",
     "memory.indexed": "vectors of entries were made again",
     "memory.imported": "a bundle was imported",

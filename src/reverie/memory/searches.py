@@ -39,7 +39,7 @@ _WAITING = 50
 """Questions to a memory that wait to be stored."""
 
 
-_DESTROYING = ("memory.forgotten", "memory.purged")
+_DESTROYING = ("memory.forgotten", "memory.purged", "searches.forgotten")
 """Events after which an earlier question may repeat destroyed words."""
 
 
@@ -121,8 +121,8 @@ class RecordedSearches:
     def forget(self, tx: WriteTx, names: Callable[[str], bool], gone: Collection[str] = ()) -> None:
         """Drop the questions to the bound memory, or to any, that name the subject or found one of these entries.
 
-        What waits in this process is dropped whole; other processes drop what was answered before the certificate, by
-        log position: clocks may disagree.
+        What waits in this process is dropped whole; other processes drop what was answered before the event of the
+        forget, by log position: clocks may disagree.
         """
         tenant = tx.scope.tenant
         with self._lock:

@@ -23,6 +23,7 @@ from reverie.core.clock import SystemClock, to_iso
 from reverie.core.errors import Invalid, ReverieError, StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import make_file, make_folder, narrow, open_new
 from reverie.host import Host
+from reverie.privacy.ledger import FileLedger
 from reverie.services import Services
 from reverie.store.contract import Store
 from reverie.store.dump import is_dump, load
@@ -118,7 +119,8 @@ def restore(
     """Restore a backup as the database of the data folder `into`, which must be new or empty.
 
     The database appears under its name only after it was verified, and after everything that `ledger` says was
-    forgotten since the backup was made is forgotten again. An older schema is brought up to date.
+    forgotten since the backup was made is forgotten again, also by a host that forgets while this runs. An older schema
+    is brought up to date.
     """
     if ledger is not None and not ledger.is_file():
         raise Invalid(f"There is no forget ledger at {ledger}.")
@@ -136,8 +138,9 @@ def restore(
         facts["key_file"] = KEY if key_copy.is_file() else None
         facts["forgotten_again"] = None
         if ledger is not None:
-            _write(into / LEDGER, ledger.read_bytes())
-            facts["forgotten_again"] = forget_again(partial, into / LEDGER) if forget_again else 0
+            facts["forgotten_again"] = 0
+            while FileLedger(into / LEDGER).take(FileLedger(ledger)):  # the live host goes on forgetting meanwhile
+                facts["forgotten_again"] += forget_again(partial, into / LEDGER) if forget_again else 0
         _sync(partial)
         partial.rename(into / DATABASE)
         _sync(into)

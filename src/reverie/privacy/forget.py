@@ -202,12 +202,19 @@ class Forget:
         return body
 
     def _forget_searches(self, actor: Actor, target: Target, key: bytes) -> None:
-        """No entry is about the subject; a recorded question may be."""
+        """No entry is about the subject; a recorded question may be, also one that waits in another process.
+
+        That process drops it when it sees the event: there is no certificate, since nothing was destroyed.
+        """
         scope = Scope(actor.tenant, target.ref)
         self._searches.flush(actor.tenant, target.ref)
-        if self._parts.store.read(scope, lambda tx: bool(tx.searches())):
-            named = partial(target.named_in, key=key)
-            self._parts.store.write(scope, lambda tx: self._searches.forget(tx, named))
+        data = {"subject": target.subject, "scope": keyed_hash(key, target.ref) if target.ref else None}
+
+        def body(tx: WriteTx) -> None:
+            tx.append(NewEvent("searches.forgotten", "FORGET", actor.id, data=data))
+            self._searches.forget(tx, partial(target.named_in, key=key))
+
+        self._parts.store.write(scope, body)
 
     def _certify(self, tx: WriteTx, actor: Actor, target: Target, counts: Forgotten) -> int:
         data = certificate(counts, target, tx.log_key())

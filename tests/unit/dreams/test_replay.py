@@ -186,6 +186,17 @@ def test_a_question_of_another_process_does_not_outlive_a_forget(
     assert kept(other) == ["where is the spare key"]
 
 
+def test_a_question_of_another_process_does_not_outlive_a_forget_that_finds_no_entry(
+    host: Host, make_host: Callable[..., Host], ada: Actor, tmp_path: Path
+) -> None:
+    fill(host, ada)
+    other = make_host(store=host.parts.store, cipher=FileCipher(tmp_path / "key"))
+    other.search.search(ada, REF, "what did Zelda Quist pay")
+    assert host.forget.forget(ada, "Zelda Quist").certificate is None
+    other.search.search(ada, REF, "where is the spare key")
+    assert kept(other) == ["where is the spare key"]
+
+
 def test_a_question_of_another_process_does_not_outlive_an_erase(
     host: Host, make_host: Callable[..., Host], ada: Actor, tmp_path: Path
 ) -> None:

@@ -26,7 +26,9 @@ def settings(server: PostgresServer) -> Iterator[Settings]:
     made = Settings(database_url=url, embedder="none")
     host = build_host(made)
     host.entries.put(
-        host.system_actor("harbour"), "notes", [Draft(content="The kettle is blue.", tags=("teapotneedle",))]
+        host.system_actor("harbour"),
+        "notes",
+        [Draft(content="The kettle is blue.", tags=("teapotneedle", "subject:Ada"))],
     )
     assert host.audit.verify(host.system_actor("harbour")).ok
     host.close()
@@ -58,21 +60,27 @@ def damaged(server: PostgresServer, url: str, table: str, needle: bytes) -> str:
     return url.replace(name_of(url), copy)
 
 
-@pytest.mark.parametrize("table", ["entry", "recall", "document"])
+@pytest.mark.parametrize("table", ["entry", "recall", "document", "about"])
 def test_a_changed_byte_is_noticed(server: PostgresServer, settings: Settings, table: str) -> None:
     url = str(settings.postgres)
     needle = {"entry": b"teapotneedle", "document": b"documentneedle"}.get(table, b"")
     if table == "recall":
         [(words,)] = server.execute("SELECT words FROM reverie.recall", database=name_of(url))
         needle = bytes(words)
+    if table == "about":
+        [(who,)] = server.execute("SELECT who FROM reverie.about", database=name_of(url))
+        needle = bytes(who)
     copy = damaged(server, url, table, needle)
     try:
         host = build_host(replace(settings, database_url=copy))
         verdict = host.audit.verify(host.system_actor("harbour"))
         assert not verdict.ok
-        by_log = {"a stored entry is not as written"} if table == "entry" else set()
-        assert verdict.reason in {f"1 rows of {table} are not as they were stored"} | by_log
-        with pytest.raises(StoreCorrupt, match=table):
+        said = {
+            "entry": "a stored entry is not as written",
+            "about": "1 entries are not found by their subject",
+        }
+        assert verdict.reason in {f"1 rows of {table} are not as they were stored", said.get(table)}
+        with pytest.raises(StoreCorrupt, match="subject" if table == "about" else table):
             host.parts.store.check()
         host.close()
     finally:

@@ -1,9 +1,11 @@
-"""Rows against the sums that the server stored with them."""
+"""Rows against the sums that the server stored with them, and labels against the entries they were made from."""
 
 from __future__ import annotations
 
+import orjson
 from psycopg import Connection, sql
 
+from reverie.core.subject import index_keys
 from reverie.store.postgres.rows import SQL
 
 
@@ -23,4 +25,22 @@ def damage(connection: Connection, tenant: int) -> str | None:
         found = connection.execute(query).fetchone()
         if found and found[0]:
             return f"{found[0]} rows of {table} are not as they were stored"
+    for way in ("enable_indexonlyscan", "enable_seqscan"):  # the table, then its index, by which a forget looks
+        connection.execute("SELECT set_config(%s, 'off', true)", (way,))
+        lost = _unlabelled(connection, tenant)
+        connection.execute("SELECT set_config(%s, 'on', true)", (way,))
+        if lost:
+            return f"{lost} entries are not found by their subject"
     return None
+
+
+def _unlabelled(connection: Connection, tenant: int) -> int:
+    """Number of entries that a forget of their subject would not reach, because a row of `about` is damaged."""
+    found = connection.execute("SELECT log_key FROM reverie.tenant WHERE n = %s", (tenant,)).fetchone()
+    lost = 0
+    with connection.cursor(name="labels") as cursor:
+        for subject, tags, keys in cursor.execute(SQL["labels"], {"tenant": tenant}):
+            wanted = index_keys(bytes(found[0]) if found else b"", subject, orjson.loads(tags))
+            stored = {bytes(key) for key in keys or ()}
+            lost += b"" not in stored and not stored.issuperset(wanted)  # empty: an older release, found in any case
+    return lost

@@ -627,6 +627,13 @@ SELECT c.relname, a.attname, pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
 JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum JOIN pg_class c ON c.oid = d.adrelid
 WHERE c.relnamespace = 'reverie'::regnamespace AND a.attgenerated = 's' ORDER BY c.relname
 
+-- name: labels
+-- Subject, tags and index keys of every entry that is about somebody.
+SELECT e.subject, e.tags, array_agg(a.who) FILTER (WHERE a.who IS NOT NULL)
+FROM reverie.entry AS e LEFT JOIN reverie.about AS a ON a.tenant = e.tenant AND a.n = e.n
+WHERE e.tenant = %(tenant)s AND (e.subject IS NOT NULL OR e.tags LIKE '%%subject:%%')
+GROUP BY e.n, e.subject, e.tags
+
 -- name: database_bytes
 -- Total size of Reverie: tables, indexes and long values.
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, EntryState, Scope
 from reverie.core.errors import StoreFull
+from reverie.core.query import Filter
 from reverie.host import Host
+from reverie.importers.run import Importer, undo
 from reverie.ops import health as health_module
 from reverie.ops.health import Health
 from reverie.privacy.ledger import FileLedger
@@ -197,6 +200,53 @@ def test_readiness_says_so_and_recovers(
     assert found.checks["read"].status == "ok"
     disk.refuses = False
     assert checked.ready().checks["write"].status == "ok"
+
+
+def test_a_disk_that_fills_up_during_an_import_leaves_whole_batches_that_can_be_taken_back(
+    disk: SmallDisk, open_host: Callable[[], Host], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    host = open_host()
+    before = host.entries.put(ADA, "notes", [Draft("the kettle is blue", subject="ada")])[0]
+    source = tmp_path_factory.mktemp("source") / "a.jsonl"
+    records = [{"text": f"Line {n}: {'kettle ' * 200}", "subject": f"s{n % 5}"} for n in range(2000)]
+    source.write_text("\n".join(map(json.dumps, records)))
+    disk.capacity = disk.used() + 2 * MB
+    importer = Importer(host, ADA, source, format="jsonl", ref="notes")
+    with pytest.raises(StoreFull):
+        importer.store()
+    kept = host.reader.page(ADA, "notes", Filter(run=f"import-{importer.id}"), limit=1000).items
+    assert 0 < len(kept) < 2000
+    assert len(kept) % 200 == 0  # each batch is stored whole or not at all
+    assert host.search.search(ADA, "notes", "kettle line").hits
+    assert host.audit.verify(ADA).ok
+    assert host.forget.forget(ADA, "s3").certificate is not None
+    assert undo(host, ADA, importer.id).entries == len(kept) - sum(one.subject == "s3" for one in kept)
+    assert [one.id for one in host.reader.page(ADA, "notes", limit=10).items] == [before.id]
+    assert host.audit.verify(ADA).ok
+    disk.capacity += 64 * MB
+    assert Importer(host, ADA, source, format="jsonl", ref="notes").store().entries > 1000
+    assert host.audit.verify(ADA).ok
+
+
+def test_a_bundle_that_does_not_fit_is_completed_when_there_is_room(
+    disk: SmallDisk, open_host: Callable[[], Host]
+) -> None:
+    host, eve = open_host(), Actor(tenant="rival", id="eve")
+    for n in range(4):
+        drafts = [Draft(f"note {n} {k} " + "kettle " * 100, subject=f"s{k % 5}") for k in range(200)]
+        host.entries.put(ADA, f"notes/{n}", drafts)
+    lines = list(host.bundles.export(ADA))
+    disk.capacity = disk.used() + MB // 2
+    with pytest.raises(StoreFull):
+        host.bundles.take(eve, lines)
+    assert host.audit.verify(eve).ok
+    stored = host.reader.stats(eve)["entries"]
+    assert stored < 800
+    assert host.forget.forget(ADA, "s1").certificate is not None
+    disk.capacity += 64 * MB
+    done = host.bundles.take(eve, lines)
+    assert (done.entries, done.skipped) == (800 - stored, stored)
+    assert host.audit.verify(eve).ok
 
 
 def test_scopes_that_only_lease_are_let_through(disk: SmallDisk, open_host: Callable[[], Host]) -> None:
