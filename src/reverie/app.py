@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reverie.core.clock import SystemClock
 from reverie.core.errors import Invalid, StoreCorrupt
 from reverie.core.extras import require
+from reverie.core.pause import Pausing, unpaused
 from reverie.host import Host
 from reverie.privacy.ledger import FileLedger
 from reverie.providers.tokenizer import TokenCounter
@@ -202,8 +203,10 @@ def _queue(settings: Settings) -> JobQueue | None:
     return EngineQueue(settings.postgres, per_tenant=settings.jobs_per_tenant)
 
 
-def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = None) -> Runner:
-    """The worker that runs the jobs of this host, in this process."""
+def build_worker(
+    settings: Settings, host: Host, *, metrics: Metrics | None = None, pausing: Pausing = unpaused
+) -> Runner:
+    """The worker that runs the jobs of this host, in this process, between the requests that it serves."""
     from reverie.ops.jobs import JobObserver
     from reverie.ops.metrics import Metrics
 
@@ -220,10 +223,17 @@ def build_worker(settings: Settings, host: Host, *, metrics: Metrics | None = No
             every_seconds=settings.sweep_seconds,
             poll_seconds=settings.schedule_seconds,
             observer=observer,
+            pausing=pausing,
         )
     from reverie.jobs.worker import Worker
 
-    return Worker(host, every_seconds=settings.sweep_seconds, poll_seconds=settings.schedule_seconds, observer=observer)
+    return Worker(
+        host,
+        every_seconds=settings.sweep_seconds,
+        poll_seconds=settings.schedule_seconds,
+        observer=observer,
+        pausing=pausing,
+    )
 
 
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> Application:

@@ -1,13 +1,16 @@
 """Pauses of long work, for the requests of others.
 
-Long work calls `pause` between two of its steps, never inside a write transaction. The HTTP layer decides how long a
-pause is (`http/threads.py`); elsewhere there is none.
+Long work calls `pause` between two of its steps; inside a write transaction that does nothing. The HTTP layer decides
+how long a pause is (`http/threads.py`); elsewhere there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 PAUSE: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None)
 
@@ -16,3 +19,33 @@ def pause() -> None:
     """Let requests of other tenants go first, where some wait."""
     if (wait := PAUSE.get()) is not None:
         wait()
+
+
+def paced(items: Iterable[T]) -> Iterator[T]:
+    """The items, with a pause before each."""
+    for item in items:
+        pause()
+        yield item
+
+
+def without_pauses(work: Callable[[], T]) -> T:
+    """The result of `work`, which others wait for: a write transaction."""
+    if PAUSE.get() is None:
+        return work()
+    token = PAUSE.set(None)
+    try:
+        return work()
+    finally:
+        PAUSE.reset(token)
+
+
+class Pausing(Protocol):
+    """Makes long work of a tenant pause."""
+
+    def __call__(self, tenant: str, work: Callable[[], T], /) -> Callable[[], T]:
+        """The same work, with its pauses."""
+
+
+def unpaused(_: str, work: Callable[[], T], /) -> Callable[[], T]:
+    """Work as it is, in a process that serves no requests."""
+    return work

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from reverie.core.entry import READABLE, EntryState
+from reverie.core.pause import pause
 
 Item = TypeVar("Item")
 
@@ -62,10 +63,11 @@ def each(fetch: Callable[[str | None], Page[Item]]) -> Iterator[Item]:
 
 
 def pages(fetch: Callable[[str | None], Page[Item]]) -> Iterator[Page[Item]]:
-    """Every page, read when it is needed."""
+    """Every page, read when it is needed, with a pause before each but the first."""
     page = fetch(None)
     yield page
     while page.cursor is not None:
+        pause()
         page = fetch(page.cursor)
         yield page
 

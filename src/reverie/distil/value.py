@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reverie.core.pause import paced, pause
 from reverie.distil.courtesy import is_courtesy
 from reverie.distil.lexicon import word_set
 from reverie.search.languages import ENGLISH, FUNCTION_WORDS, guess
@@ -280,7 +281,7 @@ class ValueModel:
         """One verdict per statement, in order."""
         if not texts:
             return []
-        languages = [language_of(text) for text in texts]
+        languages = [language_of(text) for text in paced(texts)]
         found = chances(self._scores(texts, languages))
         must = found[:, : len(MUST_KEEP)].sum(axis=1).tolist()
         low = found[:, -len(LOW) :].sum(axis=1).tolist()
@@ -310,6 +311,7 @@ class ValueModel:
         known: list[int] = []
         spans: list[tuple[int, int, int]] = []  # a statement with known words, where they begin, how many there are
         for row, (text, language) in enumerate(zip(texts, languages, strict=True)):
+            pause()
             words = words_of(text)
             found = surface(text, words, language)
             starts.append(len(features))

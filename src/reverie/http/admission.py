@@ -14,6 +14,7 @@ from reverie.host import Host
 from reverie.http.browser import own_call
 from reverie.http.door import Door, Doors
 from reverie.http.limits import Limits, key_of
+from reverie.http.pace import Pace
 from reverie.http.threads import Lane, Threads
 from reverie.ops.metrics import Metrics
 
@@ -31,6 +32,7 @@ class Admission:
         self._metrics = metrics
         self._quick = host.parts.store.quick
         self._turn: dict[tuple[str | None, str], Actor] = {}
+        self._pace = Pace(threads.crowded)
 
     async def admit(self, scope: Scope, length: int | None) -> None:
         """Authenticate the caller, where a key is needed. Raises ReverieError. `length`: of the body, as announced."""
@@ -54,6 +56,7 @@ class Admission:
             raise
         if sent:
             scope["state"]["request_id"] = sent
+        await self._pace.begin(actor.tenant)
         try:
             counted = key_of(actor)
             self._limits.requests.take(counted)

@@ -92,9 +92,9 @@ class Call(Request):
             return await self.threads.run(lane, self.tenant, work)
 
     def executor(self, lane: Lane) -> tuple[Executor, bool]:
-        """Threads of a lane, in the name of the caller's tenant; and whether no thread of any lane is at work."""
+        """Threads of a lane, in the name of the caller's tenant; and whether the event loop may do the work itself."""
         threads = self.threads
-        return threads.executor(lane, self.tenant), threads.idle
+        return threads.executor(lane, self.tenant), threads.alone(self.tenant)
 
     def charge(self, entries: int) -> None:
         """Count entries about to be stored. Raises RateLimited."""

@@ -15,12 +15,13 @@ from __future__ import annotations
 import concurrent.futures
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from enum import StrEnum
 from functools import cache, partial
+from math import inf
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, TypeVar
@@ -53,6 +54,12 @@ SLOTS: Mapping[Lane, tuple[int, int]] = {
     Lane.HEAVY: (8, 2),
 }
 """Lane: (slots, slots that one tenant may hold). A put at 64 connections costs the same with 8, 16, 32 or 96 slots."""
+SHARED: Mapping[Lane, int] = {Lane.READ: 1}
+"""Slots that one tenant may hold while others ask, where that is fewer. Of several threads that compute, one picked at
+random gets the interpreter: with four searches under way another tenant's request waits for it ten times in a row.
+"""
+SHARED_SECONDS = 1.0
+"""Time after an answer for which a tenant counts as asking, for that."""
 PATIENCE_SECONDS = 0.02
 """Longest wait of a piece of long work for the requests of others. Then it proceeds: busy neighbours slow it down, and
 never stop it.
@@ -117,42 +124,46 @@ class _Task:
 class Turns:
     """The lines of one lane. Safe for many threads and loops."""
 
-    def __init__(self, slots: int, each: int) -> None:
+    def __init__(self, slots: int, each: int, limit: Callable[[str], int] | None = None) -> None:
+        """`limit`: slots that a tenant may hold at the moment, at least one; else `each`."""
         self._free = slots
-        self._each = each
+        self._limit = limit or (lambda _: each)
         self._lock = Lock()
         self.running: dict[str, int] = {}
         self._lines: OrderedDict[str, deque[_Job | _Task]] = OrderedDict()
         """Waiting work by tenant; the tenant to be served next is first."""
 
-    def enter(self, job: _Job | _Task) -> bool:
-        """Whether the job has a slot; else it waits in line."""
+    def enter(self, job: _Job | _Task) -> list[_Job | _Task]:
+        """The jobs that have a slot now: this one, unless it waits in line, or those before it."""
         with self._lock:
-            # A free slot while others wait means that those tenants hold all the slots they may.
-            if self._free and self.running.get(job.tenant, 0) < self._each:
-                self._occupy(job.tenant)
-                return True
             self._lines.setdefault(job.tenant, deque()).append(job)
-            return False
+            return self._due()
 
-    def leave(self, tenant: str) -> _Job | _Task | None:
-        """Give a slot of `tenant` back. The job that has it now, if one waits."""
+    def leave(self, tenant: str) -> list[_Job | _Task]:
+        """Give a slot of `tenant` back. The jobs that have one now."""
         with self._lock:
             self._free += 1
             self.running[tenant] -= 1
             if not self.running[tenant]:
                 del self.running[tenant]
-            if not self._lines:
-                return None
-            for name in list(self._lines):  # at most slots / each of them are passed over
-                if self.running.get(name, 0) < self._each and (job := self._first(name)) is not None:
-                    self._occupy(name)
-                    return job
-            return None
+            return self._due()
 
-    def _occupy(self, tenant: str) -> None:
-        self._free -= 1
-        self.running[tenant] = self.running.get(tenant, 0) + 1
+    def _due(self) -> list[_Job | _Task]:
+        """Occupy the free slots, a job of each tenant in turn. A slot stays free while others wait only where those
+        tenants hold all they may: so a waiting tenant has work under way that will call this again, or no slot is free.
+        """
+        found: list[_Job | _Task] = []
+        waiting = list(self._lines)
+        for tenant in waiting:  # grows by the tenants that are served and wait on
+            if not self._free:
+                break
+            if self.running.get(tenant, 0) < self._limit(tenant) and (job := self._first(tenant)) is not None:
+                self._free -= 1
+                self.running[tenant] = self.running.get(tenant, 0) + 1
+                found.append(job)
+                if tenant in self._lines:
+                    waiting.append(tenant)
+        return found
 
     def _first(self, tenant: str) -> _Job | _Task | None:
         line = self._lines.pop(tenant)
@@ -197,13 +208,16 @@ class Precedence:
     def give_way(self, tenant: str) -> None:
         """Wait until no other tenant asks, or asked a moment ago; at most as long as patience lasts."""
         until = monotonic() + self._patience
-        while (now := monotonic()) < until:
-            with self._lock:
-                asking = any(other != tenant for other in self._asking)
-                asked = max((at for other, at in self._asked.items() if other != tenant), default=0.0)
-            if not asking and now - asked >= self._pause:
-                return
+        while monotonic() < until and self.others(tenant, self._pause):
             sleep(self._pause)
+
+    def others(self, tenant: str, within: float) -> bool:
+        """Whether a tenant other than this one asks, or was answered so many seconds ago or less."""
+        with self._lock:
+            if any(other != tenant for other in self._asking):
+                return True
+            asked = max((at for other, at in self._asked.items() if other != tenant), default=-inf)
+        return monotonic() - asked < within
 
 
 class _Pauses:
@@ -227,48 +241,69 @@ class Threads:
     """The lanes of one application, over the threads of the process."""
 
     def __init__(self, slots: Mapping[Lane, tuple[int, int]] = SLOTS, *, patience: float = PATIENCE_SECONDS) -> None:
-        self._lanes = {lane: Turns(*sizes) for lane, sizes in slots.items()}
         self._precedence = Precedence(patience, PAUSE_SECONDS)
+        self._lanes = {lane: Turns(*sizes, self._limit(lane, sizes[1])) for lane, sizes in slots.items()}
+
+    def _limit(self, lane: Lane, each: int) -> Callable[[str], int] | None:
+        """Slots that a tenant may hold in a lane, where that depends on the others."""
+        shared = SHARED.get(lane, each)
+        if shared >= each:
+            return None
+        return lambda tenant: shared if self.crowded(tenant) else each
 
     async def run(self, lane: Lane, tenant: str, work: Callable[[], T]) -> T:
         """The result of `work`, from a thread. It sees the caller's context; once begun it is finished in any case."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
         if lane is Lane.HEAVY:
-            self._start(lane, _Job(tenant, self._pausing(tenant, work), loop, future))
+            self._start(lane, _Job(tenant, self.pausing(tenant, work), loop, future))
             return await future
-        self._precedence.begin(tenant)
-        try:
+        if lane is Lane.LOOK:  # quick, and often before the tenant is known
             self._start(lane, _Job(tenant, work, loop, future))
             return await future
+        with self.asking(tenant):
+            self._start(lane, _Job(tenant, work, loop, future))
+            return await future
+
+    def alone(self, tenant: str) -> bool:
+        """Whether the event loop may work for this tenant itself: it competes with no thread, and keeps no other
+        tenant waiting.
+        """
+        return not any(turns.running for turns in self._lanes.values()) and not self.crowded(tenant)
+
+    def crowded(self, tenant: str) -> bool:
+        """Whether other tenants ask, or did a moment ago."""
+        return self._precedence.others(tenant, SHARED_SECONDS)
+
+    @contextmanager
+    def asking(self, tenant: str) -> Iterator[None]:
+        """A quick request of `tenant` is under way: long work of others pauses."""
+        self._precedence.begin(tenant)
+        try:
+            yield
         finally:
             self._precedence.end(tenant)
-
-    @property
-    def idle(self) -> bool:
-        """Whether no thread is at work, so that the event loop does not have to compete with one."""
-        return not any(turns.running for turns in self._lanes.values())
 
     def executor(self, lane: Lane, tenant: str) -> Executor:
         """The lane as an executor, for work that nothing in an event loop waits for."""
         return _LaneExecutor(self, lane, tenant)
 
-    def _pausing(self, tenant: str, work: Callable[[], T]) -> Callable[[], T]:
+    def pausing(self, tenant: str, work: Callable[[], T]) -> Callable[[], T]:
         """Long work with its pauses. It runs in a context of its own."""
 
         def paused() -> T:
             PAUSE.set(_Pauses(self._precedence, tenant, SLICE_SECONDS))
             return work()
 
-        return paused
+        return partial(copy_context().run, paused)
 
     def _start(self, lane: Lane, job: _Job | _Task) -> None:
         turns = self._lanes[lane]
-        if turns.enter(job):
+        for due in turns.enter(job):
             try:
-                _pool().submit(_serve, turns, job)
+                _pool().submit(_serve, turns, due)
             except RuntimeError:  # the interpreter is shutting down
-                turns.leave(job.tenant)
+                turns.leave(due.tenant)
                 raise
 
     async def each(self, tenant: str, items: Iterable[T]) -> AsyncIterator[T]:
@@ -297,10 +332,13 @@ class _LaneExecutor(Executor):
         return task.done
 
 
-def _serve(turns: Turns, job: _Job | _Task | None) -> None:
-    while job is not None:
-        job.run()
-        job = turns.leave(job.tenant)
+def _serve(turns: Turns, job: _Job | _Task) -> None:
+    due = [job]
+    while due:
+        due[0].run()
+        due = turns.leave(due[0].tenant)
+        for other in due[1:]:
+            _pool().submit(_serve, turns, other)
 
 
 def _settle(future: Future[Any], answer: Any, error: BaseException | None) -> None:

@@ -31,6 +31,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from reverie.core.errors import Busy, NotFound, StoreUnavailable
 from reverie.core.job import JOBS, MOST_ATTEMPTS, PASSING, Job, pause_ms
+from reverie.core.pause import Pausing, unpaused
 from reverie.jobs.engine_schema import SCHEMA, install
 from reverie.jobs.ports import Observer, UseCases
 from reverie.jobs.queue import DocumentQueue
@@ -164,6 +165,7 @@ class EngineWorker:
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         stalled_seconds: float = STALLED_SECONDS,
         observer: Observer | None = None,
+        pausing: Pausing = unpaused,
     ) -> None:
         self._host = host
         self._queue = queue
@@ -175,7 +177,7 @@ class EngineWorker:
         self._heartbeat = heartbeat_seconds
         self._stalled = stalled_seconds
         self._observer = observer or Observer()
-        self._jobs = Tasks(host)
+        self._jobs = Tasks(host, pausing)
         self._left: deque[str] = deque()
         """Tenants that the round at hand has not come to yet."""
         self._rounds = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReverieError
 from reverie.core.ids import TimeIds
 from reverie.core.job import PASSING, Job
+from reverie.core.pause import Pausing, unpaused
 from reverie.core.ports import ForgetLine
 from reverie.core.run import COMMITMENTS, CONSOLIDATE, DISTILL, Interrupted, RunOver, RunStatus
 from reverie.jobs.ports import UseCases
@@ -40,8 +42,10 @@ class TaskResult(Struct, frozen=True):
 class Tasks:
     """The jobs of one process. `run` does one of them."""
 
-    def __init__(self, host: UseCases) -> None:
+    def __init__(self, host: UseCases, pausing: Pausing = unpaused) -> None:
+        """`pausing`: between two steps of a job, requests of other tenants to the same process go first."""
         self._host = host
+        self._pausing = pausing
         self.holder = holder(f"worker/{TimeIds().new()}")
         self.sweeping = Sweeper(host, holder=self.holder)
         self._jobs = {
@@ -58,7 +62,7 @@ class Tasks:
 
     def run(self, job: Job) -> TaskResult:
         """Do a job. Raises ReverieError with a code; safe to repeat."""
-        return self._jobs[job.name](job)
+        return self._pausing(job.tenant, partial(self._jobs[job.name], job))()
 
     def sweeps(self, tenant: str) -> list[Job]:
         """Return the sweeps a tenant needs now, and its interrupted forgets. Read-only."""

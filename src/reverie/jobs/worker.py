@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.job import Job
+from reverie.core.pause import Pausing, unpaused
 from reverie.jobs.ports import Observer, UseCases
 from reverie.jobs.queue import LEASE_MS, DocumentQueue, lease_of
 from reverie.jobs.tasks import TaskResult, Tasks, code_of
@@ -51,14 +52,20 @@ class Worker:
     """
 
     def __init__(
-        self, host: UseCases, *, every_seconds: int, poll_seconds: int = 5, observer: Observer | None = None
+        self,
+        host: UseCases,
+        *,
+        every_seconds: int,
+        poll_seconds: int = 5,
+        observer: Observer | None = None,
+        pausing: Pausing = unpaused,
     ) -> None:
         self._host = host
         self._every = max(every_seconds, 1)
         self._poll = poll_seconds or _QUEUE_SECONDS
         self._by_the_clock = poll_seconds > 0
         self._observer = observer or Observer()
-        self._jobs = Tasks(host)
+        self._jobs = Tasks(host, pausing)
         self._queue = DocumentQueue(host.parts)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []

@@ -26,6 +26,7 @@ from reverie.core.entry import (
 )
 from reverie.core.errors import Held, IdempotencyReused, Invalid, QuotaExceeded, TooLarge
 from reverie.core.event import NewEvent, answer_key, keyed_hash
+from reverie.core.pause import paced
 from reverie.core.policy import LIGHT_BYTES, TenantPolicy
 from reverie.core.query import Filter, Head, each
 from reverie.core.run import mark
@@ -267,7 +268,7 @@ class Entries:
         """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
         now = self._parts.clock.now()
         many = len(drafts) > 1
-        for number, draft in enumerate(drafts):
+        for number, draft in enumerate(paced(drafts)):
             check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
         cleaned = self._redact(actor, ref, drafts, rules, now)
         found = indexed([entry for entry, _, _ in cleaned], self._parts.embedder if embed else None)
@@ -288,7 +289,7 @@ class Entries:
         redacted = self._sweep(actor, ref, drafts, rules)
         nobody = Source(actor=actor.id, door=actor.door, trust=min(UNNAMED.trust, actor.authority))
         result: list[tuple[Entry, Mapping[str, int], bool]] = []
-        for number, draft in enumerate(drafts):
+        for number, draft in enumerate(paced(drafts)):
             own = redacted[draft.source.run]
             if own[ref].findings:
                 raise secret_name("/ref")

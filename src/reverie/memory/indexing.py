@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reverie.core.entry import Entry, speaker
+from reverie.core.pause import paced
 from reverie.core.ports import Embedder
 from reverie.search.analysis import terms
 from reverie.search.passages import mark, passages
@@ -35,12 +36,12 @@ def texts_of(entry: Entry) -> list[str]:
 
 def indexed(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed]:
     """The words and vectors of entries. Made outside transactions: an embedder may be slow."""
-    texts = [texts_of(entry) for entry in entries]
+    texts = [texts_of(entry) for entry in paced(entries)]
     vectors = iter(embedder.embed([text for own in texts for text in own]) if embedder and texts else ())
     model = model_of(embedder) if embedder else ""
     return [
         (_terms(entry, own), (model, b"".join([next(vectors) for _ in own])) if embedder else None)
-        for entry, own in zip(entries, texts, strict=True)
+        for entry, own in zip(paced(entries), texts, strict=True)
     ]
 
 

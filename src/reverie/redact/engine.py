@@ -21,6 +21,7 @@ from itertools import accumulate, chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from reverie.core.pause import paced, pause
 from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, escaped, unescape
 from reverie.redact.known import KnownSecrets, encode
@@ -184,6 +185,7 @@ class Redactor:
         """Exactly `[text(t) for t in texts]`, fast when most texts are clean: the batch is filtered as one."""
         results = [Redaction(text, _NOTHING) for text in texts]
         for batch in batches([encode(text) for text in texts]):
+            pause()
             starts, joined = batch.starts, batch.joined
             suspects: set[int] = set()
             for start, end, _ in known.find(joined):
@@ -197,7 +199,7 @@ class Redactor:
                         at = bisect_right(starts, match.start())
                         suspects.add(at - 1)
                         position = starts[at] if at < len(starts) else len(joined)
-            for i in suspects:
+            for i in paced(suspects):
                 results[batch.first + i] = self.text(texts[batch.first + i], known)
         return results
 

@@ -31,6 +31,7 @@ MOST_TOGETHER = 256
 MOST_HERE = 32
 """A larger group is served by a thread: an event loop has others to look after."""
 _A_CROWD = 4
+_WOKEN = 8
 _PATIENCE_SECONDS = 0.002
 _LOOK_AGAIN_SECONDS = 0.0003
 
@@ -272,8 +273,11 @@ def _wake(group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None
 
 
 def _settle(turns: Sequence[_Awaited[Item, Answer]]) -> None:
-    for turn in turns:
+    """Let callers in an event loop go on, a few in each turn of it: other requests have theirs in between."""
+    for turn in turns[:_WOKEN]:
         turn.settle()
+    if len(turns) > _WOKEN:
+        turns[0].loop.call_soon(_settle, turns[_WOKEN:])
 
 
 def _outcome(turn: _Turn[Item, Answer]) -> Answer:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any
 
 import pytest
 
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft, Scope
 from reverie.core.pause import PAUSE, pause
+from reverie.host import Host
+from reverie.http.pace import Pace
 from reverie.http.threads import Lane, Threads
+from reverie.jobs.worker import Worker
+from reverie.providers.tokenizer import TokenCounter
 
 
 class Gate:
@@ -112,6 +119,31 @@ def test_a_tenant_has_no_more_slots_than_it_may_and_others_have_the_rest() -> No
     run(go())
 
 
+def test_a_tenant_reads_with_one_thread_while_another_asks_and_with_all_of_its_own_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def go() -> None:
+        threads, gate, others = lanes(8, 3), Gate(), Gate()
+        alone = [asyncio.ensure_future(threads.run(Lane.READ, "a", gate.work(f"a{n}"))) for n in range(9)]
+        await gate.wait(3)
+        other = asyncio.ensure_future(threads.run(Lane.READ, "b", others.work("b")))
+        await others.wait(1)
+        gate.let(3)
+        await asyncio.wait(alone[:3])
+        await gate.wait(4)
+        assert gate.begun == ["a0", "a1", "a2", "a3"]  # of the three that ended, one is followed
+        others.let()
+        await other
+        monkeypatch.setattr("reverie.http.threads.SHARED_SECONDS", 0.0)
+        gate.let()
+        await gate.wait(7)
+        assert sorted(gate.begun[4:]) == ["a4", "a5", "a6"]
+        gate.let(5)
+        assert await asyncio.gather(*alone) == [f"a{n}" for n in range(9)]
+
+    run(go())
+
+
 def test_lanes_do_not_wait_for_each_other() -> None:
     async def go() -> None:
         threads, gate = lanes(1, 1), Gate()
@@ -200,6 +232,41 @@ def test_long_work_pauses_between_its_steps_while_another_tenant_asks() -> None:
     run(go())
 
 
+def test_a_write_transaction_of_long_work_does_not_pause(make_host: Callable[..., Host], ada: Actor) -> None:
+    host, paused = make_host(), []
+
+    def work() -> None:
+        PAUSE.set(lambda: paused.append(1))
+        host.parts.store.write(Scope("acme", "notes"), lambda tx: pause())
+        assert not paused
+        pause()
+        assert len(paused) == 1
+
+    copy_context().run(work)
+
+
+def test_jobs_of_the_worker_pause_in_the_name_of_their_tenant(make_host: Callable[..., Host], ada: Actor) -> None:
+    host, asked, paused = make_host(tokens=TokenCounter()), [], []
+    host.entries.put(ada, "notes", [Draft(f"Hall {n} keeps pump {n}; line {n} leaks.") for n in range(20)])
+
+    def pausing(tenant: str, work: Callable[[], Any], /) -> Callable[[], Any]:
+        asked.append(tenant)
+
+        def run() -> Any:
+            PAUSE.set(lambda: paused.append(tenant))
+            return work()
+
+        return partial(copy_context().run, run)
+
+    host.jobs.add(ada, "dream", {"ref": "notes"})
+    worker = Worker(host, every_seconds=60, pausing=pausing)
+    assert worker.tick() == 1
+    assert host.jobs.all(ada) == []
+    assert asked == ["acme"]
+    assert len(paused) > 40  # at every statement of every entry
+    assert PAUSE.get() is None
+
+
 def test_long_work_waits_neither_for_its_own_tenant_nor_for_ever() -> None:
     async def go() -> None:
         gate = Gate()
@@ -267,3 +334,26 @@ def test_a_lane_as_an_executor_takes_turns_like_everything_else() -> None:
     assert (first.result(30), second.result(30)) == ("first", "second")
     with pytest.raises(ZeroDivisionError):
         third.result(30)
+
+
+def test_few_requests_of_one_tenant_begin_in_one_turn_of_a_loop_while_others_ask() -> None:
+    async def go() -> None:
+        crowd, begun = {"a", "b"}, []
+        pace = Pace(crowd.__contains__, each=2)
+
+        async def request(tenant: str, number: int) -> None:
+            await pace.begin(tenant)
+            begun.append(f"{tenant}{number}")
+
+        many = [asyncio.ensure_future(request("a", n)) for n in range(6)]
+        many[2].cancel()
+        one = [asyncio.ensure_future(request("b", 0)), *(asyncio.ensure_future(request("c", n)) for n in range(3))]
+        await asyncio.sleep(0)
+        assert begun == ["a0", "a1", "b0", "c0", "c1", "c2"]  # c has the host to itself, as far as it can tell
+        await asyncio.gather(*many, *one, return_exceptions=True)
+        assert begun[6:] == ["a3", "a4", "a5"]
+        await asyncio.sleep(0)
+        await request("a", 6)
+        assert begun[-1] == "a6"
+
+    run(go())

@@ -57,11 +57,13 @@ async def put(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     if isinstance(body, wire.EntriesIn):
-        return await call.run(Lane.WRITE, partial(_put_many, call, ref, body, idempotency_key))
+        work = call.threads.pausing(call.tenant, partial(_put_many, call, ref, body, idempotency_key))
+        return await call.run(Lane.WRITE, work)
     drafts = to_drafts(body)
     call.charge(1)
-    entries, actor, (pool, idle) = call.host.entries, call.actor, call.executor(Lane.WRITE)
-    (receipt,) = await entries.put_soon(pool, actor, ref, drafts, idempotency_key=idempotency_key, here=idle)
+    entries, actor, (pool, alone) = call.host.entries, call.actor, call.executor(Lane.WRITE)
+    with call.threads.asking(call.tenant):
+        (receipt,) = await entries.put_soon(pool, actor, ref, drafts, idempotency_key=idempotency_key, here=alone)
     where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
     headers = _replayed(receipt) | {"ETag": etag(receipt.version), "Location": where}
     return Reply(receipt_document(receipt), 201, headers)

@@ -26,6 +26,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.lazy import np
+from reverie.core.pause import paced
 from reverie.providers.static.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class StaticEmbedder:
             return [self._embed_one(own) if "numpy" in sys.modules or self._pieces > _FEW else self._embed_few(own)]
         vectors: list[bytes] = []
         for start in range(0, len(texts), _BATCH):
-            sums = self._sums([self._wordpiece.rows(text) for text in texts[start : start + _BATCH]])
+            sums = self._sums([self._wordpiece.rows(text) for text in paced(texts[start : start + _BATCH])])
             packed = _to_int8(sums).tobytes()
             vectors.extend(packed[at : at + DIMENSIONS] for at in range(0, len(packed), DIMENSIONS))
         return vectors

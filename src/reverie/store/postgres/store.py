@@ -14,6 +14,7 @@ from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
 from reverie.core.errors import StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import open_new
+from reverie.core.pause import without_pauses
 from reverie.core.ports import Clock
 from reverie.core.query import Anchored
 from reverie.index.cache import IndexCache
@@ -97,7 +98,7 @@ class PostgresStore:
 
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
         self._at_home()
-        return cast(T, self._writer.submit(scope, body))
+        return cast(T, without_pauses(lambda: self._writer.submit(scope, body)))
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
         searches = getattr(body, "searches", False)

@@ -18,6 +18,7 @@ from reverie.core.clock import SystemClock
 from reverie.core.entry import Scope
 from reverie.core.errors import ReadOnly, StoreCorrupt, StoreError, StoreUnavailable
 from reverie.core.files import make_file, make_folder, narrow, others_may
+from reverie.core.pause import without_pauses
 from reverie.core.ports import Clock
 from reverie.core.query import Anchored, Key
 from reverie.index.cache import IndexCache
@@ -245,7 +246,7 @@ class SqliteStore:
         return self.quick and self._writer is not None and self._writer.free
 
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
-        return cast(T, self._writing().submit(scope, body))
+        return cast(T, without_pauses(lambda: self._writing().submit(scope, body)))
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
         return self._reading(lambda db: body(SqliteReadTx(db, scope, self._clock.now(), self._cache)))

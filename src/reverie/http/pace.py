@@ -1,0 +1,69 @@
+"""Requests of one tenant that begin in one turn of the event loop, while other tenants ask.
+
+A commit answers sixty callers at once, and all of them come back at once. Served in one turn of the loop they would
+keep everyone else waiting for sixty requests; a few in each turn, they keep others waiting for a few.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, Future, get_running_loop
+from collections import Counter, deque
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+EACH_TURN = 4
+
+
+class Pace:
+    """The turns of every event loop that serves requests."""
+
+    def __init__(self, crowded: Callable[[str], bool], each: int = EACH_TURN) -> None:
+        """`crowded`: whether tenants other than this one ask."""
+        self._crowded = crowded
+        self._each = each
+        self._loops: WeakKeyDictionary[AbstractEventLoop, _Turn] = WeakKeyDictionary()
+
+    async def begin(self, tenant: str) -> None:
+        """Wait for a turn of the loop in which few requests of this tenant begin."""
+        if not self._crowded(tenant):
+            return
+        loop = get_running_loop()
+        turn = self._loops.get(loop)
+        if turn is None:
+            turn = self._loops[loop] = _Turn(loop, self._each)
+        if (wait := turn.enter(tenant)) is not None:
+            await wait
+
+
+class _Turn:
+    """One turn of a loop."""
+
+    def __init__(self, loop: AbstractEventLoop, each: int) -> None:
+        self._loop = loop
+        self._each = each
+        self._begun: Counter[str] = Counter()
+        self._waiting: dict[str, deque[Future[None]]] = {}
+
+    def enter(self, tenant: str) -> Future[None] | None:
+        """None: the request begins now; else what it waits for."""
+        if not self._begun and not self._waiting:
+            self._loop.call_soon(self._next)
+        if self._begun[tenant] < self._each and tenant not in self._waiting:
+            self._begun[tenant] += 1
+            return None
+        wait: Future[None] = self._loop.create_future()
+        self._waiting.setdefault(tenant, deque()).append(wait)
+        return wait
+
+    def _next(self) -> None:
+        """A turn has passed: let some of each tenant begin in the next."""
+        self._begun.clear()
+        for tenant, line in list(self._waiting.items()):
+            while line and self._begun[tenant] < self._each:
+                if not (wait := line.popleft()).done():
+                    wait.set_result(None)
+                    self._begun[tenant] += 1
+            if not line:
+                del self._waiting[tenant]
+        if self._begun:
+            self._loop.call_soon(self._next)
