@@ -17,9 +17,8 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Filter
 from reverie.demo.corpus import entries, fakes
 from reverie.distil.dates import day_of, spell
-from reverie.distil.plan import line, to_source
 
-TENANT = "demo"
+TENANT = "default"
 REF = "tidebook"
 Progress = Callable[[str, int, int], None]
 _QUESTIONS = (
@@ -149,9 +148,8 @@ def _comparable(entry: Entry) -> tuple[Any, ...]:
 
 
 def _amount(found: Sequence[Entry], count: Callable[[str], int]) -> Amount:
-    """Tokens as a prompt would spend them: each memory with its date and who said it."""
-    tokens = sum(count(entry.content if entry.kind == "dream" else line(to_source(entry))) for entry in found)
-    return Amount(len(found), tokens, sum(entry.byte_size for entry in found))
+    """Entries, and the tokens and bytes of their text: as the report of a dream and the console count them."""
+    return Amount(len(found), sum(count(entry.content) for entry in found), sum(entry.byte_size for entry in found))
 
 
 def _fates(report: DreamReport) -> dict[str, int]:

@@ -15,11 +15,18 @@ from reverie.settings import Settings
 TENANT = "default"
 
 
-def first_key(host: Host) -> str | None:
-    """A key for the default tenant when the database has none yet; None otherwise."""
+def home_tenant(host: Host) -> str:
+    """The tenant of the first key and of the one-time link: `default`, unless there are only others."""
+    tenants = host.tenants()
+    return TENANT if TENANT in tenants or not tenants else tenants[0]
+
+
+def first_key(host: Host) -> tuple[str, str] | None:
+    """A key for the home tenant when the database has none yet, and the tenant; None otherwise."""
     if host.parts.read_only or host.keys.all():
         return None
-    return host.keys.create(TENANT, name="first", rights=ALL_RIGHTS).key
+    tenant = home_tenant(host)
+    return host.keys.create(tenant, name="first", rights=ALL_RIGHTS).key, tenant
 
 
 def paste(settings: Settings, url: str) -> list[str]:
@@ -37,20 +44,21 @@ def paste(settings: Settings, url: str) -> list[str]:
     return lines
 
 
-def banner(url: str, key: str, lines: Sequence[str]) -> str:
+def banner(url: str, key: str, tenant: str, lines: Sequence[str]) -> str:
     """The text. The key is shown here and nowhere else."""
+    named = "" if tenant == TENANT else f" --tenant {tenant}"
     memory = f"{url}/v1/host/reverie/memory/default"
     shell = "\n".join(f"    {line}" for line in lines)
     return f"""\
-Reverie has no keys yet. Here is one for the tenant "{TENANT}", with all rights. It is shown only this once:
+Reverie has no keys yet. Here is one for the tenant "{tenant}", with all rights. It is shown only this once:
 
     export REVERIE_KEY={key}
 
 The command line, in another shell, on the same data:
 
 {shell}
-    reverie put "The customer prefers e-mail to phone calls."
-    reverie search "how should I contact the customer?"
+    reverie put "The customer prefers e-mail to phone calls."{named}
+    reverie search "how should I contact the customer?"{named}
 
 The same over HTTP, and the reference of every operation:
 

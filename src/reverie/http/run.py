@@ -58,10 +58,10 @@ def run(settings: Settings) -> None:
         try:
             logs.configure(settings, host.parts.redactor)
             _look_for_damage(settings, host)
-            key = first_key(host)
+            first = first_key(host)
             lines = paste(settings, url)
-            if key is not None:
-                print(banner(url, key, lines), flush=True)
+            if first is not None:
+                print(banner(url, *first, lines), flush=True)
             elif sys.stdout.isatty():
                 print("The command line on the same data:", *(f"    {line}" for line in lines), sep="\n", flush=True)
             tracing = traces.configured()

@@ -34,6 +34,7 @@ from reverie.api.console import (
 from reverie.api.console.page import Page, read_form, rendered
 from reverie.core.errors import NotFound, ReverieError, Unauthenticated
 from reverie.host import Host
+from reverie.http.banner import home_tenant
 from reverie.http.browser import session_of
 from reverie.http.origin import is_loopback
 from reverie.http.problems import status_of
@@ -125,9 +126,7 @@ def _by_key(host: Host, key: str) -> str:
 
 def _by_link(host: Host, links: access.Links, secret: str) -> str:
     links.redeem(secret)
-    tenants = host.tenants()
-    tenant = "default" if "default" in tenants or not tenants else tenants[0]
-    return host.sessions.open(access.link_actor(host, tenant))
+    return host.sessions.open(access.link_actor(host, home_tenant(host)))
 
 
 def _signed_in(request: Request, session_id: str, onward: str) -> Response:
