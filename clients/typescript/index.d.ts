@@ -151,7 +151,7 @@ export interface ArchivedSourceOut {
 }
 
 export interface ChangeIn {
-  /** true: never dream it away. */
+  /** true: keep it out of dreams. */
   pinned?: boolean;
   /** true: out of recall, and kept. false: readable again. */
   archived?: boolean;

@@ -32,17 +32,17 @@ from reverie.settings import Settings
 
 OPENAPI_PATH = "/v1/openapi.json"
 DESCRIPTION = """\
-Send `Authorization: Bearer KEY`; the key decides the tenant, and nothing else does.
+Send `Authorization: Bearer KEY`. The key alone decides the tenant.
 
 * **Names.** A `ref` names a memory. Percent-encode it, slashes as `%2F`; every parameter is decoded exactly once.
 * **Errors** are `{"error": code, "message": text, "details"?: object}`. Codes are stable; `details.pointer` names the
   field, `details.next` says what to do, `details.correlationId` finds a fault of the host in its log.
-* **Retries.** With an `Idempotency-Key`, storing again what was stored answers the first receipt and stores nothing;
-  changes of schedules, policy and secrets, forget, sweep and consolidation answer as the first time.
+* **Retries.** Send an `Idempotency-Key` with a change. A retry with the same key and body changes nothing and gets the
+  first answer again; the same key with another body is a 409 `idempotency_key_reused`.
 * **Versions.** An entry's ETag is its version. A stale `If-Match` is a 409 `version_conflict`.
-* **Pages.** Follow `cursor` until it is null. A cursor works for the tenant and the question it came from, only.
+* **Pages.** Follow `cursor` until it is null. A cursor is valid only for the tenant and the query that it came from.
 * **Times** are RFC 3339 with a zone, and UTC in every answer.
-* **Secrets** in anything stored are replaced before they are stored; `findings` counts them by kind.
+* **Secrets** are replaced before anything is stored; `findings` counts them by kind.
 """
 
 

@@ -78,7 +78,8 @@ def _finished(look: Look) -> Document:
 def _described(look: Look, report: DreamReport) -> Document:
     """Everything about a report that the page shows. Only the sources shown are read."""
     output = _output(look, report)
-    lines = _Lines(report, output)
+    changed = look.text("lines") == "changed"
+    lines = _Lines(report, output, only_changed=changed)
     first = lines.page_of(look.number("line", 0, least=0), look.number("from", 0, least=0))
     fate = look.text("fate")
     if fate and fate not in FATES:
@@ -115,8 +116,10 @@ def _described(look: Look, report: DreamReport) -> Document:
         "next_statement": at + _STATEMENTS if at + _STATEMENTS < len(chosen) else None,
         "sections": sections,
         "lines": lines.count,
+        "changed_lines": lines.changed,
+        "only_changed": changed,
         "first_line": first,
-        "next_line": first + _LINES if first + _LINES < lines.count else None,
+        "next_line": first + _LINES if first + _LINES < lines.shown else None,
         "probes": [{"name": name, "kept": kept, "of": of} for name, (kept, of) in report.probes.items()],
         "unanswered": [one for given in report.unanswered[:_UNANSWERED] if (one := _unanswered(*given, found))],
         "replay": replay.shown(look, report, output, found.texts),
@@ -154,7 +157,7 @@ def _statements(report: DreamReport) -> Iterator[_Statement]:
 class _Lines:
     """The lines of a dream under its headings, and where each source is in them."""
 
-    def __init__(self, report: DreamReport, output: str) -> None:
+    def __init__(self, report: DreamReport, output: str, *, only_changed: bool = False) -> None:
         self._by_line: dict[int, list[StatementTrace]] = {}
         for statement in report.statements:
             self._by_line.setdefault(statement.line, []).append(statement)
@@ -171,11 +174,18 @@ class _Lines:
         for number, _, _ in self._rows:
             for entry_id in self._ids(number):
                 self._of.setdefault(entry_id, number)
-
-    @property
-    def count(self) -> int:
+        self.count = len(self._rows)
         """Lines that say something."""
-        return len(self._rows)
+        differ = [row for row in self._rows if self._differs(row[0])]
+        self.changed = len(differ)
+        """Those that are not one source word for word."""
+        if only_changed:
+            self._rows = differ
+        self.shown = len(self._rows)
+
+    def _differs(self, number: int) -> bool:
+        traces = self._by_line.get(number, ())
+        return len(self._ids(number)) != 1 or any(trace.how != "quoted" or trace.count > 1 for trace in traces)
 
     def of(self, source: str) -> int | None:
         """The first line that a source is in."""
@@ -184,7 +194,7 @@ class _Lines:
     def page_of(self, number: int, first: int) -> int:
         """Return the start of the page that holds a line of the text; `first` when no line is requested."""
         place = next((at for at, row in enumerate(self._rows) if number and row[0] == number), None)
-        return min(first, max(0, self.count - 1)) if place is None else place // _LINES * _LINES
+        return min(first, max(0, self.shown - 1)) if place is None else place // _LINES * _LINES
 
     def sources(self, first: int) -> set[str]:
         """The sources of the lines of a page."""

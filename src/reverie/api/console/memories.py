@@ -20,7 +20,7 @@ from reverie.search.explain import Explanation, ScoredHit
 
 LIMIT = 25
 CHANGES = {
-    "pin": ("Pin", "A pinned entry is never dreamt away."),
+    "pin": ("Pin", "Dreams leave pinned entries as they are."),
     "archive": ("Archive", "Archived entries leave search and prompts and are kept. Restore brings them back."),
     "retract": ("Retract", "Retracted entries are withdrawn: no search finds them. Restore brings them back."),
     "forget": ("Forget", "The text is destroyed now. This cannot be undone."),

@@ -349,6 +349,7 @@ def environment() -> Environment:
         "cut": text.cut,
         "marked": text.marked,
         "share": text.share,
+        "shell": text.shell,
     }
     made.globals |= {"asset": asset}
     return made

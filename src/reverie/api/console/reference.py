@@ -18,6 +18,8 @@ from reverie.http.threads import Lane, Threads
 METHODS = ("get", "post", "put", "patch", "delete")
 PROTOCOLS = ("akashik", "anthropic", "mcp", "mem0", "openwop")
 """Groups of operations that come after our own."""
+OWN = ("entries", "recall", "dreams", "schedules", "tenant", "secrets", "log", "bundles")
+"""Our own, in the order in which they are needed."""
 _DEEPEST = 6
 
 
@@ -60,7 +62,7 @@ def _described(document: Mapping[str, Any]) -> dict[str, Any]:
                 operation = methods[method]
                 tag = (operation.get("tags") or ["other"])[0]
                 tags.setdefault(tag, []).append(_operation(path, method, operation, schemas))
-    order = sorted(tags, key=lambda tag: (tag in PROTOCOLS, tag))
+    order = sorted(tags, key=lambda tag: (tag in PROTOCOLS, OWN.index(tag) if tag in OWN else len(OWN), tag))
     return {
         "title": document["info"]["title"],
         "introduction": _paragraphs(document["info"].get("description", "")),

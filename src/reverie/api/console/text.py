@@ -125,6 +125,13 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most].rstrip() + " …"
 
 
+def shell(command: str) -> Markup:
+    """A command whose words are not parted at the end of a line: an option begins with a hyphen."""
+    return Markup(" ").join(
+        Markup('<span class="nowrap">{}</span>').format(visible(word)) for word in command.split(" ")
+    )
+
+
 def marked(text: str, words: Sequence[str]) -> Markup:
     """A text with the words of a question marked."""
     named = {word for word in words if len(word) > 1}

@@ -273,6 +273,7 @@ def test_a_dream_is_planned_run_watched_read_verified_and_undone(site: Site) -> 
                 break
         assert "tokens became" in page
         assert 'id="must-keep"' in page or "Checks" in page
+        assert "more entries of this memory" not in page
         report = browser.get(f"{where}.json").json()["report"]
         archive = browser.get(f"{where}/archive")
         assert hashlib.sha256(archive.content).hexdigest() == report["checksum"]

@@ -34,7 +34,11 @@
       return ticks.map((tick) => Number.isInteger(tick) ? (tick && tick / by) + (tick ? unit : "") : "");
     };
     const within = byTime && x[x.length - 1] - x[0] < 2 * 86400;
-    const when = (seconds) => new Date(seconds * 1000).toLocaleString("en-GB", within ? { hour: "2-digit", minute: "2-digit", timeZone: "UTC" } : { day: "numeric", month: "short", timeZone: "UTC" });
+    const when = (seconds, clock) => new Date(seconds * 1000).toLocaleString("en-GB", clock ? { hour: "2-digit", minute: "2-digit", timeZone: "UTC" } : { day: "numeric", month: "short", timeZone: "UTC" });
+    // Within two days: the day at the first tick and at midnight, the time at the others.
+    const times = (ticks) => ticks.map((tick, at) => when(tick, within && at > 0 && tick % 86400 !== 0));
+    // Rows that are not spread over time: each has its own place, named by its time where it has one.
+    const row = (tick) => !Number.isInteger(tick) || !rows[tick - 1] ? "" : value(rows[tick - 1], 0) > 1e11 ? when(value(rows[tick - 1], 0) / 1000, !each) : String(tick);
     const canvas = figure.querySelector(".canvas");
     const top = (_, low, high) => [0, Math.max(1, high * 1.1)];
     const dashes = (chart) => {
@@ -53,7 +57,7 @@
       width: canvas.clientWidth, height: 170, legend: { show: false }, cursor: { drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: byTime, ...(each ? { range: () => [0.4, rows.length + 0.6] } : {}) }, y: { range: top }, count: { range: (_, low, high) => [0, Math.max(1, high * 2.5)] } },
       series: [{}, ...order.map((at) => series[at])], hooks: { draw: [dashes], setCursor: [(now) => read(now.cursor.idx)] },
-      axes: [{ ...axis, grid: { show: false }, size: 34, space: 60, values: (_, ticks) => ticks.map(byTime ? when : (tick) => !Number.isInteger(tick) ? "" : each ? (rows[tick - 1] ? when(value(rows[tick - 1], 0) / 1000) : "") : String(tick)) }, { ...axis, size: 50, values: whole },
+      axes: [{ ...axis, grid: { show: false }, size: 34, space: 60, values: (_, ticks) => byTime ? times(ticks) : ticks.map(row) }, { ...axis, size: 50, values: whole },
         ...(drawn.some(bars) ? [{ ...axis, scale: "count", side: 1, size: 50, grid: { show: false }, label: heads[drawn.find(bars)].textContent, labelSize: 16, labelFont: axis.font, values: whole }] : [])],
     }, [x, ...order.map((at) => rows.map((row) => value(row, drawn[at])))], canvas);
     const caption = figure.querySelector("small");
