@@ -494,7 +494,7 @@ class AsyncRef:
         )
 
     async def pin(self, entry_id: str) -> Entry:
-        """Never dream this away."""
+        """Keep this entry out of dreams."""
         return await self._run(functools.partial(self._ref.pin, entry_id))
 
     async def unpin(self, entry_id: str) -> Entry:

@@ -305,6 +305,16 @@ def client_setting(name: str) -> str:
     return os.environ.get(name, "") or str(read_file()[1].get(name, ""))
 
 
+def unknown_names(environment: Mapping[str, str] | None = None) -> dict[str, list[str]]:
+    """Variables of the environment that look like settings and are none, with the settings of a similar name."""
+    from difflib import get_close_matches
+
+    known = [*(item.metadata["variable"] for item in fields(Settings)), *CLIENT, "REVERIE_CONFIG", "REVERIE_DEBUG"]
+    given = os.environ if environment is None else environment
+    strange = sorted(name for name in given if name.startswith("REVERIE_") and name not in known)
+    return {name: get_close_matches(name, known, n=2, cutoff=0.8) for name in strange}
+
+
 def config_path(environment: Mapping[str, str] | None = None) -> Path | None:
     """The configuration file: REVERIE_CONFIG, else `reverie/reverie.toml` in `$XDG_CONFIG_HOME`, `~/.config` or `/etc`.
 

@@ -234,7 +234,7 @@ class RemoteLifecycle(RemoteUseCase):
     """Changes of state."""
 
     def pin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
-        """Never dream this away."""
+        """Keep this entry out of dreams."""
         del actor
         return self._change(ref, entry_id, expected, again=True, pinned=True)
 

@@ -23,7 +23,7 @@ from reverie.core.errors import Invalid
 
 EVENT_TYPES: Mapping[str, str] = {
     "memory.written": "an entry became readable",
-    "memory.pinned": "an entry was pinned: it is never dreamt away",
+    "memory.pinned": "an entry was pinned: dreams leave it as it is",
     "memory.unpinned": "an entry was unpinned",
     "memory.held": "an entry may not be erased until released",
     "memory.released": "a hold on an entry ended",

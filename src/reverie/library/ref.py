@@ -245,7 +245,7 @@ class Ref:
         )
 
     def pin(self, entry_id: str) -> Entry:
-        """Never dream this away.
+        """Keep this entry out of dreams.
 
         >>> notes.pin(first.id).pinned
         True

@@ -38,7 +38,7 @@ class Lifecycle:
         self._rules = rules
 
     def pin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
-        """Never dream this away."""
+        """Keep this entry out of dreams."""
         return self._change(actor, ref, entry_id, "PIN", "memory.pinned", expected, pinned=True)
 
     def unpin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:

@@ -60,6 +60,11 @@ def create(
         raise StoreUnavailable(f"There is no key file at {key}: leave out --with-key.")
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
     try:
+        partial.touch()
+        partial.unlink()
+    except OSError as fault:
+        raise StoreUnavailable(f"Cannot write to {file.parent} ({fault.strerror}). Choose another place.") from None
+    try:
         host.parts.store.backup(str(partial), progress=progress)
         facts = _prove_made(partial, open_store)
         _sync(partial)

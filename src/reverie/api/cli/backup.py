@@ -117,7 +117,9 @@ def restore(
 
 def migrate_store(
     source_url: Annotated[str, Argument(metavar="SOURCE", help="sqlite:///PATH or postgresql://...")],
-    target_url: Annotated[str, Argument(metavar="TARGET", help="Empty, or a move that was cut off.")],
+    target_url: Annotated[
+        str, Argument(metavar="TARGET", help="An empty store, or the target of an interrupted move.")
+    ],
     keep_open: Annotated[bool, Option("--keep-open", help="Leave the source writable: a copy, not a move.")] = False,
     json: Json = False,
 ) -> None:
@@ -133,9 +135,8 @@ def migrate_store(
     from reverie.app import build_store
     from reverie.core.errors import Invalid
     from reverie.ops.move import carry_files, check_files, move
-    from reverie.settings import Settings
 
-    source, target = Settings.load(database_url=source_url), Settings.load(database_url=target_url)
+    source, target = _named("SOURCE", source_url), _named("TARGET", target_url)
     if source.database == target.database or ":memory:" in (source.database, target.database):
         raise Invalid("Name two different databases, neither of them in memory.")
     check_files(source, target)
@@ -188,3 +189,16 @@ def _print(found: dict[str, Any], json: bool, line: str) -> None:
         print_json(found)
     else:
         say(line)
+
+
+def _named(argument: str, url: str) -> Settings:
+    """The settings of a store that the command line names. Raises Invalid with the name of the argument."""
+    from reverie.core.errors import Invalid
+    from reverie.settings import Settings
+
+    try:
+        named = Settings.load(database_url=url)
+        _ = named.database  # says what is wrong with the address
+        return named
+    except Invalid as fault:
+        raise Invalid(fault.message.replace("REVERIE_DATABASE_URL", argument)) from None

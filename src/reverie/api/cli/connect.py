@@ -15,7 +15,7 @@ def connect(
     agent: Annotated[str, Argument(metavar="AGENT", help="claude-code, codex, cursor ...; leave out for a list.")] = "",
     write: Annotated[bool, Option("--write", help="Write the files. Without it they are only shown.")] = False,
     undo: Annotated[bool, Option("--undo", help="Remove what --write added.")] = False,
-    no_hooks: Annotated[bool, Option("--no-hooks", help="The tools only, no hooks.")] = False,
+    no_hooks: Annotated[bool, Option("--no-hooks", help="Add the MCP tools only, no hooks.")] = False,
     at: At = HERE,
 ) -> None:
     """Connect an agent on this machine: MCP tools, and hooks. The hooks recall, snapshot and remember by themselves.

@@ -19,20 +19,20 @@ _SHOWN = 20
 Id = Annotated[str, Argument(metavar="DREAM", help="The id of a dream, a unique beginning of it, or `last`.")]
 Budget = Annotated[
     int | None,
-    Option("--budget", "-b", metavar="TOKENS", help="Input plus output; default and most: the policy's."),
+    Option("--budget", "-b", metavar="TOKENS", help="Most tokens, input plus output; default and limit: the policy."),
 ]
 Fit = Annotated[bool, Option("--fit", help="Begin with the oldest part that fits; run again for the rest.")]
 OlderThan = Annotated[
-    str | None, Option("--older-than", metavar="AGE", help="Leave younger entries alone: 7d, 12h, a date.")
+    str | None, Option("--older-than", metavar="AGE", help="Only entries older than this: 7d, 12h, a date.")
 ]
-Kinds = Annotated[list[str], Option("--kind", metavar="KIND", help="Only this kind; may be repeated.")]
-InSession = Annotated[str | None, Option("--session", metavar="ID", help="Only what was said in this session.")]
+Kinds = Annotated[list[str], Option("--kind", metavar="KIND", help="Only entries of this kind; may be repeated.")]
+InSession = Annotated[str | None, Option("--session", metavar="ID", help="Only entries of this session.")]
 After = Annotated[
     str,
     Option(
         "--after",
         metavar="cold|archive|purge",
-        help="Treatment of the sources: cold storage, kept out of recall, or destroyed now.",
+        help="Move the sources to cold storage, archive them, or destroy them now.",
     ),
 ]
 Distiller = Annotated[
@@ -40,7 +40,7 @@ Distiller = Annotated[
     Option(
         "--distiller",
         metavar="NAME",
-        help="extractive, llm, or none (only archive or purge); left out: the policy's.",
+        help="extractive, llm, or none (only archive or purge); default: the policy's.",
         show_default=False,
     ),
 ]
@@ -119,7 +119,7 @@ def run(
 @app.command("list")
 def list_dreams(
     ref: AnyRef = None,
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", least=1, most=10_000, help="At most this many.")] = 20,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", least=1, most=10_000, help="Number of dreams.")] = 20,
     at: At = HERE,
 ) -> None:
     """List dreams, newest first.
@@ -321,7 +321,7 @@ def index(
 
 @app.command("archive")
 def archive(
-    checksum: Annotated[str, Argument(metavar="SHA256", help="The checksum a report names.")],
+    checksum: Annotated[str, Argument(metavar="SHA256", help="The checksum, as the report shows it.")],
     at: At = HERE,
 ) -> None:
     """Write the archive of a dream to stdout, byte for byte: `| sha256sum` gives its name.
@@ -352,7 +352,7 @@ def _plan(
     if after not in list(Fate):
         raise Invalid(f"--after is one of {', '.join(Fate)}.")
     if any(not tag.strip() for tag in tags):
-        raise Invalid("--tag is not empty.")
+        raise Invalid("--tag is empty: give it a value, or leave the option out.")
     youngest = age(older_than, "--older-than")
     selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=youngest)
     return DreamPlan(ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reverie.core.entry import Entry
     from reverie.core.query import Filter
 
-KindFilter = Annotated[str | None, Option("--kind", metavar="KIND", help="Only this kind.")]
+KindFilter = Annotated[str | None, Option("--kind", metavar="KIND", help="Only entries of this kind.")]
 Since = Annotated[
     str | None, Option("--since", metavar="TIME", help="RFC 3339, an age such as 7d, or words: 'last week'.")
 ]
@@ -78,9 +78,11 @@ def list_entries(
     subject: Subject = None,
     since: Since = None,
     until: Until = None,
-    pinned: Annotated[bool | None, Option("--pinned/--not-pinned", help="Only those.")] = None,
-    archived: Annotated[bool, Option("--archived", help="The archived ones instead.")] = False,
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", help="At most this many, up to 1000.")] = 20,
+    pinned: Annotated[
+        bool | None, Option("--pinned/--not-pinned", help="Only pinned entries, or only the others.")
+    ] = None,
+    archived: Annotated[bool, Option("--archived", help="List archived entries instead.")] = False,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", help="Number of entries, 1000 at most.")] = 20,
     cursor: Annotated[
         str | None, Option(metavar="CURSOR", help="Cursor of the next page, as the last one showed it.")
     ] = None,
@@ -193,7 +195,7 @@ def make_filter(
     from reverie.core.query import Filter
 
     if any(not one.strip() for one in tags):
-        raise Invalid("--tag is not empty.")
+        raise Invalid("--tag is empty: give it a value, or leave the option out.")
     return Filter(
         tags=tuple(tags),
         kinds=None if kind is None else (kind,),

@@ -18,11 +18,11 @@ Id = Annotated[str, Argument(metavar="ID", help="The id of an entry, or a unique
 Expected = Annotated[int | None, Option("--expected", metavar="VERSION", help="Only if it is still at this version.")]
 
 _CHANGES = {
-    "pin": ("Never dream this entry away.", "pinned"),
-    "unpin": ("Treat it like the others again.", "unpinned"),
-    "hold": ("Forbid erasing it, even by forget, until it is released.", "held"),
+    "pin": ("Keep this entry out of dreams.", "pinned"),
+    "unpin": ("Let dreams take this entry again.", "unpinned"),
+    "hold": ("Forbid erasing it, even by forget, until the hold is released.", "held"),
     "release": ("End a hold.", "released"),
-    "archive": ("Take it out of recall and keep it.", "archived"),
+    "archive": ("Keep it, but out of lists, search and prompts.", "archived"),
     "retract": ("Withdraw it; it can be restored while its text exists.", "retracted"),
     "restore": ("Make an archived, retracted or deleted entry readable again.", "restored"),
     "delete": ("Take it out of every read; its text is destroyed after the undo window.", "deleted"),
@@ -60,7 +60,7 @@ def erase(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,
     expected: Expected = None,
-    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     at: At = HERE,
 ) -> None:
     """Destroy its text now. Cannot be undone.
@@ -86,7 +86,7 @@ def erase(
 def links(
     entry_id: Id,
     ref: Ref = DEFAULT_REF,
-    incoming: Annotated[bool, Option("--incoming", help="Those that point to it.")] = False,
+    incoming: Annotated[bool, Option("--incoming", help="Links to the entry instead of from it.")] = False,
     at: At = HERE,
 ) -> None:
     """Show the links from an entry, or to it.

@@ -21,7 +21,7 @@ app = Group("Hooks of coding agents (`reverie connect` sets them up).")
 ProjectRef = Annotated[
     str | None, Option("--ref", "-r", metavar="REF", help="The memory; else code/FOLDER, one per project.")
 ]
-Budget = Annotated[int, Option("--budget", help="Tokens of memory at most.")]
+Budget = Annotated[int, Option("--budget", help="Most tokens of memory to print.")]
 
 MOST_INPUT = 1_000_000
 MOST_LINE = 8_000_000

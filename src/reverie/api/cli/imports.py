@@ -22,10 +22,10 @@ BUNDLE = "bundle"
 
 def import_memory(
     words: Annotated[list[str], Argument(metavar="[FORMAT] PATH", help="A file or folder; - for stdin. Or: undo ID.")],
-    ref: Annotated[str | None, Option("--ref", "-r", metavar="REF", help="Put everything into this memory.")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what is in it, and store nothing.")] = False,
-    check: Annotated[bool, Option("--check", help="Only check a bundle.")] = False,
-    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before storing.")] = False,
+    ref: Annotated[str | None, Option("--ref", "-r", metavar="REF", help="Store everything in this memory.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be stored, and store nothing.")] = False,
+    check: Annotated[bool, Option("--check", help="Check that a bundle is whole, and store nothing.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Store without asking for confirmation.")] = False,
     at: At = HERE,
 ) -> None:
     """Import entries from other products, chats and notes, or from a bundle. Shows what it found before it stores.

@@ -27,11 +27,15 @@ def mcp(
       reverie mcp --akashik --tenant team
     """
     import dataclasses
+    import sys
 
+    from reverie.api.cli.terminal import note
     from reverie.app import serve_tools
     from reverie.core.extras import require
 
     require("mcp", extra="mcp", purpose="reverie mcp")
+    if sys.stdin.isatty():
+        note("Waiting for an agent that speaks MCP on standard input. `reverie connect` sets one up; Ctrl-C ends this.")
     with session(tenant, data, database_url, create=True) as opened:
         serve_tools(
             opened.host,

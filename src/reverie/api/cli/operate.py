@@ -40,12 +40,22 @@ def serve(
     from reverie.http.run import run
     from reverie.settings import Settings
 
+    note_unknown()
     jobs = False if no_worker else None
     run(
         Settings.load(
             host=host, port=port, akashik_port=akashik_port, data=data, database_url=database_url, worker=jobs
         )
     )
+
+
+def note_unknown() -> None:
+    """Name the variables that look like settings and are none: most are misspelt."""
+    from reverie.settings import unknown_names
+
+    for name, similar in unknown_names().items():
+        meant = f" Did you mean {' or '.join(similar)}?" if similar else ""
+        note(f"{name[:64]} is set, but there is no such setting.{meant}")
 
 
 def worker(
@@ -105,7 +115,7 @@ def upgrade(
     finish: Annotated[
         bool, Option("--finish", help="Also remove what only older releases used; none of them may be running.")
     ] = False,
-    reseal: Annotated[bool, Option("--reseal", help="Accept pages whose checksum does not fit; see below.")] = False,
+    reseal: Annotated[bool, Option("--reseal", help="Accept pages whose checksum does not fit; see above.")] = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
     json: Json = False,
@@ -185,6 +195,7 @@ def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = F
     if json:
         print_json({"items": rows})
         return
+    note_unknown()
     columns = ["variable", "value", "origin", "meaning"]
     if table_width() < _FOR_MEANINGS:
         columns.pop()

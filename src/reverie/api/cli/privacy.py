@@ -18,8 +18,8 @@ def forget(
     subject: Annotated[str, Argument(metavar="SUBJECT", help="Subject to forget; case is ignored.")],
     ref: AnyRef = None,
     mentions: Annotated[bool, Option("--mentions", help="Also entries that mention the words.")] = False,
-    preview: Annotated[bool, Option("--preview", help="Only count.")] = False,
-    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    preview: Annotated[bool, Option("--preview", help="Count what would be destroyed, and change nothing.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     switch_wal: Annotated[
         bool, Option("--switch-wal", help="PostgreSQL: end the WAL segment, and say when it is recycled.")
     ] = False,
@@ -124,7 +124,8 @@ def scan(
         return
     for name, report in reports.items():
         verb = "would be redacted" if dry_run else "redacted"
-        say(f"{name}: {report.entries} entries scanned, {report.affected} {verb} (rules {report.rules})")
+        looked = many(report.entries, "entry", "entries")
+        say(f"{name}: {looked} scanned, {report.affected} {verb} (rules {report.rules})")
         if report.findings:
             print_table(["found", "times"], sorted(report.findings.items()))
 

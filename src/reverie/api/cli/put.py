@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Abort, Argument, Option
-from reverie.api.cli.session import DEFAULT_REF, HERE, At, CommandSession, Ref, Subject, Tags, deadline
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, CommandSession, Ref, deadline
 from reverie.api.cli.terminal import counts, many, note, print_json, progress, say
 
 if TYPE_CHECKING:
     from reverie.core.entry import Draft, Receipt
 
-Kind = Annotated[str, Option("--kind", metavar="KIND", help="Kind of entry.")]
+Kind = Annotated[str, Option("--kind", metavar="KIND", help="Kind of entry, such as decision or task.")]
+Tags = Annotated[list[str], Option("--tag", "-t", metavar="TAG", help="A label to find it by; may be repeated.")]
+Subject = Annotated[str | None, Option("--subject", "-s", metavar="WHO", help="Person or thing it is about.")]
 MAX_TEXT = 8 * 2**20
 MAX_LINE = 2 * 2**20
 _BATCH = 500
@@ -23,24 +25,25 @@ _BATCH = 500
 
 def put(
     text: Annotated[
-        str | None, Argument(metavar="TEXT", help="Text to remember; -: stdin. Without it: stdin, or your editor.")
+        str | None, Argument(metavar="TEXT", help="Text to store. `-` or a pipe: read stdin. Else your editor opens.")
     ] = None,
     ref: Ref = DEFAULT_REF,
     tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: Kind = "note",
     subject: Subject = None,
     attribute: Annotated[
-        list[str], Option("--attribute", "-a", metavar="NAME=TEXT", help="NAME=TEXT, or NAME:=JSON.")
+        list[str],
+        Option("--attribute", "-a", metavar="NAME=TEXT", help="A field of your own, as text or as NAME:=JSON."),
     ] = [],  # noqa: B006  (copied before each call)
-    expires: Annotated[str | None, Option(metavar="WHEN", help="30d, a date, words such as 'next friday'.")] = None,
-    pin: Annotated[bool, Option("--pin", help="Never dream it away.")] = False,
-    entry_id: Annotated[str | None, Option("--id", metavar="ID", help="Your own id for it.")] = None,
+    expires: Annotated[str | None, Option(metavar="WHEN", help="Destroy it then: 30d, a date, 'next friday'.")] = None,
+    pin: Annotated[bool, Option("--pin", help="Keep it out of dreams.")] = False,
+    entry_id: Annotated[str | None, Option("--id", metavar="ID", help="Use this id instead of a new one.")] = None,
     idempotency_key: Annotated[
-        str | None, Option(metavar="KEY", help="Repeating the command with the same key stores nothing twice.")
+        str | None, Option(metavar="KEY", help="A retry with the same key stores nothing twice.")
     ] = None,
-    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="The text is in this file.")] = None,
+    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="Read the text from this file.")] = None,
     edit: Annotated[bool, Option("--edit", "-e", help="Write the text in $VISUAL or $EDITOR.")] = False,
-    many: Annotated[bool, Option("--many", help="Stdin holds JSON lines: texts or objects.")] = False,
+    many: Annotated[bool, Option("--many", help="Read JSON lines from stdin: texts or objects.")] = False,
     at: At = HERE,
 ) -> None:
     """Store an entry. It is durable when the command returns.
@@ -56,7 +59,7 @@ def put(
 
     for option, value in (("--kind", kind), ("--subject", subject)):
         if value is not None and not value.strip():
-            raise Invalid(f"{option} is not empty.")
+            raise Invalid(f"{option} is empty: give it a value, or leave the option out.")
     common = {
         "kind": kind,
         "tags": tag,
@@ -202,6 +205,8 @@ def _content(text: str | None, file: Path | None, *, edit: bool) -> str:
     if (text is not None) + (file is not None) + edit > 1:
         raise Invalid("Give the text, --file or --edit: one of them.")
     if text is not None and text != "-":
+        if not text.strip():
+            raise Invalid("There is nothing to store: the text is empty. Write it in quotes: reverie put 'something'")
         return text
     if file is not None:
         with file.open("rb") as opened:

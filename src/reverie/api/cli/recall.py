@@ -34,17 +34,17 @@ class Deep(StrEnum):
 def search(
     query: Annotated[str, Argument(metavar="QUERY")],
     ref: Ref = DEFAULT_REF,
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", help="At most this many, up to 200.")] = 10,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", help="Number of hits, 200 at most.")] = 10,
     mode: Annotated[Mode, Option(help="By words, by meaning, or both.")] = Mode.hybrid,
     explain: Annotated[bool, Option("--explain", help="Show why each hit is where it is.")] = False,
     superseded: Annotated[
-        bool, Option("--superseded", help="Also what consolidation replaced, behind its successor.")
+        bool, Option("--superseded", help="Also entries that were replaced, after their successors.")
     ] = False,
     zone: Annotated[
         str | None, Option(metavar="NAME", help="Time zone of dates in the query; by default this machine's.")
     ] = None,
     deep: Annotated[
-        Deep, Option(help="Search the sources of dreams: when nothing else answers well, never, always.")
+        Deep, Option(help="Search the sources of dreams: only when nothing else answers well, never, or always.")
     ] = Deep.auto,
     tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: KindFilter = None,
@@ -86,15 +86,19 @@ def search(
     print_table(
         ["#", "confidence", "id", "content"], rows, stretch="content", keep=("id", "confidence"), empty="Nothing found."
     )
+    if found.hits and all(hit.weak for hit in found.hits):
+        note(f"Nothing in the memory {ref} answers this well; these are the closest entries.")
     if found.explanation is not None:
         _print_explanation(found.explanation)
     _note_degraded(found.degraded)
 
 
 def context(
-    purpose: Annotated[str, Argument(metavar="PURPOSE", help="Purpose for which the entries are needed.")],
+    purpose: Annotated[str, Argument(metavar="PURPOSE", help="A question, or what the entries are needed for.")],
     ref: Ref = DEFAULT_REF,
-    budget: Annotated[int, Option("--budget", "-b", metavar="TOKENS", help="Never more than this.")] = 2000,
+    budget: Annotated[
+        int, Option("--budget", "-b", metavar="TOKENS", help="Most tokens that the block may take.")
+    ] = 2000,
     tag: Tags = [],  # noqa: B006  (copied before each call)
     kind: KindFilter = None,
     subject: Subject = None,
@@ -121,7 +125,13 @@ def context(
     if packed.text:
         say(packed.text)
     else:
-        note(f"Nothing in the memory {ref} fits this purpose well enough. `reverie search` also shows weak hits.")
+        over = sum(one.reason == "over budget" for one in packed.left_out)
+        note(
+            f"{many(over, 'entry', 'entries')} would answer, but {budget} tokens have no room for the shortest. "
+            "Raise --budget."
+            if over
+            else f"Nothing in the memory {ref} answers this well enough. `reverie search` also shows weak hits."
+        )
     left = f", {len(packed.left_out)} left out" if packed.left_out else ""
     note(f"{packed.tokens} of {budget} tokens, {many(len(packed.included), 'entry', 'entries')}{left}")
     _note_degraded(packed.degraded)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reverie.api.cli.terminal import one_line, print_fields, say, shorten_ids, steps_bar
+from reverie.api.cli.terminal import many, one_line, print_fields, say, shorten_ids, steps_bar
 
 if TYPE_CHECKING:
     from reverie.core.dream import DreamReport, Estimate, Replay
@@ -35,7 +35,7 @@ def say_estimate(estimate: Estimate, command: str) -> None:
     """Print the estimate of a dream."""
     fields: dict[str, object] = {
         "memory": estimate.ref,
-        "takes": f"{estimate.sources} entries, {estimate.collapsed} of them duplicates",
+        "takes": f"{many(estimate.sources, 'entry', 'entries')}, {estimate.collapsed} of them duplicates",
         "input": f"{estimate.input_tokens} tokens",
         "output": f"at most {estimate.output_tokens} tokens",
         "budget": f"{estimate.budget} tokens; at least {estimate.minimum_required} are needed",

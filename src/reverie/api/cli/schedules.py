@@ -54,17 +54,21 @@ def list_schedules(at: At = HERE) -> None:
 def add(
     cron: Annotated[str, Argument(metavar="CRON", help="Five fields; '0 3 * * *' is three in the morning.")],
     ref: AnyRef = None,
-    zone: Annotated[str | None, Option(metavar="ZONE", help="Such as Europe/Berlin; else the policy's.")] = None,
-    kind: Annotated[str, Option(metavar="dream|consolidate", help="Kind of pass.")] = "dream",
-    budget: Annotated[int | None, Option(metavar="TOKENS", help="Input plus output of each dream.")] = None,
-    fit: Annotated[
-        bool, Option("--fit/--no-fit", help="Begin with the oldest part that fits, or all or nothing.")
-    ] = True,
-    older_than: Annotated[str | None, Option(metavar="AGE", help="Leave younger entries alone.")] = None,
-    least_entries: Annotated[int, Option(metavar="N", help="Below this many entries, do nothing.")] = 2,
-    least_tokens: Annotated[int, Option(metavar="N", help="Below this many tokens, do nothing.")] = 0,
-    jitter: Annotated[str | None, Option(metavar="AGE", help="Spread the start over this long.")] = None,
-    missed: Annotated[str, Option(metavar="once|skip", help="After a time without a worker.")] = "once",
+    zone: Annotated[
+        str | None, Option(metavar="ZONE", help="Time zone, such as Europe/Berlin; else the policy's.")
+    ] = None,
+    kind: Annotated[str, Option(metavar="dream|consolidate", help="Distil entries, or merge duplicates.")] = "dream",
+    budget: Annotated[
+        int | None, Option(metavar="TOKENS", help="Most tokens of each dream, input plus output.")
+    ] = None,
+    fit: Annotated[bool, Option("--fit/--no-fit", help="Take the oldest part that fits, or all or nothing.")] = True,
+    older_than: Annotated[str | None, Option(metavar="AGE", help="Only entries older than this.")] = None,
+    least_entries: Annotated[int, Option(metavar="N", help="Do nothing below this many entries.")] = 2,
+    least_tokens: Annotated[int, Option(metavar="N", help="Do nothing below this many tokens.")] = 0,
+    jitter: Annotated[str | None, Option(metavar="AGE", help="Delay each start by a random time up to this.")] = None,
+    missed: Annotated[
+        str, Option(metavar="once|skip", help="Run one of the ticks missed without a worker, or none.")
+    ] = "once",
     at: At = HERE,
 ) -> None:
     """Add a schedule, for one memory or (without --ref) for each of the tenant's.

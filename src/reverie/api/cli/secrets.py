@@ -78,6 +78,8 @@ def _value() -> str:
     if sys.stdin.isatty():
         return ask("Value: ", hidden=True)
     raw = sys.stdin.buffer.read(_MAX_VALUE + 1)
+    if not raw.strip():
+        raise Invalid("Stdin was empty. Pipe the value in, or run it in a terminal to be asked for it.")
     try:
         return raw[:_MAX_VALUE].decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:

@@ -40,10 +40,12 @@ Url = Annotated[
     ),
 ]
 Json = Annotated[bool, Option("--json", help="Answer in JSON.")]
-Ref = Annotated[str, Option("--ref", "-r", metavar="REF", help="The memory of the tenant.")]
-AnyRef = Annotated[str | None, Option("--ref", "-r", metavar="REF", help="Only this memory of the tenant.")]
-Tags = Annotated[list[str], Option("--tag", "-t", metavar="TAG", help="May be repeated.")]
-Subject = Annotated[str | None, Option("--subject", "-s", metavar="WHO", help="Person or thing it is about.")]
+Ref = Annotated[str, Option("--ref", "-r", metavar="REF", help="Name of the memory.")]
+AnyRef = Annotated[str | None, Option("--ref", "-r", metavar="REF", help="Only this memory.")]
+Tags = Annotated[list[str], Option("--tag", "-t", metavar="TAG", help="Only entries with this tag; may be repeated.")]
+Subject = Annotated[
+    str | None, Option("--subject", "-s", metavar="WHO", help="Only entries about this person or thing.")
+]
 AllTenants = Annotated[bool, Option("--all-tenants", help="Every tenant, one after the other.")]
 
 DEFAULT_TENANT = "default"
@@ -52,6 +54,7 @@ LAST = "last"
 """Instead of the id of a dream: the newest."""
 ID_LENGTH = 26
 LEAST_PREFIX = 4
+_LATER = "a duration (30d), a day (2027-01-31), an instant (2027-01-31T09:00:00Z), or words such as next friday"
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -312,11 +315,18 @@ def deadline(text: str | None, option: str) -> int | None:
 
     now = SystemClock().now()
     try:
-        at: int | None = now + parse_duration(text)
+        at = now + parse_duration(text)
     except Invalid:
-        at = _next_weekday(text, now) or instant(text, option)
-    if at is None or not 0 <= at <= LATEST:
-        raise Invalid(f"{option}: the time is out of range.")
+        try:
+            at = _next_weekday(text, now) or instant(text, option) or 0
+        except Invalid:
+            at = -1
+    if at < 0:
+        raise Invalid(f"{option}: this cannot be read as a time. Write {_LATER}.")
+    if not now < at <= LATEST:
+        raise Invalid(
+            f"{option}: {'this time is out of range' if at > now else 'this time has passed'}. Write {_LATER}."
+        )
     return at
 
 

@@ -10,12 +10,12 @@ from reverie.api.cli.terminal import many, note, print_fields, print_json, print
 
 app = Group("Provider windows of conversations: list, show, diff, rebuild, drop. The turns themselves are in memory.")
 
-ScopeId = Annotated[str, Argument(metavar="SCOPE", help="One conversation of one agent.")]
+ScopeId = Annotated[str, Argument(metavar="SCOPE", help="Name of the conversation, such as agent-1/task-7.")]
 
 
 @app.command("list")
 def list_windows(
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", least=1, most=1000, help="At most this many.")] = 100,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", least=1, most=1000, help="Number of windows.")] = 100,
     at: At = HERE,
 ) -> None:
     """List the windows: generation, items, compaction items.
@@ -57,7 +57,7 @@ def show(
     scope: ScopeId,
     at: At = HERE,
 ) -> None:
-    """Show one window: its figures, the kinds and sizes of its items, its passes. Of payloads hash and length only.
+    """Show one window: its figures, the kinds and sizes of its items, its passes. Payloads: hash and length only.
 
     \b
     Example:
@@ -125,7 +125,7 @@ def diff(
 @app.command("rebuild")
 def rebuild(
     scope: ScopeId,
-    tokens: Annotated[int, Option(metavar="N", least=100, help="Most tokens, estimated.")] = 40_000,
+    tokens: Annotated[int, Option(metavar="N", least=100, help="Most tokens of the result, estimated.")] = 40_000,
     ref: AnyRef = None,
     at: At = HERE,
 ) -> None:
@@ -149,7 +149,7 @@ def rebuild(
 @app.command("drop")
 def drop(
     scope: ScopeId,
-    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     at: At = HERE,
 ) -> None:
     """Remove a window with everything the provider gave. What was said stays in the memory.
@@ -176,10 +176,14 @@ def proxy(
         str | None, Option(metavar="MODE", help="standalone, trigger, on_demand, server_side, off.")
     ] = None,
     trigger_tokens: Annotated[
-        int | None, Option(metavar="N", help="Input tokens from which on a window is compacted.")
+        int | None, Option(metavar="N", help="Compact a window from this many input tokens on.")
     ] = None,
-    context_window: Annotated[int | None, Option(metavar="N", help="Tokens the model takes.")] = None,
-    inject_checkpoint: Annotated[str, Option(metavar="off|brief", help="Remind the model after a pass.")] = "off",
+    context_window: Annotated[
+        int | None, Option(metavar="N", help="Size of the model's context window, in tokens.")
+    ] = None,
+    inject_checkpoint: Annotated[
+        str, Option(metavar="off|brief", help="Add the checkpoint to the input after a compaction.")
+    ] = "off",
     tenant: Tenant = DEFAULT_TENANT,
     data: Data = None,
     database_url: DatabaseUrl = None,

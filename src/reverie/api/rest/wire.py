@@ -127,7 +127,7 @@ class ChangeIn(Inward):
 
     schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1, "maxProperties": 1, "examples": [{"pinned": True}]}
 
-    pinned: Annotated[bool, Meta(description="true: never dream it away.")] | UnsetType = UNSET
+    pinned: Annotated[bool, Meta(description="true: keep it out of dreams.")] | UnsetType = UNSET
     archived: Annotated[bool, Meta(description="true: out of recall, and kept. false: readable again.")] | UnsetType = (
         UNSET
     )

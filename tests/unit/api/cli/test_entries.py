@@ -184,7 +184,7 @@ def test_an_expiry_may_be_a_day_of_the_week(cli: Cli, words: str) -> None:
 
 @pytest.mark.parametrize("option", ["--kind", "--subject", "--tag"])
 def test_an_empty_option_is_refused(cli: Cli, option: str) -> None:
-    assert "not empty" in cli("put", "x", option, " ").failed("validation_error").err
+    assert "empty" in cli("put", "x", option, " ").failed("validation_error").err
 
 
 def test_a_new_tenant_is_announced(cli: Cli) -> None:

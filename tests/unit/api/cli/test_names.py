@@ -93,7 +93,7 @@ def test_text_from_a_file_and_from_an_editor(cli: Cli, tmp_path: Path, monkeypat
 def test_a_tag_is_not_empty(cli: Cli) -> None:
     cli("put", "x", "--tag", "").failed("A tag is not empty")
     put(cli, "x")
-    cli("list", "--tag", " ").failed("--tag is not empty")
+    cli("list", "--tag", " ").failed("--tag is empty")
 
 
 def test_times_take_dates_and_words(cli: Cli) -> None:

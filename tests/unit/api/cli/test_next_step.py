@@ -73,7 +73,7 @@ def test_an_empty_context_says_so(cli: Cli) -> None:
     answer = cli("context", "quantum chromodynamics lecture")
     assert answer.code == 0
     assert answer.out == ""
-    assert "Nothing in the memory default fits this purpose" in answer.err
+    assert "Nothing in the memory default answers this well enough" in answer.err
 
 
 def test_a_dream_over_its_budget_names_the_way_out(cli: Cli) -> None:
@@ -176,3 +176,38 @@ def test_an_export_into_a_missing_folder_names_the_folder(cli: Cli, tmp_path: Pa
 def test_an_unknown_agent_says_where_agents_are_listed(cli: Cli) -> None:
     cli("put", "x")
     cli("agents", "show", "nope").failed("reverie agents list")
+
+
+def test_an_empty_value_says_what_to_give(cli: Cli) -> None:
+    cli("put", " ").failed("the text is empty", "reverie put 'something'")
+    cli("put", "x", "--kind", "").failed("--kind is empty", "leave the option out")
+    cli("list", "--tag", " ").failed("--tag is empty", "leave the option out")
+    cli("secrets", "add", "door").failed("Stdin was empty", "terminal")
+
+
+@pytest.mark.parametrize("text", ["yesterday", "31-02-2026", "3000000d"])
+def test_a_time_to_come_is_explained_by_times_to_come(cli: Cli, text: str) -> None:
+    cli("put", "x", "--expires", text).failed("--expires: this ", "next friday")
+
+
+def test_a_block_without_room_names_the_budget(cli: Cli) -> None:
+    cli("put", "Ana prefers oolong tea to coffee in the morning.")
+    assert "1 entry would answer, but 18 tokens" in cli("context", "what tea does Ana prefer?", "--budget", "18").err
+
+
+def test_weak_hits_are_announced(cli: Cli) -> None:
+    cli("put", "Ana prefers tea.")
+    assert "Nothing in the memory default answers this well" in cli("search", "zebra crossing").err
+    assert cli("search", "does Ana prefer tea?").err == ""
+
+
+def test_a_misspelt_setting_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no such setting" not in cli("settings").err
+    monkeypatch.setenv("REVERIE_PROT", "9000")
+    assert "REVERIE_PROT is set, but there is no such setting. Did you mean REVERIE_PORT" in cli("settings").err
+
+
+def test_a_place_that_cannot_be_written_is_named(cli: Cli) -> None:
+    cli("put", "x")
+    cli("backup", "create", "/proc/x.db").failed("Cannot write to /proc", "another place")
+    cli("migrate-store", "x", "sqlite:///y.db").failed("SOURCE is postgresql://")
