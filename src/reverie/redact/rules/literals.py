@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.plausible import (
     is_code,
     is_location,
@@ -52,8 +51,8 @@ def is_foreign(text: str) -> bool:
 
 
 # Marked ciphertext, and the parts of a key that may be published.
-_SEALED = re.compile(rb"(?:ENC[\[(]|\{cipher\}|\$ANSIBLE_VAULT;|\bvault:v\d+:)[^\])\s\"']*\Z")
-_PUBLISHED = re.compile(rb"\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?:[ ]?\[?[ ]?\\{0,3}\"[\w+/=-]*\Z")
+_SEALED = lazy(rb"(?:ENC[\[(]|\{cipher\}|\$ANSIBLE_VAULT;|\bvault:v\d+:)[^\])\s\"']*\Z")
+_PUBLISHED = lazy(rb"\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?:[ ]?\[?[ ]?\\{0,3}\"[\w+/=-]*\Z")
 
 
 def is_for_everyone(data: bytes, start: int) -> bool:

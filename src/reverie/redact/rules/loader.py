@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -13,6 +12,7 @@ import msgspec
 import re2
 
 from reverie.core.errors import Invalid
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import CANONICAL
 from reverie.redact.markers import compiled as automaton
 from reverie.redact.rules import names
@@ -30,7 +30,7 @@ _SHARED: Final = {
     "password": names.PASSWORD,
     "password-hint": names.PASSWORD_HINT,
 }
-_NAME: Final = re.compile("⟨([a-z-]+)⟩")
+_NAME: Final = lazy("⟨([a-z-]+)⟩")
 _MOST_BYTES: Final = 1 << 20
 _MOST_RULES: Final = 1_000
 

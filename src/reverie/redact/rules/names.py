@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import re
-
 from reverie.redact.entropy import remembered, words
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.compiled import compiled
 
 PASSWORD = "|".join(compiled().words("name"))
@@ -34,17 +33,17 @@ KEY_HINT = (
     r"salt|pepper|signature|seed|connection[_\-]?string|dsn|webhook[_\-]?url|_pat|(?-i:Pat))[A-Za-z0-9_.\-]*"
 )
 
-_KEY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_IS_PASSWORD = re.compile(rf"(?i)(?:{PASSWORD})\d*$")
+_KEY_WORDS = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_IS_PASSWORD = lazy(rf"(?i)(?:{PASSWORD})\d*$")
 _EXACT_PASSWORD = frozenset({"pass", "pw", "pwd", "psw", "mdp", "clave", "passw", "psk"})
-_JOINED_PASSWORD = re.compile(
+_JOINED_PASSWORD = lazy(
     r"(?i)(?:ssh|db|user|admin|root|my|smtp|mail|email|ftp|key|store|wifi|http|ldap|bind|proxy|sql|pg|require|login|master)pass$"
     r"|security[._]credentials$|bindpw$"
     r"|pass[ _.-](?:phrase|word|code)$"
 )
 # A credential word with other words behind it: `my_password_secure`, `SECRET_KEY_BASE`.
-_MENTIONS = re.compile(r"(?i)passw|pwd|passphrase|secret|token(?!i[sz])|api[_.-]?key|private[_.-]?key")
-_IS_SECRET = re.compile(
+_MENTIONS = lazy(r"(?i)passw|pwd|passphrase|secret|token(?!i[sz])|api[_.-]?key|private[_.-]?key")
+_IS_SECRET = lazy(
     r"(?i)(?:secrets?|tokens?|credentials?|creds?|apikeys?|keys?|auth|bearer|session|sessionid|sid|phpsessid|jsessionid|csrf|xsrf|"
     r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|authentication|value|prod|dev|test|staging|live|main|primary|secondary|"
     r"default|v?\d+|base64|b64|hex|raw|plain|text|data|env|encoded)$"
@@ -65,7 +64,7 @@ _ABOUT = words(
     role roles alias group selector xpath locator
     """
 )
-NOT_SECRET_KEYS = re.compile(
+NOT_SECRET_KEYS = lazy(
     r"(?i)(?:jsonwebtoken|\buser\.signingkey|public[ _.\-]?(?:key[ _.\-]?)?tokens?)$|(?:public|cache|primary|foreign|schema|bucket|natural|sequence|idx|partition|sort|idempotency|object|s3|dedup|dedupe|lookup|unique|composite|row|"
     r"group|map|dict|hash|json|i18n|translation|locale|config|column|range|routing|shard|storage_object|message|event|"
     r"state|query|react|list|item|data|field|tag|label|meta|pub|site|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"

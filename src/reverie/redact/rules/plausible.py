@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from reverie.redact.entropy import is_hex, is_uuid, is_wordy, looks_random, remembered, word_share, words
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.names import PASSWORD
 
-_MARKER = re.compile(r"\[REDACTED:[A-Za-z0-9_.-]{1,64}\]")
+_MARKER = lazy(r"\[REDACTED:[A-Za-z0-9_.-]{1,64}\]")
 
 # Words used as placeholders for a secret, or as descriptions of one.
 _PLACEHOLDER_WORDS = words(
@@ -28,7 +29,7 @@ _PLACEHOLDER_WORDS = words(
     p4ssword pa55word option options flag flags argument arguments parameter parameters
     """
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
-_REFERENCE = re.compile(
+_REFERENCE = lazy(
     r"""^(?:
         <|\{\{(?!\w\})|\{%|\$[{(]|'?\$\$?[A-Za-z_][A-Za-z_0-9]*'?$|%[A-Za-z_]+%?$|%\(|\#\{|@[/{]|@@?[A-Z_]{3,}@@?$|%%[A-Z_]{3,}%%$|(?-i:__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_{0,2}$)|@Microsoft\.|\[[A-Z]|\[{2}|\*{2}|(?-i:\*[a-z_]+$)|![a-z]+(?:[-_:][a-z]+)*$|!!|--?[a-z][a-z-]*$
         |\([a-z0-9, ]*\)(?:,|->)|\\?u003c|&lt;|/\^|\^\[|pk_(?:live|test)_
@@ -40,15 +41,15 @@ _REFERENCE = re.compile(
     )""",
     re.X | re.I,
 )
-_FILLER = re.compile(
+_FILLER = lazy(
     r"(?-i:(.)\1{4,})|\.\.\.|…|x{4,}|\*{3,}|•{2,}|12345678(?:90?)?$|^0+$|abcdefgh|<[^>]+>|"
     r"\$\{[a-z_]\w*(?:[}:?+/.!\[-]|$)|\{\{-?\s*[\w.$]+[^{}]*(?:\}\}|$)|(?-i:%[A-Z_]{3,}%)|\[(?:a-z|0-9|\^)|(?-i:a-zA-Z)|\\[sSdw](?:[*+{]|\\)",
     re.I,
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_CALL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]")
-_DOTTED = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
-_TERM = re.compile(
+_WORDS = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_CALL = lazy(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]")
+_DOTTED = lazy(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
+_TERM = lazy(
     r"""^(?:
         \d+-[a-z]+|v?\d+(?:[.,:/-]\d+)*(?:[a-z%]{0,3}|-?(?:alpha|beta|rc|dev|pre)[.-]?\d*)  # versions, dates, sizes
         |(?:oauth|sha|md|base|utf|argon|pbkdf|bcrypt|scrypt|rfc|http|ipv|web|aes|rsa|hmac|hs|rs|es|ps|ed|pkcs|tls|ssl|ssh|
@@ -67,31 +68,29 @@ _TERM = re.compile(
 )
 
 # Names with a number. Anybody's server, but also anybody's password: only a sentence makes terms of them.
-_NUMBERED = re.compile(r"(?i)(?:user|admin|test|server|host|db|node|worker|prod|dev|app)[-_.]?\d[\w.+-]{0,7}$")
+_NUMBERED = lazy(r"(?i)(?:user|admin|test|server|host|db|node|worker|prod|dev|app)[-_.]?\d[\w.+-]{0,7}$")
 # Members of modules whose names end in digits, against `maple.winter77`.
-_NUMBERED_MEMBER = re.compile(
-    r"(?i)(?:sha|base|utf|u?int|float|complex|md|aes|hs|rs|es|ps|oauth|ed|http|ipv|[a-z])[-_]?\d+$"
-)
+_NUMBERED_MEMBER = lazy(r"(?i)(?:sha|base|utf|u?int|float|complex|md|aes|hs|rs|es|ps|oauth|ed|http|ipv|[a-z])[-_]?\d+$")
 # `Walnut47.Tundra2`: capitalised words with numbers, which hardly a member has.
-_CAPITALISED = re.compile(r"[A-Z][a-z]{2,}\d*(?:\.[A-Z][a-z]{2,}\d*)*\.[A-Z][a-z]{2,}\d+$")
-_INNER_NUMBER = re.compile(r"[A-Za-z]{3}\d{2,6}\.")
-_MEMBER_WORD = re.compile(r"(?i)pass|secret|token|cred|config|setting|auth|key\b|value|field|column|props?\b|env")
+_CAPITALISED = lazy(r"[A-Z][a-z]{2,}\d*(?:\.[A-Z][a-z]{2,}\d*)*\.[A-Z][a-z]{2,}\d+$")
+_INNER_NUMBER = lazy(r"[A-Za-z]{3}\d{2,6}\.")
+_MEMBER_WORD = lazy(r"(?i)pass|secret|token|cred|config|setting|auth|key\b|value|field|column|props?\b|env")
 # `your-token-here` in one of its spellings.
-_YOURS = re.compile(
+_YOURS = lazy(
     r"(?i)your[_-]?[a-z_-]{0,30}(?:token|key|secret|pass|here)|(?:token|key|secret|value)[_-]?(?:goes[_-]?)?here|"
     r"replace[_-]?(?:me|this|with)|paste[_-]?(?:me|your|here)|"
     r"(?:insert|enter|put|add|paste|fill[_-]in)[_-](?:[a-z]{1,16}[_-]){0,6}here"
 )
 # A reference to where a secret is kept: `keyvault://team/db-password`.
-_KEPT = re.compile(r"[a-z][a-z0-9+.-]{1,20}:///?[a-z0-9_.-]+(?:[/#?:=&]+[\w.-]+)*/?$", re.I)
+_KEPT = lazy(r"[a-z][a-z0-9+.-]{1,20}:///?[a-z0-9_.-]+(?:[/#?:=&]+[\w.-]+)*/?$", re.I)
 # The word for a password as a form shows it, in one language or another.
-_LABEL = re.compile(
+_LABEL = lazy(
     rf"(?i)(?:[^\W\d_]+[ '’]){{0,4}}?(?:{PASSWORD}|palavra-passe|palabra clave|adgangskode|passord|heslo|jelszó|şifre|"
     r"mật khẩu|kata sandi|лозинка|κωδικός|סיסמה|पासवर्ड|รหัสผ่าน|كلمة المرور)(?:[ '’][^\W\d_]+){0,4}[ ]?[:*?.…]{0,3}$"
 )
 # Certificates and public keys in base64.
 _PUBLIC = ("LS0tLS1CRUdJTiBDRVJU", "LS0tLS1CRUdJTiBQVUJM", "MIIBIjANBgkqhkiG9w0BAQEFAAOC")
-_SLOT = re.compile(r"\{[A-Za-z_][\w.]+(?:\[[^\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}|%\(\w+\)s|%s")
+_SLOT = lazy(r"\{[A-Za-z_][\w.]+(?:\[[^\]{}]*\]|\([^(){}]*\))?(?:![rsa])?(?::[^{}]*)?\}|%\(\w+\)s|%s")
 _NESTS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -140,7 +139,7 @@ def is_blank(text: str) -> bool:
 
 
 # Blanks, and the parts of a pattern.
-_WRITTEN = re.compile(r" |\(\?|\[A-Z|\[a-z|a-zA-Z|\\[dsSw]")
+_WRITTEN = lazy(r" |\(\?|\[A-Z|\[a-z|a-zA-Z|\\[dsSw]")
 
 
 @remembered
@@ -213,7 +212,7 @@ def _is_mixed(text: str) -> bool:
 
 
 # A line of a file, a field of a log, an account on a chain, a part of a pattern.
-_SITE = re.compile(
+_SITE = lazy(
     r"(?i)[\w/-]+\.[a-z]{1,5}:\d+(?::\d+)?$|(?:ip|addr|host|from|port|user|method|status|src|dst)=[\w.:@/-]+$|"
     r"0x[0-9a-f]{40}$|(?-i:\\[sSdDwW][*+{])"
 )
@@ -231,7 +230,7 @@ def is_term(text: str) -> bool:
     return is_technical(text) or bool(_NUMBERED.match(text)) or bool(_SITE.match(text))
 
 
-_NAMED_ID = re.compile(
+_NAMED_ID = lazy(
     r"((?:[A-Za-z]{1,20}[0-9]{0,4}[-_.]){1,8})"
     r"(?:([0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})|[0-9a-f]{8,128}|[0-9A-F]{8,128})"
 )
@@ -272,9 +271,9 @@ def is_random_value(text: str) -> bool:
 
 
 # For text in ASCII, which nearly all values are, a search is several times as fast as a loop over its characters.
-_LETTER = re.compile(r"[A-Za-z]")
-_DIGIT = re.compile(r"[0-9]")
-_SYMBOL = re.compile(r"[^A-Za-z0-9\-_.'/,:;?]")
+_LETTER = lazy(r"[A-Za-z]")
+_DIGIT = lazy(r"[0-9]")
+_SYMBOL = lazy(r"[^A-Za-z0-9\-_.'/,:;?]")
 
 
 @remembered

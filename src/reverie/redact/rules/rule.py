@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.plausible import is_blank
 
 Span = tuple[int, int]
@@ -90,9 +91,9 @@ class Rule:
 
 
 _RUN = 8
-_COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
+_COUNT = lazy(r"\{(\d+)(?:,\d*)?\}")
 # The structure of a pattern; an escape or a class is read as one sign.
-_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
+_SIGN = lazy(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
 
 
 def shortened(pattern: str) -> str:

@@ -6,6 +6,8 @@ import random
 import re
 import string
 
+from reverie.redact.lazy import lazy
+
 CLASSES = {
     "w": string.ascii_letters + string.digits,
     "l": string.ascii_letters,
@@ -18,7 +20,7 @@ CLASSES = {
     "b": string.ascii_letters + string.digits + "+/",
     "k": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
 }
-HOLE = re.compile("⟨([a-zA-Z])([0-9]+)(!?)⟩")
+HOLE = lazy("⟨([a-zA-Z])([0-9]+)(!?)⟩")
 """A class, a length, and a sign for what is random and no secret."""
 
 

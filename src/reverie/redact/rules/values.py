@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from reverie.redact.entropy import remembered, word_share
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.plausible import (
     is_code,
     is_location,
@@ -21,8 +21,8 @@ from reverie.redact.rules.plausible import (
 from reverie.redact.rules.rule import Span
 
 # `Clover891-Cobalt9`, `Barley69%Ember0`: as people make them up.
-_CHOSEN = re.compile(r"^[A-Z][a-z]{2,}\d+[^\w\s]?[A-Z][a-z]{2,}\d+[^\w\s]?$")
-_NUMBERED_NAME = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12}){1,4}-\d+$")
+_CHOSEN = lazy(r"^[A-Z][a-z]{2,}\d+[^\w\s]?[A-Z][a-z]{2,}\d+[^\w\s]?$")
+_NUMBERED_NAME = lazy(r"[a-z]{2,12}(?:-[a-z]{2,12}){1,4}-\d+$")
 _TRAILING = ".,:;!?)]}>*_\\"
 
 
@@ -43,7 +43,7 @@ def cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
 
 
 # The visible part of a masked value: `sk-live-...`, `sk-live-****`.
-_MASK = re.compile(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|[-_]\*{3,}|.\*{4,}")
+_MASK = lazy(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|[-_]\*{3,}|.\*{4,}")
 
 
 def is_masked(data: bytes, start: int, end: int, whole: int) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_literal, is_told
 from reverie.redact.rules.plausible import is_password_like, is_random_value, is_technical
@@ -58,7 +59,7 @@ def _handed(data: bytes) -> Iterator[Span]:
 
 
 _NAMES_IT = r"(?i:api[ _-]?key|access[ _-]?key|secret[ _-]?key|admin[ _-]?key|global[ _-]?key|private[ _-]?key|token|secret|password|passphrase|passwd|credentials?|\bpat)"
-_TALKS = re.compile(
+_TALKS = lazy(
     r"(?i)\b(?:no|not|never|without|commit|hash|sha\d*|digest|checksum|public|fingerprint|ids?|fix|hashed|expired|for tests?|from|via|see|encrypted)\b"
 )
 

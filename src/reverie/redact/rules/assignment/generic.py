@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.names import (
     KEY_HINT,
     KEY_REST,
@@ -32,16 +33,16 @@ _MAKES = r"(?:String::from|Some|Secret(?:Str|String)?(?:::new|::from)?|new Strin
 _OPEN = rf"[ \t]{{0,12}}(?:\*\*|string\([0-9]{{1,4}}\)[ ]|{_MAKES})?"
 _VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3})|'([^'\n]{3})|`([^`\n]{3}))|([^\s\"'`,;&|<>]{4}))"
 _QUOTED = {quote: re.compile(rb"[^%b\n]{3,256}" % quote) for quote in (b'"', b"'", b"`")}
-_BARE = re.compile(rb"[^\s\"'`,;&|<>]{4,256}")
-_FETCHES = re.compile(
+_BARE = lazy(rb"[^\s\"'`,;&|<>]{4,256}")
+_FETCHES = lazy(
     r"(?i)(?:^|[._])(?:get|fetch|read|load|find|lookup|retrieve|ask|prompt|request|delete|remove|list|describe)"
 )
 # A quote that closed something: `"password = " + new Buffer(...)`; and one that something is added to.
-_ADDED = re.compile(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
-_ADDED_TO = re.compile(rb"\\{0,3}[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
-_PATTERN = re.compile(r"\\[sSdDwW][*+{]")
-_JSON = re.compile(r"[\"'][ \t]*:[ \t]*[\"']")
-_KEY_TEXT = re.compile(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
+_ADDED = lazy(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
+_ADDED_TO = lazy(rb"\\{0,3}[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
+_PATTERN = lazy(r"\\[sSdDwW][*+{]")
+_JSON = lazy(r"[\"'][ \t]*:[ \t]*[\"']")
+_KEY_TEXT = lazy(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
 
 
 def _key_before(data: bytes, match_start: int, value_start: int) -> tuple[str, str]:
@@ -166,7 +167,7 @@ def _is_literal(pair: _Pair) -> bool:
     return _is_variable(pair) and not is_code(pair.value)
 
 
-_ENTRY = re.compile(r"[a-z]+\d{0,2}(?:[-_/.](?:[a-z]+\d{0,2}|\d{1,2}))+")
+_ENTRY = lazy(r"[a-z]+\d{0,2}(?:[-_/.](?:[a-z]+\d{0,2}|\d{1,2}))+")
 
 
 def _is_slot(data: bytes, match_start: int, end: int) -> bool:
@@ -189,7 +190,7 @@ def _is_lookup(key: str, value: str) -> bool:
     )
 
 
-_OWN_LINE = re.compile(rb"[ \t]*(?:export |set |- )?[\"']?[\w.\-]*\Z")
+_OWN_LINE = lazy(rb"[ \t]*(?:export |set |- )?[\"']?[\w.\-]*\Z")
 
 
 def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
@@ -203,7 +204,7 @@ def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
 
 
 # Commands about keys that everyone may see: `--recv-keys 1234ABCD`.
-_KEY_VERB = re.compile(
+_KEY_VERB = lazy(
     r"(?:[a-z]+-)*(?:recv|receive|send|list|delete|refresh|search|export|import|fetch|edit|sign|lsign|default|trusted|locate|hidden)-(?:secret-)?keys?$|key-?id$"
 )
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import is_wordy
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_literal, is_whole
 from reverie.redact.rules.names import KEY_HINT, KEY_REST, KEY_WORD, key_strength, key_words
@@ -16,8 +17,8 @@ from reverie.redact.rules.prose.languages import passes_for_key, passes_for_pass
 from reverie.redact.rules.rule import Rule, Span
 from reverie.redact.rules.values import judge_named
 
-_NAME = re.compile(r"[A-Za-z0-9_.\-]+(?=[ \t]*(?:\(\))?[ \t]*\{)")
-_KIND = re.compile(
+_NAME = lazy(r"[A-Za-z0-9_.\-]+(?=[ \t]*(?:\(\))?[ \t]*\{)")
+_KIND = lazy(
     r"(?i)(?:options?|settings?|config(?:uration)?|credentials?|request|provider|params?|args|dto|model|spec)$"
 )
 

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import word_share, words
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_foreign, is_literal, is_random, is_told
 from reverie.redact.rules.names import KEY_HINT, KEY_REST, KEY_WORD, UNTOLD, key_strength, key_words
@@ -22,7 +22,7 @@ def _strongly_random(text: str) -> bool:
     return kinds and is_random(text) and "--" not in text and word_share(text) <= 0.3
 
 
-_SPOKEN_FOR = re.compile(
+_SPOKEN_FOR = lazy(
     rb"(?i)(?:public|cache|primary|foreign|sort|partition|object|group|host|gpg|pgp|map|row|[_.-])[ ]?\Z"
 )
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 
 from reverie.redact.entropy import is_wordy, looks_random, word_share, words
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.checks import is_mixed
 from reverie.redact.rules.literals import is_for_everyone
 from reverie.redact.rules.plausible import is_joined, is_named_id, is_placeholder
 from reverie.redact.rules.rule import LEFT, Rule, Span, token
 
-_TRACKING = re.compile(
+_TRACKING = lazy(
     rb"(?i)(?:clid|verification|srsltid|_hsenc|_hsmi|mc_eid|igshid|braid|[?&](?:id|si|ref|v|ved|ei|usg|gs_lcp|cursor|state))=[\w-]*\Z"
 )
-_COORDINATE = re.compile(rb"[{,\s][\"']?(?:x|y|n|e|x5c|x5t|kid)[\"']?[ \t]*:[ \t]*[\"'][\w-]*\Z")
+_COORDINATE = lazy(rb"[{,\s][\"']?(?:x|y|n|e|x5c|x5t|kid)[\"']?[ \t]*:[ \t]*[\"'][\w-]*\Z")
 _DIGESTS = frozenset({"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"})
 # In front of both keys and identifiers.
 _SHARED = frozenset({"user", "app", "session", "service", "client"})

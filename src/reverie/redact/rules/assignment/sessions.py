@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import looks_random
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_literal, is_whole
 from reverie.redact.rules.names import key_strength
@@ -16,10 +17,10 @@ from reverie.redact.rules.prose.languages import passes_for_password
 from reverie.redact.rules.rule import Rule, Span
 from reverie.redact.rules.values import judge_named
 
-_SESSION = re.compile(
+_SESSION = lazy(
     r"(?i)sess|sid$|token|auth|jwt|csrf|xsrf|remember|login|secret|\bid$|^li_at$|aspnet|cookies?$|ticket|^sso|identity"
 )
-_VISIT = re.compile(
+_VISIT = lazy(
     r"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_|theme|lang|locale|currency|consent|expires|path|domain)"
 )
 
@@ -64,7 +65,7 @@ def _row(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     return (start, end) if _is_session(name, data[start:end].decode("utf-8", "replace")) else None
 
 
-_PAIR_NAME = re.compile(r"(?i)\bname[\"']?[ \t]*[:=][ \t]*[\"'`]([^\"'`\n]{1,80})")
+_PAIR_NAME = lazy(r"(?i)\bname[\"']?[ \t]*[:=][ \t]*[\"'`]([^\"'`\n]{1,80})")
 
 
 def _named(data: bytes, match_start: int, start: int, end: int) -> Span | None:
@@ -85,7 +86,7 @@ def _web_key(data: bytes, _match_start: int, start: int, end: int) -> Span | Non
     return (start, end) if b"kty" in near and looks_random(data[start:end].decode("ascii")) else None
 
 
-_FIELD_NAME = re.compile(r"[\"'][ \t]*,?[ \t]*\w+[ \t]*:[ \t]*@?[\"']([^\"'\n]{1,80})")
+_FIELD_NAME = lazy(r"[\"'][ \t]*,?[ \t]*\w+[ \t]*:[ \t]*@?[\"']([^\"'\n]{1,80})")
 
 
 def _set_for(data: bytes, _match_start: int, start: int, end: int) -> Span | None:

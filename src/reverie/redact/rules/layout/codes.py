@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import spans
 from reverie.redact.rules.rule import Rule, Span
 
@@ -18,8 +18,8 @@ _CODE = (
     rb"(?:[\s,;|:=*()\[\]\"'`.>-]|\b(?:is|are|was|and|und)\b|\b[0-9]{1,2}[.)]|\\n)*"
     rb"(?:\b|\\n)([A-Za-z0-9]{3,8}(?:-[A-Za-z0-9]{3,8}){1,5}|[0-9]{4} [0-9]{4}|[0-9]{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16})\b"
 )
-_DATE = re.compile(rb"(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}")
-_DIGIT = re.compile(rb"[0-9]")
+_DATE = lazy(rb"(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_DIGIT = lazy(rb"[0-9]")
 _MOST_CODES = 40
 
 

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_random, is_told, is_whole, trimmed
 from reverie.redact.rules.names import KEY_HINT, KEY_WORD, key_strength
@@ -38,7 +38,7 @@ _NEXT = (
 )
 
 
-_PAIR = re.compile(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
+_PAIR = lazy(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
 
 
 def _next_lines(data: bytes) -> Iterator[Span]:
@@ -72,8 +72,8 @@ _FOLLOWS = Lazy(
     rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy|master) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
 # Words that hand something over.
-_ELSE = re.compile(rb"(?i)\b(?:commits?|hash|sha\d*|fingerprint|public|digest|checksum|ids?|build|version)\b")
-_HANDED = re.compile(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n]{0,60}\Z")
+_ELSE = lazy(rb"(?i)\b(?:commits?|hash|sha\d*|fingerprint|public|digest|checksum|ids?|build|version)\b")
+_HANDED = lazy(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n]{0,60}\Z")
 
 
 def _following(data: bytes) -> Iterator[Span]:

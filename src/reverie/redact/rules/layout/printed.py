@@ -9,6 +9,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_literal, is_whole
 from reverie.redact.rules.names import key_strength
@@ -24,11 +25,11 @@ from reverie.redact.rules.prose.languages import passes_for_key, passes_for_pass
 from reverie.redact.rules.rule import Rule, Span
 
 # Commands that print the value of a name, which comes as their argument; and commands that print nothing but a secret.
-_BY_NAME = re.compile(
+_BY_NAME = lazy(
     rb"(?:\bconfig[: ]get|\bprintenv|\becho[ ][\"']?\$\{?|-field[= ]|\bterraform output(?: -raw)?|\bpulumi config get|\btofu output(?: -raw)?|\bgit config(?: --[a-z-]+)*|\bcat[ ]\S*/)"
     rb"[ ]?[\"']?([A-Za-z0-9_.\-]{2,80})\}?[\"']?(?:[ ][^\n]{0,80})?\s*\Z"
 )
-_ALWAYS = re.compile(
+_ALWAYS = lazy(
     rb"\bop (?:read|item get)\b|\bpass show [A-Za-z0-9_.-]+/|find-generic-password\b[^\n]*-w|find-internet-password\b[^\n]*-w|with-decryption|get-secret-value\b|secrets versions access\b|get secrets?\b[^\n]*(?:jsonpath|base64|go-template)"
     rb"|dumpprivkey\b|\bgh auth token\b|print-(?:access|identity)-token|get-access-token\b|\bopenssl rand\b|\bpwgen\b|\bapg\b|keyvault secret show\b|\bsecret-tool lookup\b|\bkeyring get\b|\bbw get password\b|\bdescribe\b[^\n]*\| *base64 -d"
     rb"|\bcat [^\n]*(?:/run/secrets/|/secrets/|password|passwd\.txt|token|\.secret|initialAdminPassword|authtoken)[^\n/]*\s*\Z|\bvault token (?:create|lookup)[^\n]*-field|\bcreate token\b|\btoken:?create\b|\bgenerate-?(?:password|secret|key)\b"
@@ -39,8 +40,8 @@ _PRINTING = (
     r"cat [^\n ]*(?:secret|passw|Passw|token)|base64 -d|create token|token:?create"
 )
 _PRINTS = Lazy(_PRINTING.encode())
-_LINE = re.compile(rb"[ \t]*[\"']?([^\s\"']{6,2048})[\"']?[ \t]*\r?\Z")
-_SALT = re.compile(r"(?i)(?:AUTH|SECURE_AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)")
+_LINE = lazy(rb"[ \t]*[\"']?([^\s\"']{6,2048})[\"']?[ \t]*\r?\Z")
+_SALT = lazy(r"(?i)(?:AUTH|SECURE_AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)")
 
 
 def _printed(data: bytes) -> Iterator[Span]:
@@ -91,7 +92,7 @@ _DATA = Lazy(rb"(?m:^)[ \t]{0,20}(?:data|stringData):[ \t]{0,3}(\{[^\n{}]+\}|\r?
 _ENTRY = Lazy(
     rb"([A-Za-z0-9_.\-]{1,80})[\"']?:[ \t]{1,3}[\"']?([A-Za-z0-9+/]{4,}={0,2})[\"']?[ \t]{0,3}(?:[,}\r\n]|\z)"
 )
-_KIND = re.compile(rb"(?m)kind:[ \t]*[\"']?Secret\b")
+_KIND = lazy(rb"(?m)kind:[ \t]*[\"']?Secret\b")
 
 
 def _data(data: bytes) -> Iterator[Span]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.entropy import words
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import spans as all_spans
 from reverie.redact.rules.literals import is_random, is_whole
 from reverie.redact.rules.names import KEY_HINT, key_strength
@@ -22,26 +23,22 @@ _NAMED = r"(?i:passwo?r?ds?|passphrases?|passcodes?|pwd|secrets?|tokens?|creds|c
 _HEAD = rf"{_NAMED}[0-9]?{_EDGE}|[|,;\t][\"' ]{{0,2}}(?i:pass|pw)[\"' ]{{0,2}}(?:[|,;\t]|\r?(?m:$))|(?:ароль|密码|パスワード)[ ]{{0,2}}[|,;\t]"
 _HEADER = _HEAD.encode()
 _VALUES = rb"(?i)\b(?:value|val|wert|valeur|valor|content|secret_value)\b"
-_PARTS = re.compile(rb"[|,;\t\xe2]|[ ]{2}")
-_RULER = re.compile(rb"[\s|+:=\-\xe2\x94\x95\x80-\xbf]*\Z")
-_QUOTED = re.compile(
-    rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)"
-)
-_GAP = re.compile(rb"[ ]{2,}|\t+")
-_COLUMN_NAME = re.compile(r"[\w#][\w #/().'’%-]{0,39}")
+_PARTS = lazy(rb"[|,;\t\xe2]|[ ]{2}")
+_RULER = lazy(rb"[\s|+:=\-\xe2\x94\x95\x80-\xbf]*\Z")
+_QUOTED = lazy(rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)")
+_GAP = lazy(rb"[ ]{2,}|\t+")
+_COLUMN_NAME = lazy(r"[\w#][\w #/().'’%-]{0,39}")
 _MOST_ROWS = 2_000
 _MOST_CELLS = 40
 
-_IS_CODE = re.compile(
-    r"(?i)(?:recovery|backup|rescue|scratch|emergency|one[- ]time|2fa|mfa)[ _-]?codes?(?:[ #]*\d{1,2})?"
-)
-_A_CODE = re.compile(r"[A-Za-z0-9]{3,8}(?:[- ][A-Za-z0-9]{3,8}){1,5}|\d{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16}")
-_IS_PIN = re.compile(r"(?i)(?:pin|door|access|entry|gate|alarm|lock|unlock)[ _-]?codes?|passcodes?|codes? pin")
-_NAMES_SECRET = re.compile(
+_IS_CODE = lazy(r"(?i)(?:recovery|backup|rescue|scratch|emergency|one[- ]time|2fa|mfa)[ _-]?codes?(?:[ #]*\d{1,2})?")
+_A_CODE = lazy(r"[A-Za-z0-9]{3,8}(?:[- ][A-Za-z0-9]{3,8}){1,5}|\d{6,10}|[a-z0-9]{8,16}|[A-Z0-9]{8,16}")
+_IS_PIN = lazy(r"(?i)(?:pin|door|access|entry|gate|alarm|lock|unlock)[ _-]?codes?|passcodes?|codes? pin")
+_NAMES_SECRET = lazy(
     r"(?i)(?:secrets?|tokens?|credentials?|creds?|(?:[a-z0-9][ _-]|api|secret|access|private)keys?|\bpat|secret[ _]value)(?:[ _]?(?:\d|value|prod|dev|live|test|staging))?$"
 )
-_FOREIGN_PASSWORD = re.compile(rf"(?:{PASSWORDS})\w*", re.I)
-_FOREIGN_KEY = re.compile(rf"(?:{KEYS})", re.I)
+_FOREIGN_PASSWORD = lazy(rf"(?:{PASSWORDS})\w*", re.I)
+_FOREIGN_KEY = lazy(rf"(?:{KEYS})", re.I)
 _SAFES = words("1password keepass keepass2 keepassxc lastpass bitwarden vault dashlane enpass keychain passbolt")
 _SENTENCE = words(
     "the a an is are was in of to see for and or not no on at by with from your my must same as only set none"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import spans
 from reverie.redact.rules.names import TOLD_HINT
 from reverie.redact.rules.prose.languages import passes_for_key, passes_for_password
@@ -21,12 +22,12 @@ _ASKED = (
 )
 _WORD = f"({_SECRET})|({_KEY})|({_CODE})".encode()
 _LONGEST = 400
-_ASKING = re.compile(
+_ASKING = lazy(
     r"(?i)\?(?:[\s\"')*_?!]|$)|？|؟|\b(?:what(?:'?s| is| was)|which|send me|remind me|give me|tell me|share|can (?:you|u|i)|could (?:you|i)|anyone (?:have|know|got)|need (?:the|ur|your)|do (?:you|we) (?:have|know|remember)|"
     r"pls|please|plz|wie (?:war|lautet|ist)|schick|gib|quel(?:le)?|envoie|cuál|cual|pásame|qual|manda|welk|stuur|vad är|jaki|podaj|какой|скинь|напомни|який)\b|教えて|多少|是什么|뭐|알려"
 )
 # On the same line: `Q: which key? A: ...`.
-_INLINE = re.compile(
+_INLINE = lazy(
     r"(?:\?|？)[ \t]{1,4}(?:\*{0,2}(?:A|a|Ans|Answer|Antwort|R|Re|Resp|О)\*{0,2}[:.)]|-{1,2}>?|—|–|it'?s)\*{0,2}[ \t]{0,3}".encode()
 )
 _SPEAKER = (
@@ -40,8 +41,8 @@ _FILLER = (
     r"a|answer|antwort|re)|конечно|да|вот|пароль|держи|так|ось)"
     r"(?:[ \t]*(?:[,:!.;>-]|—|–)+[ \t]*|[ \t]+)"
 )
-_ANSWER = re.compile(rf"{_SPEAKER}(?:{_FILLER}){{0,5}}[\"'`*(<]{{0,3}}([^\s\"'`,;<>]{{4,256}})".encode())
-_WAIT = re.compile(
+_ANSWER = lazy(rf"{_SPEAKER}(?:{_FILLER}){{0,5}}[\"'`*(<]{{0,3}}([^\s\"'`,;<>]{{4,256}})".encode())
+_WAIT = lazy(
     rf"{_SPEAKER}(?:(?i:sure|ok|okay|yes|yep|one (?:sec|moment|minute)|hang on|hold on|wait|let me (?:check|look)|moment|checking|sec|np|klar|ja|un momento|attends)|секунду)[ \t]*(?:[.!]|…)*[ \t]*\r?\Z".encode()
 )
 _LOOK = 3

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reverie.redact.entropy import remembered, word_share
+from reverie.redact.lazy import lazy
 from reverie.redact.markers import spans
 from reverie.redact.rules.compiled import any_of, compiled
 from reverie.redact.rules.literals import is_random, is_whole
@@ -39,7 +40,7 @@ _ENGLISH = frozenset({"is", "to", "on", "now"})
 _TO = frozenset(compiled().words("to"))
 _PARTICLES = "はがを是为為는은이가를을로成"
 # Joins between an English word for a secret and a value, in a sentence that is not English.
-_JOINED = re.compile(
+_JOINED = lazy(
     "|".join(
         [
             r"(?<=[\s:])(?:"
@@ -51,26 +52,26 @@ _JOINED = re.compile(
     ).encode(),
     re.I | re.S,
 )
-_CHANGED = re.compile(
+_CHANGED = lazy(
     r"(?i)cambi|changé|changer|modifi|mud(?:ei|ou|ar|amos)|alter(?:ei|ou|ar)|troqu|troc|änder|gesetzt|setze|stell|wechsel|bytt|byt(?:er|te|a)|ändra|endret|ændre|skift|satt|"
     r"zmien|zmień|ustaw|změn|zmen|nastav|schimb|setat|pus|değiş|vaihd|asetin|změ|verander|gewijzigd|wijzig|ingesteld|mis[eo]? |impost|puse|puesto|ponte|coloqu|defini|"
     r"смен|помен|измен|змін|поставил|задал|άλλαξα|όρισα|غير|שינ|החלפ|đổi|ganti|ubah"
 )
 # Words that make the one before or behind them public.
-_OPEN = re.compile(
+_OPEN = lazy(
     r"(?i)public|öffentlich|publique|públic|pubblic|openba|offentlig|offentlege|julki|veřejn|nyilvános|açık|ortak|открыт|публичн|відкрит|δημόσι|عام|公開|公开|公钥|公鑰|공개|công khai|publik|"
     r"fingerprint|abdruck|empreinte|primär|primar|primär|primaire|fremd|foreign|étrang|hash|commit|\bsha|checksum|prüfsumme|\bid\b|-id\b|cache|erreur|error|fehler"
 )
-_CANDIDATE = re.compile(rb"[!#-&(-;=?-_a-~]{4,256}")
+_CANDIDATE = lazy(rb"[!#-&(-;=?-_a-~]{4,256}")
 _LEADING = b":=([*{,"
 _SIGNS = (":", "=", "\uff1a", "\uff1d", "→", "—", "–", "->", "=>", " -", "»")
 _QUOTES = " \t\"'`«»„“”‚‘’「『(*[<"
 _REACH = 140
-_ESCAPE = re.compile(rb"\\[nrt\"]")
+_ESCAPE = lazy(rb"\\[nrt\"]")
 _IN_A_NAME = (b"-", b".", b"/", b'"', b"'")
-_KEY_IN_SPANISH = re.compile(r"(?i) (?:de |del? )?(?:api|acceso|secreta|privada)")
-_LETTER_ABROAD = re.compile(r"[^\W\d_\x00-\x7f]")
-_STOP = re.compile(r"[.;!?。][ \n]|[.;!?。]$")
+_KEY_IN_SPANISH = lazy(r"(?i) (?:de |del? )?(?:api|acceso|secreta|privada)")
+_LETTER_ABROAD = lazy(r"[^\W\d_\x00-\x7f]")
+_STOP = lazy(r"[.;!?。][ \n]|[.;!?。]$")
 
 
 @remembered

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 from reverie.redact.entropy import is_hex, is_uuid, remembered, word_share, words
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.literals import is_for_everyone
 from reverie.redact.rules.plausible import is_named_id, is_placeholder, is_technical, without_markers
 from reverie.redact.rules.rule import Rule, Span
 
 _AFTER, _BEFORE = 90, 60
 _LONGEST = 700
-_CANDIDATE = re.compile(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
+_CANDIDATE = lazy(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
 # Text in front of a random part that makes it a hash, a path, a member, an address or an escape.
-_PART_OF = re.compile(
+_PART_OF = lazy(
     rb"(?i)(?:[/\\.#&?%$<@+]|[\w)]\[|[?&]\w{1,20}=|\b(?:sha\d*|md5|h1|base64|etag|rev|commit|id|blob|uuid|guid|hash|version)[\"']?"
     rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"']|[{,][ ]?[\"']?(?:x|y|n|x5t)[\"']?:[ ]?[\"'])\Z"
 )
-_MEMBER = re.compile(rb"[(\[./:]\w|->|::|=>?[^=]|\(")
-_ABOUT = re.compile(rb"[a-z]*(?:[-_]?[iI][dD]s?|_?[nN]ame)\b")
-_PUBLIC = re.compile(rb"(?i)public[ _-]?\Z")
+_MEMBER = lazy(rb"[(\[./:]\w|->|::|=>?[^=]|\(")
+_ABOUT = lazy(rb"[a-z]*(?:[-_]?[iI][dD]s?|_?[nN]ame)\b")
+_PUBLIC = lazy(rb"(?i)public[ _-]?\Z")
 _SMALL_WORDS = words(
     """
     get set add has new old use via the and for all any not max min int str len url uri api app key map row col
@@ -29,7 +28,7 @@ _SMALL_WORDS = words(
     aws gcp iam jwt mfa otp sso tls ssl ssh rsa aes sha md hs rs es utf ip db ui io os py js ts go rb kt
     """
 )
-_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PIECES = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 @remembered

@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 
 from reverie.redact.entropy import word_share
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.names import NOT_SECRET_KEYS, PASSWORD, TOLD, TOLD_HINT, is_plain_word
 from reverie.redact.rules.plausible import (
     is_code,
@@ -23,7 +24,7 @@ from reverie.redact.rules.plausible import (
 from reverie.redact.rules.rule import Rule, Span
 from reverie.redact.rules.values import cut, is_beginning, is_masked
 
-_VALUE = re.compile(rb"[^\s\"'`,;<>]{6,256}")
+_VALUE = lazy(rb"[^\s\"'`,;<>]{6,256}")
 
 
 def _extent(data: bytes, start: int) -> int:
@@ -107,10 +108,10 @@ def _is_a_machines(value: str, *, copula: bool, quoted: bool) -> bool:  # noqa: 
     return copula and mixed and len(value) >= 10
 
 
-_COMMIT = re.compile(rb"[0-9a-f]{7,40}")
-_REST_OF_CALL = re.compile(r"[a-z_]=[\w.]+\)")
-_OF_A_PERSON = re.compile(rf"(?i)(?:{PASSWORD}|pw|psk|login|credentials?|(?:access|auth|pin|recovery|backup) code)")
-_OTHER = re.compile(
+_COMMIT = lazy(rb"[0-9a-f]{7,40}")
+_REST_OF_CALL = lazy(r"[a-z_]=[\w.]+\)")
+_OF_A_PERSON = lazy(rf"(?i)(?:{PASSWORD}|pw|psk|login|credentials?|(?:access|auth|pin|recovery|backup) code)")
+_OTHER = lazy(
     r"(?i)\b(?:ids?|hash|sha\d*|commit|request|trace|version|fingerprint|public|build|digest|checksum|error|status|count|file)\b"
 )
 
@@ -138,11 +139,11 @@ def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bo
     return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and _OF_A_KEY.search(before) is not None
 
 
-_OF_A_KEY = re.compile(
+_OF_A_KEY = lazy(
     rb"(?i)gpg|pgp|\b(?:rsa|dsa|ecdsa|eddsa|ed25519|elgamal|using|imported|trusted|primary|unknown|signing) key|sub-?key|\bkey[ -]?ids?\b"
 )
 # `ip=10.0.0.1`, `method=get`, `main.py:445`.
-_FIELD = re.compile(
+_FIELD = lazy(
     r"(?:ip|user|host|port|method|status|code|path|src|dst|from|to|id|uid|pid|rhost|tty)=|--[a-z][a-z-]*=|[\w./-]+\.[a-z]{1,5}:\d+(?::\d+)?$"
 )
 

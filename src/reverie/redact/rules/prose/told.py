@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from reverie.redact.entropy import looks_random
+from reverie.redact.lazy import lazy
 from reverie.redact.rules.literals import has_symbols, is_argument, is_foreign, is_random, is_told, trimmed
 from reverie.redact.rules.names import KEY_HINT, KEY_REST, KEY_WORD, UNTOLD, key_strength, key_words, name_start
 from reverie.redact.rules.plausible import is_password_like, is_random_value
@@ -49,9 +50,7 @@ def _in_words(data: bytes, match_start: int, start: int, end: int) -> Span | Non
     return (start, end) if told and not _is_sentence(value) and not _HOST.fullmatch(value) else None
 
 
-_HOST = re.compile(
-    r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:[a-z]{2,3}|internal|local|lan|cloud|info|tech|site|host|corp|home)"
-)
+_HOST = lazy(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:[a-z]{2,3}|internal|local|lan|cloud|info|tech|site|host|corp|home)")
 
 
 def _is_sentence(text: str) -> bool:
