@@ -313,8 +313,7 @@ class HostMachine(RuleBasedStateMachine):
         assert self.host.forget.forget(ADA, subject).forgotten == len(about)
         for target in about:
             self.destroyed(target)
-        if about:
-            self.seq += 1  # the certificate
+        self.seq += 1  # the certificate; without an entry, the event by which recorded questions are dropped
 
     @rule()
     def expire(self) -> None:
