@@ -29,7 +29,7 @@ PAGES = {
     "memory": "first:/memories:.rows a.content",
     "dreams": "/dreams",
     "dream": "first:/dreams:tr[data-item] + tr[data-item] td a",
-    "diff": "first:/dreams:tr[data-item] + tr[data-item] td a@before-and-after",
+    "diff": "first:/dreams:tr[data-item] + tr[data-item] td a@?lines=changed#before-and-after",
     "context": "/context?q=What+did+we+decide+about+the+launch%3F&budget=600",
     "windows": "/windows",
     "agents": "/agents",
@@ -113,7 +113,7 @@ def take(
 
 
 def go(page: Page, base: str, where: str) -> bool:
-    """Open a page, or the first link of one; after an `@`, the part of it to scroll to."""
+    """Open a page, or the first link of one; after an `@`, what is added to its address."""
     where, _, part = where.partition("@")
     if where.startswith("first:"):
         _, path, selector = where.split(":", 2)
@@ -121,7 +121,7 @@ def go(page: Page, base: str, where: str) -> bool:
         found = page.locator(selector).first
         if not found.count():
             return False
-        page.goto(base + str(found.get_attribute("href")) + (f"#{part}" if part else ""))
+        page.goto(base + str(found.get_attribute("href")) + part)
         return True
     answer = page.goto(base + where)
     return answer is not None and answer.status < 400

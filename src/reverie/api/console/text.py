@@ -121,8 +121,12 @@ def segment(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Cut a text to this many characters, and mark the cut."""
-    return text if len(text) <= most else text[:most].rstrip() + " …"
+    """Cut a text to this many characters, after a word where one ends in the last third, and mark the cut."""
+    if len(text) <= most:
+        return text
+    short = text[:most]
+    end = most if text[most].isspace() else max(short.rfind(" "), short.rfind("\n"))
+    return (short[:end] if end * 3 > most * 2 else short).rstrip() + " …"
 
 
 def shell(command: str) -> Markup:

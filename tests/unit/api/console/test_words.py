@@ -12,7 +12,7 @@ from tests.unit.api.console.test_pages import Site
 from reverie.api.cli.catalog import CATALOG
 from reverie.api.cli.main import run
 from reverie.api.console import alerts, diff
-from reverie.api.console.text import brief, number
+from reverie.api.console.text import brief, cut, number
 from reverie.core.dream import DreamPlan
 
 SAID = (
@@ -70,3 +70,17 @@ def test_hidden_characters_that_both_sides_have_are_not_marked_as_changed() -> N
     assert "<del>" not in diff.before(said, [f"Mara: {said}"])
     assert "<ins>" not in diff.after(f"Mara: {said}", [said])
     assert "<del>" in diff.before(said, ["A berth."])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Lena deployed build 508", "Lena deployed …"),
+        ("Lena deployed\nbuild 508 today", "Lena deployed …"),
+        ("Lena deployed 50 builds", "Lena deployed 50 …"),
+        ("w" * 40, "w" * 16 + " …"),
+        ("as long as it", "as long as it"),
+    ],
+)
+def test_a_text_is_cut_after_a_word(text: str, shown: str) -> None:
+    assert cut(text, 16) == shown
