@@ -285,6 +285,14 @@ class DreamReport(Struct, frozen=True):
         return min(1000, self.output_limit * 1000 // max(self.input_tokens, 1)) if self.output_limit else 300
 
     @property
+    def taken_tokens(self) -> int:
+        """Tokens of the entries that the text replaced; of the distiller's input in reports that did not measure it.
+
+        The input (`tokens_before`) is larger: it has the date and the speaker of each line.
+        """
+        return self.cold_tokens or self.tokens_before
+
+    @property
     def tokens_used(self) -> int:
         """Input plus output, as counted by the budget."""
         return self.input_tokens + self.output_tokens
@@ -295,7 +303,7 @@ class DreamReport(Struct, frozen=True):
         return to_datetime(self.created_at)
 
     def __repr__(self) -> str:
-        size = f"{len(self.sources)} entries, {self.tokens_before} to {self.output_tokens} tokens"
+        size = f"{len(self.sources)} entries, {self.taken_tokens} to {self.output_tokens} tokens"
         return f"<DreamReport {self.id} of {self.ref}: {size}, {self.state}>"
 
 

@@ -143,7 +143,7 @@ def list_dreams(
             to_iso(report.created_at)[:16].replace("T", " "),
             report.ref,
             len(report.sources),
-            report.tokens_before,
+            report.taken_tokens,
             report.output_tokens,
             report.state,
         )

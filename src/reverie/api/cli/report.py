@@ -96,7 +96,7 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
     if report.instructions_applied is False:
         fields["instructions"] = "not used: no model wrote this text"
     fields |= {
-        "before": f"{len(report.sources)} entries, {report.tokens_before} tokens, {report.bytes_before} bytes",
+        "before": f"{len(report.sources)} entries, {report.taken_tokens} tokens, {report.bytes_before} bytes",
         "after": f"1 entry, {report.output_tokens} tokens, {report.byte_size} bytes ({_share(report)} of the tokens)",
         "sources": ", ".join(f"{count} {fate}" for fate, count in fates.items()),
         "lines": f"{len(report.statements)}, each traced to its sources",
@@ -176,7 +176,7 @@ def must_keep(report: DreamReport) -> str:
 
 
 def _share(report: DreamReport) -> str:
-    return f"{report.output_tokens * 100 / max(report.tokens_before, 1):.0f} %"
+    return f"{report.output_tokens * 100 / max(report.taken_tokens, 1):.0f} %"
 
 
 def tree_lines(tree: Why, *, most: int | None = None, width: int = _EXCERPT) -> Iterator[str]:

@@ -47,7 +47,7 @@ def list_schedules(at: At = HERE) -> None:
         for item in found
     ]
     columns = ["id", "cron", "zone", "ref", "last run", "next run", "status"]
-    print_table(columns, rows, stretch="status", empty=_NONE)
+    print_table(columns, rows, stretch="status", keep=("next run",), empty=_NONE)
 
 
 @app.command("add")

@@ -98,7 +98,7 @@ def _described(look: Look, report: DreamReport) -> Document:
     for name in ("about", "statements", "collapsed", "replay", "unanswered"):
         document.pop(name, None)
     document["sources"] = len(report.sources)
-    taken = report.cold_tokens or report.tokens_before
+    taken = report.taken_tokens
     return {
         "report": document,
         "taken": taken,

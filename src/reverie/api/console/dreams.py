@@ -74,7 +74,7 @@ def line(report: DreamReport) -> dict[str, Any]:
         "trigger": report.trigger,
         "distiller": report.distiller,
         "sources": len(report.sources),
-        "tokens_before": report.cold_tokens or report.tokens_before,
+        "tokens_before": report.taken_tokens,
         "tokens_after": report.output_tokens,
         "fates": fates,
         "shares": shares(fates),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.api.console.test_pages import Site
 
+from reverie.api.cli.report import say_report
 from reverie.core.dream import DreamPlan
-from reverie.core.entry import Draft
+from reverie.core.entry import Draft, Source
 from reverie.http.banner import banner, first_key, home_tenant
 
 
@@ -65,3 +66,19 @@ def test_a_dream_that_took_a_part_says_what_is_left(site: Site) -> None:
     page = site.browser(site.key("acme")).get(f"/dreams/{report.id}").text
     assert "did not fit into the budget of 900 tokens" in page.replace("\u2009", "")
     assert "/dreams?ref=notes#run" in page
+
+
+def test_a_dream_has_the_same_figures_in_the_console_and_on_the_command_line(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    actor, speaker = site.host.system_actor("acme"), Source(actor="Mara")
+    said = [Draft(f"Berth {n // 2} costs {n // 2 * 7 + 10} euros a day.", source=speaker) for n in range(60)]
+    site.host.entries.put(actor, "notes", said)
+    report = site.host.dreams.run(actor, DreamPlan(ref="notes", budget=8000))
+    assert report is not None
+    assert report.tokens_before > report.taken_tokens > report.output_tokens
+    shown = site.browser(site.key("acme")).get("/dreams.json").json()["dreams"][0]
+    assert (shown["tokens_before"], shown["tokens_after"]) == (report.taken_tokens, report.output_tokens)
+    say_report(report)
+    assert f"60 entries, {report.taken_tokens} tokens" in capsys.readouterr().out
+    assert f"60 entries, {report.taken_tokens} to {report.output_tokens} tokens" in repr(report)
