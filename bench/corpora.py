@@ -27,9 +27,9 @@ from pathlib import Path
 DATA = Path(__file__).parent / "data"
 OURS = (
     *("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides"),
-    *("household", "project", "support"),
+    *("household", "project", "support", "profile", "site"),
 )
-JUDGES = ("studio", "lab", "polyglot", "chat")
+JUDGES = ("studio", "lab", "polyglot", "chat", "allotment", "cycles")
 """Nothing is fitted on these."""
 _WORD = re.compile(r"\w+")
 

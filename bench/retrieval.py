@@ -51,6 +51,7 @@ SIGNALS: dict[str, dict[str, float | bool]] = {
     "currency": {"currency": False},
     "words": {"words": 0.0},
     "meaning": {"meaning": 0.0},
+    "alike": {"alike": 0.0},
 }
 Found = list[tuple[str, str, str, bool]]
 """(id, text shown, whole content, whether it is weak)."""
