@@ -150,70 +150,240 @@ APART = frozenset(
 
 
 RELATED = """
-    live lives lived living: move reside relocate address
-    boss: manager supervisor
-    manager: boss supervisor
-    gp: doctor physician
-    doctor: gp
-    veterinarian veterinary: vet
-    dentist: dental tooth teeth
+    live lives lived living: move
     optician: glasses eye
-    birthday: born
-    born: birthday
-    bicycle bicycles: bike
-    bike bikes: bicycle
-    flat: apartment
-    apartment: flat
-    refrigerator: fridge
-    fridge: refrigerator
-    television: tv
-    tv: television
-    telephone: phone
-    phone: telephone mobile
-    movie movies: film
-    film films: movie
-    vacation: holiday
-    holiday: vacation
-    rubbish trash garbage: waste bin
-    pharmacy: chemist drugstore
-    chemist: pharmacy
-    attorney solicitor: lawyer
-    lawyer: attorney solicitor
-    salary: wage pay income
-    wage wages: salary
-    cost costs: price fee
-    price prices: cost fee
-    spouse: wife husband partner
-    kid kids: child
-    child children: kid
-    client clients: customer
-    customer customers: client
-    colleague colleagues: coworker teammate
-    coworker coworkers: colleague
-    ill illness: sick
-    sick: ill
-    purchase purchased: buy bought
-    repair repaired repairs: fix mend
-    fix fixed: repair mend
     employer: company job work
-    provider: supplier
-    supplier: provider
-    couch: sofa settee
-    sofa: couch settee
-    lorry: truck
-    luggage: suitcase baggage
+    spouse: wife husband partner
+    sport: football tennis swimming running gym
+    pet: dog cat
+    job: work
 """
-"""Everyday words, and words by which a note may say the same; the table of vectors does not have them as neighbours."""
+"""Words, and others by which a note may say the same, but not the other way round."""
+SAME = """
+    mother mum mom mummy mama
+    father dad daddy papa
+    grandmother grandma granny gran nana
+    grandfather grandpa grandad
+    aunt auntie
+    brother sister sibling
+    husband spouse
+    wife spouse
+    partner boyfriend girlfriend
+    fiance fiancee engaged
+    child kid
+    son daughter child kid
+    baby infant newborn toddler
+    teenager teen adolescent
+    married marriage wedding marry
+    divorced divorce separated
+    pregnant pregnancy expecting
+    funeral burial buried
+    surname lastname
+    neighbour neighbor
+    flatmate roommate housemate
+    nanny babysitter sitter childminder
+    doctor gp physician
+    paediatrician pediatrician
+    hospital clinic ward
+    medicine medication pill tablet drug
+    ill sick unwell illness sickness
+    pain ache hurt sore
+    injury injured hurt
+    surgery operation operated surgeon
+    allergic allergy intolerant intolerance
+    vaccinated vaccine vaccination jab
+    glasses spectacles eyeglasses
+    physiotherapist physio physiotherapy
+    therapist therapy counsellor
+    diabetic diabetes insulin
+    dentist dental tooth teeth
+    vegetarian vegan meat
+    weigh weight kilo kg
+    coeliac celiac gluten
+    lactose dairy milk
+    flat apartment
+    landlord landlady
+    rent lease tenancy rental
+    bathroom bath
+    toilet loo lavatory
+    fridge refrigerator
+    oven stove cooker
+    heating boiler heater radiator furnace
+    couch sofa settee
+    carpet rug
+    lamp light
+    password code pin passcode passphrase login credential
+    combination code
+    wifi wlan internet network
+    cellar basement
+    attic loft
+    garden yard
+    plumber plumbing pipe
+    electrician electric wiring
+    rubbish trash garbage waste bin
+    mail post letter
+    parcel package
+    tap faucet
+    cupboard cabinet closet wardrobe
+    lift elevator
+    colour color paint
+    grey gray
+    cost price fee rate charge
+    pay paid payment
+    salary wage earn income earnings
+    bill invoice
+    debt owe loan
+    discount rebate reduction
+    refund reimburse reimbursement
+    insurance insured insurer insure
+    donate donation charity
+    membership member subscription
+    deposit downpayment
+    cheque check
+    fine penalty
+    job profession occupation employed
+    boss manager supervisor
+    employee staff worker
+    colleague coworker teammate
+    client customer
+    supplier vendor provider
+    company firm business employer
+    meeting appointment
+    contract agreement
+    holiday vacation leave
+    fired dismissed sacked
+    quit resign notice
+    shift rota roster
+    slides presentation deck
+    intern trainee apprentice apprenticeship
+    training course workshop trained
+    responsible charge
+    lead leader head
+    supervise supervisor supervises
+    deadline due
+    lawyer attorney solicitor
+    estimate quote quotation offer
+    exam test examination
+    lesson class course
+    university uni college
+    thesis dissertation
+    pupil student
+    teacher teach taught
+    professor lecturer
+    nursery kindergarten daycare
+    car vehicle automobile
+    bicycle bike cycle
+    plane airplane flight fly flying
+    boat ship ferry
+    lorry truck
+    tyre tire
+    petrol fuel gasoline
+    license licence
+    trip journey travel excursion
+    luggage suitcase baggage
+    hotel accommodation
+    ticket fare
+    dinner supper
+    dish meal
+    dessert pudding
+    biscuit cookie
+    bread loaf bakery baker
+    vegetable veg greens
+    aubergine eggplant
+    courgette zucchini
+    cook chef
+    phone telephone mobile smartphone cellphone
+    computer laptop pc
+    email mail
+    app application
+    website site webpage
+    database db
+    bug defect error
+    repository repo
+    configuration config setting
+    documentation docs
+    tv television
+    screen monitor display
+    headphones earphones headset
+    picture photo photograph image
+    begin start
+    end finish
+    autumn fall
+    annual yearly annually
+    birthday born
+    trousers pants
+    jumper sweater pullover
+    trainers sneakers shoes
+    coat jacket
+    dog puppy
+    cat kitten
+    vet veterinarian veterinary
+    film movie
+    football soccer
+    novel book
+    gift present
+    party celebration celebrate
+    sing singer choir
+    run running jog
+    hike hiking
+    contact reach
+    buy purchase bought
+    sell sold
+    like love enjoy prefer
+    favourite favorite prefer
+    dislike hate
+    repair fix mend
+    broken faulty defective
+    lost missing lose
+    store keep stored kept
+    pick collect fetch
+    allowed permitted permit allow
+    forbidden banned prohibited
+    cancel cancelled
+    clean wash
+    borrow lend lent
+    own owner belong
+    recommend suggest
+    afraid fear scared
+    complain complaint complained
+    decide decision decided
+    replace replaced change changed
+    big large
+    expensive costly
+    rucksack backpack
+    box crate carton
+    address street
+    live reside address
+    moved relocated moving
+    glue adhesive
+    tool equipment
+    crack fracture
+    stain spot
+    key keys lock
+    chemist pharmacy drugstore
+    shop store
+    supermarket grocery groceries
+    route path way
+    weekly week
+    daily day
+    monthly month
+    hourly hour
+"""
+"""Words of everyday life that mean the same, or nearly; not all of them are neighbours in the table of vectors."""
 
 
 def related() -> dict[str, list[str]]:
-    """Stems of related words, by word."""
-    found: dict[str, list[str]] = {}
+    """Stems of related words, by stem."""
+    found: dict[str, dict[str, None]] = {}
     for line in filter(None, map(str.strip, RELATED.splitlines())):
         words, others = line.split(": ")
         for word in words.split():
-            found[word] = [stem(other) for other in others.split()]
-    return found
+            found.setdefault(stem(word), {}).update(dict.fromkeys(map(stem, others.split())))
+    for line in filter(None, map(str.strip, SAME.splitlines())):
+        same = dict.fromkeys(map(stem, line.split()))
+        for one in same:
+            found.setdefault(one, {}).update({other: None for other in same if other != one})
+    return {one: list(others) for one, others in found.items()}
 
 
 def build() -> str:
@@ -239,9 +409,10 @@ def build() -> str:
                 own = cosines[at - start]
                 found = [other for other in np.flatnonzero(own >= ALIKE) if plain[other] and stems[other] != stems[at]]
                 near = list(dict.fromkeys(stems[other] for other in sorted(found, key=lambda o: (-own[o], words[o]))))
-            near = list(dict.fromkeys([*more.pop(words[at], []), *near[:4]]))
+            near = list(dict.fromkeys([*more.get(stems[at], []), *near[:4]]))
             lines.append(" ".join([words[at], str(round(100 * weights[at])), *near]))
-    lines += [" ".join([word, "100", *near]) for word, near in more.items()]
+    written = {word for line in (RELATED + SAME).splitlines() for word in line.replace(":", "").split()}
+    lines += [" ".join([word, "100", *more[stem(word)]]) for word in sorted(written.difference(words))]
     return "\n".join(lines) + "\n"
 
 

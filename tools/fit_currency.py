@@ -1,18 +1,19 @@
 """Fit the weights of currency: when a newer passage overtakes an older one (src/reverie/search/currency.py).
 
-    python tools/fit_currency.py [FOLDER]       # FOLDER: also conflicts*.json that you have
+    python tools/fit_currency.py [FOLDER]       # FOLDER: also judge conflicts*.json that you have
 
-Every question about a changed fact gives pairs of the best hits that are right (the new note overtakes the old one) and
-pairs that are wrong (something newer would overtake the answer). The five weights are a logistic regression over them,
-and the sum that is enough is a little below even odds: an overtaken fact in the first place is worse than an answer in
-the second. Prints the weights, and for each corpus how its own pairs are judged by weights fitted on the others. The
-weights in the source were chosen from such fits by hand and differ from those that are printed.
+Pairs of the best hits of every question of our corpora (bench/data; held-out questions are not asked): right are those
+of a changed fact and the note that it replaced, wrong are those where something newer would overtake the answer, and,
+with a small weight, all others. The five weights are a logistic regression over them, and the sum that is enough is a
+little below even odds: an overtaken fact in the first place is worse than an answer in the second. Prints the weights,
+which are those in the source, and for each corpus how its own pairs are judged by weights fitted on the others.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Set
 from pathlib import Path
 
 import numpy as np
@@ -25,30 +26,30 @@ from bench import corpora
 
 import reverie
 from build_confidence import found
-from reverie.search.currency import COMPARED, WEIGHTS, pairs
+from reverie.search.currency import COMPARED, LONGEST, WEIGHTS, pairs
 from reverie.search.rank import WEIGHTS as SIGNALS
 from reverie.search.rank import rank
 
-LENIENT = 1.0
+LENIENT = 0.9
 """By so much the sum may stay below even odds."""
-OTHERS = 0.3
-"""Weight of a pair of conflicts*.json, which has as many as all corpora together."""
+OTHERS = 0.1
+"""Weight of a pair that has nothing to do with the answer."""
 
 
 def main() -> None:
     memories = [corpora.ours(name) for name in corpora.OURS]
-    for folder in sys.argv[1:]:
-        memories += [corpora.conflicts(path) for path in sorted(Path(folder).glob("conflicts*.json"))]
-    rows: list[tuple[str, list[float], bool]] = []
+    others = [corpora.conflicts(path) for folder in sys.argv[1:] for path in Path(folder).glob("conflicts*.json")]
+    rows: list[tuple[str, list[float], bool, float]] = []
     with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
-        for number, one in enumerate(memories):
+        for number, one in enumerate([*memories, *others]):
             memory.ref(f"m{number}").put_many([corpora.stored(note) for note in one.notes])
+            changed = {(old, asked.gold[0]) for asked in one.asks for old in asked.before}
             for asked in one.asks:
-                rows += [(one.name, *pair) for pair in judged(memory, f"m{number}", asked)]
-    names = np.array([name for name, _, _ in rows])
-    features = np.array([[1.0, *values] for _, values, _ in rows])
-    right = np.array([float(right) for _, _, right in rows])
-    weights = np.where(names == "conflicts", OTHERS, 1.0)
+                rows += [(one.name, *pair) for pair in judged(memory, f"m{number}", asked, changed)]
+    names = np.array([name for name, *_ in rows])
+    features = np.array([[1.0, *values] for _, values, _, _ in rows])
+    right = np.array([float(right) for _, _, right, _ in rows])
+    weights = np.array([0.0 if name == "conflicts" else weight for name, _, _, weight in rows])
     fitted = fit(features, right, weights)
     for name, value in zip(["ENOUGH", *WEIGHTS], [-fitted[0] - LENIENT, *fitted[1:]], strict=True):
         print(f"{name:10}{value:6.1f}")
@@ -56,13 +57,20 @@ def main() -> None:
         own = names == name
         other = fit(features[~own], right[~own], weights[~own])
         said = features[own] @ other > -LENIENT
-        changed, others = _share(said[right[own] > 0]), _share(said[right[own] == 0])
-        print(f"{name:12} overtakes {changed} of changes, {others} of others")
+        print(
+            f"{name:12} overtakes {_share(said[right[own] > 0])} of changes, {_share(said[right[own] == 0])} of others"
+        )
 
 
-def judged(memory: reverie.Memory, ref: str, asked: corpora.Ask) -> list[tuple[list[float], bool]]:
-    """(features, whether the newer one is the answer) of the pairs among the best hits of a question that matter."""
-    if asked.held_out or not (asked.gold or asked.kind == "current") or asked.kind in ("order", "evidence"):
+def judged(
+    memory: reverie.Memory, ref: str, asked: corpora.Ask, changed: Set[tuple[str, str]]
+) -> list[tuple[list[float], bool, float]]:
+    """(features, whether the newer one replaced the older, weight) of the pairs among the best hits of a question.
+
+    `changed`: ids of the old and the new note of changed facts; a pair of a fact that is not asked for counts as
+    neither right nor wrong.
+    """
+    if asked.held_out or asked.kind in ("order", "evidence"):
         return []
     held = found(memory, ref, asked.text)
     ranked = rank(held.question, held.candidates, neighbours=held.neighbours, weights=replace(SIGNALS, currency=False))
@@ -70,13 +78,19 @@ def judged(memory: reverie.Memory, ref: str, asked: corpora.Ask) -> list[tuple[l
     scores = [0.0] * len(held.candidates)
     for one in ranked:
         scores[place[one.key]] = one.score
-    best = sorted((place[one.key] for one in ranked[:COMPARED]), key=lambda at: held.candidates[at].position)
+    best = [place[one.key] for one in ranked[:COMPARED] if len(held.candidates[place[one.key]].content) <= LONGEST]
+    best.sort(key=lambda at: held.candidates[at].position)
     made = []
-    for old, new, features in pairs(held.question.words, held.candidates, scores, best):
+    for old, new, features in pairs(held.question.words, held.candidates, scores, best, spoken=bool(held.neighbours)):
         if scores[new] < scores[old]:
             before, after = (answer(asked, held.candidates[at]) for at in (old, new))
-            if before != after and (after == "new" or before == "new"):
-                made.append(([features[name] for name in WEIGHTS], after == "new" and before == "old"))
+            unknown = (after == "new") != (before == "old") or (
+                held.candidates[old].id,
+                held.candidates[new].id,
+            ) in changed
+            if before == "new" or (after == "new" and before == "old") or not unknown:
+                weight = 1.0 if "new" in (before, after) else OTHERS
+                made.append(([features[name] for name in WEIGHTS], after == "new" and before == "old", weight))
     return made
 
 

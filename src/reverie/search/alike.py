@@ -2,13 +2,15 @@
 
 The vector of a whole passage is an average: a note about three things is close to none of them. So the best passages
 are read again, word by word: for each word of the question the closest word of the passage counts, and each word of
-the question counts by how much it tells. "Who doesn't eat meat?" finds "vegetarian" that way, wherever it occurs.
+the question counts by how much it tells and how few passages have it. "Who doesn't eat meat?" finds "vegetarian" that
+way, wherever it occurs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
+from math import log
 from typing import Any
 
 from msgspec.structs import replace
@@ -22,11 +24,16 @@ Embed = Callable[[Sequence[str]], list[bytes]]
 """Texts to int8 vectors of one length, 127."""
 READ = 6000
 """Characters of the best passages that are read word by word."""
-_UNLIKE = 0.15
-"""The cosine of two words that have nothing to do with each other."""
-_FEW, _LONGER = 8, 0.06
-"""Words of a passage up to which that is so, and by how much it rises with every doubling: among many words one is
-always a little close."""
+_UNLIKE, _LIKE = 0.15, 0.6
+"""The cosines of two English words that have nothing to do with each other, and of two that say the same. Words of
+other languages share pieces with each other, so there only 1 means the same."""
+_SAME = 0.9
+"""The cosine from which two words are forms of one."""
+_MANY = 60
+"""Passages that are taken to be read besides, without the word, when the rarity of a word is worked out."""
+_FEW, _LONGER, _SURER = 8, 0.06, 0.2
+"""Words of a passage up to which that is so, and by how much each of the two rises with every doubling: among many
+words one is always a little close."""
 _REMEMBERED = 1 << 14
 
 
@@ -68,9 +75,13 @@ class WordVectors:
             cosines = np.stack([table @ table[places[word]] for word in asked])
             cosines = cosines[:, list(map(places.__getitem__, chain.from_iterable(said)))]
             closest = np.maximum.reduceat(cosines, starts[there], axis=1).astype(np.float64) / 127**2
-            unlike = _UNLIKE + _LONGER * np.log2(np.maximum(sizes[there], _FEW) / _FEW)
-            near = np.clip((closest - unlike) / (1 - unlike), 0.0, 1.0)
-            weights = [word.weight for word in question]
+            doublings = np.log2(np.maximum(sizes[there], _FEW) / _FEW)
+            unlike = _UNLIKE + _LONGER * doublings
+            like = np.minimum(_LIKE + _SURER * doublings, 1.0) if language == ENGLISH else 1.0
+            near = np.clip((closest - unlike) / (like - unlike), 0.0, 1.0)
+            having = np.count_nonzero(closest >= _SAME, axis=1)
+            rarity = [log(1 + _MANY / (often + 0.5)) for often in having.tolist()]
+            weights = [word.weight * rare for word, rare in zip(question, rarity, strict=True)]
             shares[there] = sum(weight * one for weight, one in zip(weights, near, strict=True)) / sum(weights)
         return [round(float(share), 6) for share in shares]
 

@@ -1,19 +1,20 @@
 """Currency: among passages about the same matter the newest comes first, and the older ones say so.
 
 Two of the best passages may be about the same matter when the same author wrote both, neither is about someone else,
-and they share words. The newer one must say that something changed ("no longer", "instead", "moved to"), or have every
-word of the question that the older one has. Then five things are added up: how near the two scores are, whether the
-newer one speaks of a change, how many words they share, whether the older one is the statement it shares most with, and
-whether both give figures or neither does. The weights were chosen over our corpora by leaving each out in turn;
-`tools/fit_currency.py` fits them again, with somewhat other values, and prints how each corpus is judged.
+and they share words. Outside a conversation the authors may differ, unless one of them speaks of himself. The newer one
+must say that something changed ("no longer", "instead", "moved to"), or have every word of the question that the older
+one has. Then five things are added up: how near the two scores are, whether the newer one speaks of a change, how much
+they share, whether the older one is the statement it shares most with, and whether both give figures or neither does. A
+word that many of the best have counts less: that two notes name the same person makes them no statements about the same
+matter. The weights are those that `tools/fit_currency.py` prints.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from math import fsum
+from collections.abc import Iterator, Mapping, Sequence
+from math import fsum, log
 from typing import Protocol
 
 from reverie.core.subject import fold
@@ -22,14 +23,18 @@ from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
-WEIGHTS = {"near": 2.5, "changes": 1.6, "shared": 4.7, "partner": 2.3, "figures": 1.8}
-ENOUGH = 7.8
+WEIGHTS = {"near": 0.8, "changes": 1.4, "shared": 4.5, "partner": 2.2, "figures": 1.6}
+ENOUGH = 6.2
 """The sum from which a newer passage overtakes."""
 _SHORT = 300
 """Characters up to which a passage is a statement; in a longer one something or other always changes."""
-_LONGEST = 480
+LONGEST = 480
 """Characters up to which passages are compared: one long answer does not overtake another."""
 _FIRST = 1e-6
+_TELLS = (0.0, *[log((COMPARED + 1) / count) for count in range(1, COMPARED + 1)])
+"""Weight of a shared term by the number of the compared passages that have it."""
+_OWN = re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'll|ich|mein\w*|mich|mir)\b", re.IGNORECASE)
+"""Words with which authors speak of themselves."""
 
 _ENGLISH = re.compile(
     r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|now|nowadays|these days|no longer|any ?more|no more|from now on|instead"
@@ -39,6 +44,10 @@ _ENGLISH = re.compile(
     r"|closed|shut down|retired|resigned|left|gone|sold|went bust|goodbye|promoted|raised|increased|lowered|reduced"
     r"|cut to|(?:up|down) to|(?:went|goes) (?:up|down)|put (?:me|him|her|us) on|extended|shortened|postponed"
     r"|pushed (?:back|forward)|brought forward|rescheduled|decided (?:against|for|on)|settled on"
+    r"|put off|on hold|delayed|shifted|finished|ended|is over|are over|done with|expired|r[ua]n out"
+    r"|(?:broke|broken|split) up|died|passed|scrapped|got rid|axed|repaired|fixed|solved|resolved|recovered|healed"
+    r"|step(?:s|ped) down|st(?:ands|ood) down|on (?:\w+ )?leave|doubled|halved|rose to|fell to|in the end|for good"
+    r"|turned out|is off|are off|is out|are out|without"
     r"|made up (?:his|her|my|our|their) minds?|again|after all|reversed|cure[sd]|back (?:on|to)"
     r"|from (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
     re.IGNORECASE,
@@ -73,7 +82,9 @@ _TELLING = frozenset(
         " transferred handed over stopped quit dropped gave given cancelled canceled called abandoned discontinued"
         " closed shut retired resigned left gone sold went goodbye promoted raised increased lowered reduced cut up"
         " down goes put extended shortened postponed pushed brought rescheduled decided settled made again after"
-        " reversed cured cures back from"
+        " reversed cured cures back from off hold delayed shifted finished ended over done expired out broke broken"
+        " split died passed scrapped rid axed repaired fixed solved resolved recovered healed steps stepped stands"
+        " stood leave doubled halved rose fell end for turned without"
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
@@ -105,19 +116,24 @@ class Dated(Protocol):
 
 
 def overtake(
-    asked: Sequence[Word], candidates: Sequence[Dated], scores: Sequence[float], order: Sequence[int]
+    asked: Sequence[Word],
+    candidates: Sequence[Dated],
+    scores: Sequence[float],
+    order: Sequence[int],
+    *,
+    spoken: bool = False,
 ) -> tuple[dict[int, float], dict[int, int]]:
     """Return the gain of newer candidates over older ones about the same matter, and the place of the newest for each
     older one.
 
-    `order` has the places of the candidates, best first; the older ones are in the order of time. A clearly better old
-    answer is not overtaken.
+    `order` has the places of the candidates, best first; the older ones are in the order of time. `spoken`: they are
+    turns of a conversation.
     """
-    best = [at for at in order[:COMPARED] if len(candidates[at].content) <= _LONGEST]
+    best = [at for at in order[:COMPARED] if len(candidates[at].content) <= LONGEST]
     best.sort(key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
     now = {at: scores[at] for at in best}
     older: dict[int, int] = {}
-    for old, new, features in pairs(asked, candidates, scores, best):
+    for old, new, features in pairs(asked, candidates, scores, best, spoken=spoken):
         if sum(WEIGHTS[name] * value for name, value in features.items()) > ENOUGH:
             now[new] = max(now[new], now[old] + _FIRST)
             older[old] = new
@@ -125,7 +141,12 @@ def overtake(
 
 
 def pairs(
-    asked: Sequence[Word], candidates: Sequence[Dated], scores: Sequence[float], best: Sequence[int]
+    asked: Sequence[Word],
+    candidates: Sequence[Dated],
+    scores: Sequence[float],
+    best: Sequence[int],
+    *,
+    spoken: bool = False,
 ) -> Iterator[tuple[int, int, dict[str, float]]]:
     """(older, newer, features) of pairs among `best`, in the order of time, that may be about the same matter."""
     asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
@@ -135,15 +156,16 @@ def pairs(
         for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
     }
     often = Counter(term for one in said.values() for term in one.terms)
-    pairs = [(old, new) for old in best for new in best if _later(candidates[new], candidates[old], said[new])]
-    common = {(old, new): _weighed(said[old].terms & said[new].terms, often) for old, new in pairs}
+    tells = {term: _TELLS[count] for term, count in often.items() if term not in _CHANGE_TERMS}
+    whole = {at: fsum([tells.get(term, 0.0) for term in one.terms]) for at, one in said.items()}
+    pairs = [(old, new) for old in best for new in best if _later(candidates[new], candidates[old], said[new], spoken)]
+    common = {(old, new): fsum([tells.get(t, 0.0) for t in said[old].terms & said[new].terms]) for old, new in pairs}
     most: dict[int, float] = {}
     for (_, new), value in common.items():
         most[new] = max(most.get(new, 0.0), value)
     for old, new in pairs:
         one, other = said[old], said[new]
-        both = (one.terms & other.terms) - _CHANGE_TERMS
-        if not both or one.terms == other.terms:  # about something else, or said again
+        if not common[old, new] or one.terms == other.terms:  # about something else, or said again
             continue
         kept = all(other.asked.get(word, 0.0) >= weight for word, weight in one.asked.items())
         if not other.changes and not (one.asked and kept):
@@ -154,16 +176,11 @@ def pairs(
             {
                 "near": min(scores[old], scores[new]) / (max(scores[old], scores[new]) or 1.0),
                 "changes": float(other.changes),
-                "shared": len(both) / min(len(one.terms), len(other.terms)),
-                "partner": common[old, new] / most[new] if most[new] else 0.0,
+                "shared": common[old, new] / min(whole[old], whole[new]),
+                "partner": common[old, new] / most[new],
                 "figures": float(one.figures == other.figures),
             },
         )
-
-
-def _weighed(common: Set[str], often: Mapping[str, int]) -> float:
-    """The weight of shared terms: one that many of the best have counts less."""
-    return fsum(often[term] ** -0.5 for term in common if term not in _CHANGE_TERMS)
 
 
 class _Said:
@@ -197,13 +214,15 @@ def changes(text: str, guessed: tuple[str, bool]) -> bool:
     return guessed != (ENGLISH, True) and _OTHERS.search(text) is not None
 
 
-def _later(new: Dated, old: Dated, said: _Said) -> bool:
-    """Whether one was said after the other, by the same author and not about someone else.
+def _later(new: Dated, old: Dated, said: _Said, spoken: bool) -> bool:
+    """Whether one was said after the other, by the same author or in a log, and not about someone else.
 
     The lines of a dream are in the order of time; a later one of the same entry counts when it says that something
     changed.
     """
-    if new.speaker != old.speaker or (new.subject and old.subject and fold(new.subject) != fold(old.subject)):
+    if new.speaker != old.speaker and (spoken or _OWN.search(new.content) or _OWN.search(old.content)):
+        return False
+    if new.subject and old.subject and fold(new.subject) != fold(old.subject):
         return False
     if new.position == old.position:
         return new.number > old.number and said.changes

@@ -16,6 +16,7 @@ Nothing here depends on the order of the candidates; equal scores are ordered ne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -65,6 +66,9 @@ _SHORT, _LONG = 480, 960
 """Characters of two neighbours together up to which one is context of the other, and from which it is not."""
 _AT_ONCE = 16
 """Candidates whose evidence is worked out together: a little more than are mostly asked for."""
+_ASKS = re.compile("[?？؟]")
+_ONE_IN = 20
+"""One turn in so many of a conversation asks something, at least."""
 _ENOUGH = 6
 """Words in common that cover a purpose of any length: a remark of forty words is not a question of forty parts."""
 
@@ -174,7 +178,7 @@ def ranked(
     gains: dict[int, float] = {}
     older: dict[int, int] = {}
     if weights.currency:
-        gains, older = overtake(question.words, chosen, scores, order)
+        gains, older = overtake(question.words, chosen, scores, order, spoken=bool(neighbours))
         if gains:
             gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
             order = sorted(by_age, key=gained.__getitem__, reverse=True)
@@ -225,9 +229,14 @@ def best_first(question: Question, candidates: Sequence[Candidate], *, weights: 
 def worth_widening(
     question: Question, candidates: Sequence[Candidate], limit: int = 50, *, weights: Weights = WEIGHTS
 ) -> list[int]:
-    """The positions whose neighbours are worth fetching before `rank`: the best turns of conversations."""
+    """The positions whose neighbours are worth fetching before `rank`: the best turns of conversations.
+
+    A log that several people write has authors too, but its entries do not answer each other: where hardly any of them
+    asks something, none is the context of another.
+    """
     spoken = {at for at, one in enumerate(candidates) if one.speaker is not None or one.session is not None}
-    if not spoken:
+    asking = sum([_ASKS.search(candidates[at].content) is not None for at in spoken])
+    if not spoken or asking * _ONE_IN < len(spoken):
         return []
     order = best_first(question, candidates, weights=weights)
     return list(dict.fromkeys(candidates[at].position for at in order if at in spoken))[:limit]
@@ -241,7 +250,9 @@ def _own_signals(
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
     factor = meaning_worth(question, weights) * (weights.words or 1.0)
     meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
-    alike = [weights.alike * question.known * candidate.alike for candidate in candidates]
+    # all names of days and months are alike: what names a time is compared as a time
+    likeness = weights.alike * question.known * (1 - question.dated)
+    alike = [likeness * candidate.alike for candidate in candidates]
     return words, meaning, alike
 
 

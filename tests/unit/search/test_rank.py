@@ -243,6 +243,28 @@ def test_what_another_says_later_overtakes_nothing():
     assert order("How often do I ride to work each week?", candidates) == ["e1", "e2"]
 
 
+def test_the_authors_of_a_log_overtake_each_other():
+    candidates = [
+        said("e1", "Keys of the Kettler house: with the lady at number 14", 0, 3.0, speaker="Malte"),
+        said("e2", "Keys of the Kettler house are in the safe now", 9, 2.4, speaker="Ayla"),
+    ]
+    question = "Where are the keys of the Kettler house?"
+    assert order(question, candidates) == ["e2", "e1"]
+    assert order(question, candidates, chain(1, 2)) == ["e1", "e2"], "in a conversation each speaks of himself"
+
+
+def test_a_word_that_all_of_the_best_have_does_not_make_two_notes_one_matter():
+    others = ["runs a bakery", "has two sons", "reads novels", "sings alto", "collects stamps", "fears dogs", "skis"]
+    candidates = [said(f"e{n}", f"The user {text}", n, 1.0, cover=0.2) for n, text in enumerate(others, 3)]
+    candidates += [
+        said("e1", "The user pays groceries from a joint account", 0, 4.0),
+        said("e2", "The user gave up pottery", 30, 1.5, cover=0.3),
+    ]
+    ranked = rank(ask("How does the user pay for groceries?"), candidates, neighbours={})
+    assert ranked[0].id == "e1"
+    assert all(one.older is None for one in ranked)
+
+
 def test_order_of_candidates_does_not_matter():
     shuffled = [make_candidate(f"e{n}", lexical=n % 7 / 3, dense=n % 5 / 7) for n in range(60)]
     neighbours = chain(*range(60))
@@ -268,10 +290,11 @@ def test_unknown_neighbours_are_ignored():
 
 
 def test_worth_widening_takes_the_best():
-    candidates = [make_candidate(f"e{n}", lexical=float(n)) for n in range(10)]
-    candidates = [replace(candidate, speaker="Ana") for candidate in candidates]
-    assert worth_widening(ask("x"), candidates, 3) == [9, 8, 7]
+    candidates = [make_candidate(f"e{n}", lexical=float(n), speaker="Ana") for n in range(10)]
+    turns = [*candidates[:5], replace(candidates[5], content="Shall we?"), *candidates[6:]]
+    assert worth_widening(ask("x"), turns, 3) == [9, 8, 7]
     assert worth_widening(ask("x"), [], 3) == []
+    assert worth_widening(ask("x"), candidates, 3) == [], "nobody asks anything: a log, not a conversation"
 
 
 def test_weights_are_few_and_positive():
