@@ -7,12 +7,17 @@ itself writes is the same for every policy and is left out; what a pass writes i
 from __future__ import annotations
 
 import asyncio
+import logging
+import multiprocessing
 import re
+import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from itertools import repeat
+from typing import Any, Literal
 
-from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool
+from agents import Agent, RunConfig, Runner, SQLiteSession, function_tool, set_tracing_disabled
 from agents.memory import OpenAIResponsesCompactionSession
 from agents.models.openai_responses import OpenAIResponsesModel
 from openai import AsyncOpenAI, OpenAI
@@ -22,6 +27,7 @@ import reverie
 from reverie.responses import ResponsesWindow, WindowPolicy
 from reverie.window.cost import CACHED, OUTPUT
 
+Way = Literal["session", "window"]
 CONTEXT = 12_000
 TRIGGERS = (2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000)
 TOOLS: list[Any] = [{"type": "function", "name": "step", "parameters": {"type": "object", "properties": {}}}]
@@ -127,7 +133,8 @@ def _bill(name: str, provider: Emulator, turns: int, finished: int, said: str) -
         for seen in answered
         if seen.route == "compact" or (seen.input[-1:] or [{}])[0].get("type") == "compaction_trigger"
     ]
-    asked = [seen for seen in answered if seen not in passes]
+    bought = set(map(id, passes))
+    asked = [seen for seen in answered if id(seen) not in bought]
     return Bill(
         name=name,
         turns=turns,
@@ -145,22 +152,41 @@ def _bill(name: str, provider: Emulator, turns: int, finished: int, said: str) -
     )
 
 
+def plans(triggers: tuple[int, ...] = TRIGGERS) -> list[tuple[Way, str, WindowPolicy | None]]:
+    """Every policy: how the session runs, its name, and the policy."""
+    usual, cheap = WindowPolicy(context_window=CONTEXT), WindowPolicy(rule="cost", context_window=CONTEXT)
+    alone = WindowPolicy(rule="cost", mode="standalone", context_window=CONTEXT)
+    return [
+        ("session", "OpenAIResponsesCompactionSession", None),
+        ("session", "session, default", usual),
+        ("session", 'session, policy="cost"', cheap),
+        *[("window", f"window, trigger {n:,}", WindowPolicy(trigger_input_tokens=n)) for n in triggers],
+        ("window", "window, default", usual),
+        ("window", "window, cost, standalone", alone),
+        ("window", 'window, policy="cost"', cheap),
+    ]
+
+
+def bill(plan: tuple[Way, str, WindowPolicy | None], turns: int) -> Bill:
+    """One session, in a process of its own."""
+    way, name, policy = plan
+    set_tracing_disabled(True)
+    logging.disable(logging.ERROR)
+    if way == "window" and policy is not None:
+        return by_window(name, policy, turns)
+    return asyncio.run(by_session(name, policy, turns))
+
+
 def bills(turns: int, *, triggers: tuple[int, ...] = TRIGGERS) -> list[Bill]:
-    """Every policy, one session each."""
-    made = [asyncio.run(by_session("OpenAIResponsesCompactionSession", None, turns))]
-    made.append(asyncio.run(by_session("session, default", WindowPolicy(context_window=CONTEXT), turns)))
-    made.append(
-        asyncio.run(by_session('session, policy="cost"', WindowPolicy(rule="cost", context_window=CONTEXT), turns))
-    )
-    for trigger in triggers:
-        made.append(by_window(f"window, trigger {trigger:,}", WindowPolicy(trigger_input_tokens=trigger), turns))
-    made.append(by_window("window, default", WindowPolicy(context_window=CONTEXT), turns))
-    made.append(
-        by_window(
-            "window, cost, standalone", WindowPolicy(rule="cost", mode="standalone", context_window=CONTEXT), turns
-        )
-    )
-    made.append(by_window('window, policy="cost"', WindowPolicy(rule="cost", context_window=CONTEXT), turns))
+    """Every policy, one session each, two at once. The SDK's client takes a millisecond for each item that it sends:
+    200 turns under its runner take some minutes.
+    """
+    wanted = plans(triggers)
+    made = []
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for one in pool.map(bill, wanted, repeat(turns)):
+            made.append(one)
+            print(f"{len(made)} of {len(wanted)}: {one.name}", file=sys.stderr, flush=True)
     return made
 
 

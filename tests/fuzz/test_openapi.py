@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import schemathesis
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
+EXAMPLES = int(os.environ.get("REVERIE_FUZZ_EXAMPLES") or (1000 if SOAK else 12))
+"""Examples of each operation. REVERIE_SOAK tries every operation of every protocol, with the test seams on."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def documented(served: tuple[Application, str]) -> Any:
 
 
 @settings(
-    max_examples=1000 if SOAK else 12,
+    max_examples=EXAMPLES,
     deadline=None,
     derandomize=not SOAK,
     database=None,
