@@ -89,7 +89,7 @@ class Gathered:
 def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
     """Gather the candidates for an answer of at most this many units.
 
-    Where there is a query, half of them are the newest, unless too few others are found.
+    Where there is a query, a quarter are the best by words, a quarter the best by meaning, and the rest the newest.
     """
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
@@ -100,7 +100,7 @@ def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector |
     found = {entry.id: entry for entry in islice(newest, first)}
     alike: frozenset[int] = frozenset()
     if len(found) == first < wanted:
-        matches = tx.find(asked, vector, hot, limit=wanted // 2)
+        matches = tx.find(asked, vector, hot, limit=wanted // 4)
         alike = frozenset(match.entry.position for match in matches if match.score is not None)
         positions = list(dict.fromkeys(match.entry.position for match in matches))
         found |= {entry.id: entry for entry in tx.at(positions, hot).values() if admission.takes(entry)}

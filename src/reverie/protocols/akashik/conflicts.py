@@ -25,6 +25,7 @@ from reverie.protocols.akashik.candidates import touched
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import CredentialView, View
 from reverie.search.analysis import terms
+from reverie.search.lexicon import weight
 from reverie.store.contract import ReadTx, Store, WriteTx
 
 CONFLICTS = "akashik.conflict"
@@ -47,9 +48,9 @@ _OF_TYPE = {
     "assumption": "interpretive",
     "question": "interpretive",
 }
-_CANDIDATES = 60
-_LOOKED_AT, _MOST_TERMS = 2000, 32
-"""Of a long unit its beginning is looked for: a search for thousands of words would hold up every writer."""
+_CANDIDATES = 40
+_LOOKED_AT, _MOST_TERMS = 2000, 12
+"""Of a long unit the most telling words of its beginning are looked for: each common one costs as much as a search."""
 WHY = {
     "number": "the numbers differ",
     "negation": "one denies the other",
@@ -314,7 +315,9 @@ def speaks(entry: Entry) -> bool:
 
 def disputes_of(store: Store, scope: Scope, content: str, session: str | None) -> Disputes:
     """Search for units of a session that share words with a text, and compare them, before the write."""
-    words = list(dict.fromkeys(terms(content[:_LOOKED_AT])))[:_MOST_TERMS]
+    said = dict.fromkeys(terms(content[:_LOOKED_AT]))
+    telling = [word for word in said if not word.isdigit()] or list(said)  # numbers are what contradictions differ in
+    words = sorted(telling, key=weight, reverse=True)[:_MOST_TERMS]
     where = Filter(session=session) if session is not None else Filter(sessionless=True)
 
     def look(tx: ReadTx) -> tuple[Mapping[int, Entry], int]:

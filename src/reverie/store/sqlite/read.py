@@ -105,8 +105,9 @@ class SqliteReadTx(ReadVerbs):
         if self._scope.ref is None or rest != READABLE:
             return super().count(where)
         bound = {"tenant": self._tenant, "ref": self._ref, **filter_parameters(where, self.now)}
-        names = ("count_readable", "count_in_sessions") if where.sessionless else ("count_readable",)
-        found, *others = [int(self._rows(name, bound)[0][0]) for name in names]
+        less = ["count_by"] if where.not_by is not None else []
+        less += ["count_in_sessions"] if where.sessionless else []
+        found, *others = [int(self._rows(name, bound)[0][0]) for name in ("count_readable", *less)]
         return found - sum(others)
 
     def passing(self, where: Filter) -> list[int]:
