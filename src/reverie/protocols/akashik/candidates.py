@@ -96,7 +96,8 @@ def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector |
     asked = query_terms(query) if query.strip() else []
     first = wanted // 2 if asked or vector is not None else wanted
     own: list[Entry] = []
-    newest = _newest(tx, admission, hot, own, page=min(first + 1, _PAGE))
+    page = wanted // 4 + 1 if first < wanted else wanted + 1
+    newest = _newest(tx, admission, hot, own, page=min(page, _PAGE))
     found = {entry.id: entry for entry in islice(newest, first)}
     alike: frozenset[int] = frozenset()
     if len(found) == first < wanted:
@@ -104,7 +105,7 @@ def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector |
         alike = frozenset(match.entry.position for match in matches if match.score is not None)
         positions = list(dict.fromkeys(match.entry.position for match in matches))
         found |= {entry.id: entry for entry in tx.at(positions, hot).values() if admission.takes(entry)}
-        for entry in islice(newest, max(0, wanted - len(found))):
+        while len(found) < wanted and (entry := next(newest, None)) is not None:
             found[entry.id] = entry
     complete = next(newest, None) is None
     if complete and asked and found:

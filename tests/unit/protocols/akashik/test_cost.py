@@ -15,6 +15,7 @@ from reverie.core.entry import Draft, Scope, Source
 from reverie.distil.contradictions import Contradiction
 from reverie.host import Host
 from reverie.protocols.akashik import conflicts
+from reverie.protocols.akashik.operations import attune
 from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.contract import Store
@@ -157,6 +158,24 @@ def test_a_large_field_says_exactly_how_many_units_there_are(make_host: MakeHost
     assert late["context_budget"]["units_available"] == 1
     room = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}}, "me", "room")
     assert room["context_budget"]["units_available"] == 1
+
+
+def test_a_query_scores_two_hundred_units_where_there_are_so_many(
+    make_host: MakeHost, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _ = field_of(make_host, make_store(), 450)
+    scored: list[int] = []
+    plain = attune.rank_units
+
+    def counted(entries: Any, *rest: Any) -> Any:
+        scored.append(len(entries))
+        return plain(entries, *rest)
+
+    monkeypatch.setattr(attune, "rank_units", counted)
+    newest = next(_IDS) - 1  # among the newest, so that what is found is among them too
+    hint = f"sluice {newest:x} {newest - 1:x}"
+    send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}, "context_hint": hint})
+    assert scored[0] >= 200
 
 
 def test_a_session_with_rules_counts_what_the_agent_sees(make_host: MakeHost, make_store: MakeStore) -> None:
