@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
+from reverie.redact.markers import spans as all_spans
 from reverie.redact.rules.literals import is_random, is_told, is_whole, trimmed
 from reverie.redact.rules.names import KEY_HINT, KEY_WORD, key_strength
 from reverie.redact.rules.plausible import is_placeholder, is_told_value
@@ -15,22 +16,20 @@ from reverie.redact.rules.rule import Rule, Span
 from reverie.redact.rules.values import judge_named
 
 _NAME = rf"[A-Za-z0-9_.\-]*{KEY_WORD}[A-Za-z0-9_.\-]*"
-_PAIRS = Lazy(
-    (
-        # - name: DB_PASSWORD \n value: ...
-        rf"(?i)\b(?:name|key)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?({_NAME})[\"']?,?[ \t]{{0,3}}\r?\n[ \t]{{0,40}}[\"']?(?:value|default)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?([^\s\"'`]{{4,}})"
-        # variable "db_password" { \n default = "..."
-        rf"|\bvariable[ \t]{{1,3}}\"({_NAME})\"[ \t]{{0,3}}\{{[ \t]{{0,3}}\r?\n(?:[ \t]{{0,20}}(?:type|description|sensitive)[^\n]*\r?\n){{0,3}}[ \t]{{0,20}}default[ \t]{{0,12}}=[ \t]{{0,3}}\"([^\"\n]{{4,}})\""
-        # <key>apiSecret</key> \n <string>...</string>
-        rf"|<key>({_NAME})</key>\s{{0,40}}<string>([^<\n]{{4,}})</string>"
-        # <apiToken> \n ... \n </apiToken>, also as CDATA
-        rf"|<({_NAME})>(?:\s{{0,40}}<(?:!\[CDATA\[|value>)|[ \t]{{0,40}}\r?\n\s{{0,40}})([^<>\s\]]{{4,}})"
-        # token: > \n ...
-        rf"|({_NAME})[\"']?[ \t]{{0,3}}:[ \t]{{0,3}}(?:[|>][+-]?)?[ \t]{{0,3}}\r?\n[ \t]{{2,40}}[\"']?([^\s\"'`:=]{{6,}}={{0,2}})[\"']?[ \t]{{0,3}}(?:\r?\n|\z)"
-        # key = "..." \n "..."
-        rf"|((?:{_NAME}|\bkey))[ \t]{{0,3}}=[ \t]{{0,3}}\(?[\"']([^\s\"'`]{{8,}})[\"'][ \t]{{0,3}}[+\\]?[ \t]{{0,3}}\r?\n[ \t]{{1,40}}\+?[ \t]{{0,3}}[\"']([^\s\"'`]{{8,}})[\"']"
-    ).encode()
-)
+_PAIRS = (
+    # - name: DB_PASSWORD \n value: ...
+    rf"(?i)\b(?:name|key)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?({_NAME})[\"']?,?[ \t]{{0,3}}\r?\n[ \t]{{0,40}}[\"']?(?:value|default)[\"']?[ \t]{{0,3}}[:=][ \t]{{0,3}}[\"']?([^\s\"'`]{{4,}})"
+    # variable "db_password" { \n default = "..."
+    rf"|\bvariable[ \t]{{1,3}}\"({_NAME})\"[ \t]{{0,3}}\{{[ \t]{{0,3}}\r?\n(?:[ \t]{{0,20}}(?:type|description|sensitive)[^\n]*\r?\n){{0,3}}[ \t]{{0,20}}default[ \t]{{0,12}}=[ \t]{{0,3}}\"([^\"\n]{{4,}})\""
+    # <key>apiSecret</key> \n <string>...</string>
+    rf"|<key>({_NAME})</key>\s{{0,40}}<string>([^<\n]{{4,}})</string>"
+    # <apiToken> \n ... \n </apiToken>, also as CDATA
+    rf"|<({_NAME})>(?:\s{{0,40}}<(?:!\[CDATA\[|value>)|[ \t]{{0,40}}\r?\n\s{{0,40}})([^<>\s\]]{{4,}})"
+    # token: > \n ...
+    rf"|({_NAME})[\"']?[ \t]{{0,3}}:[ \t]{{0,3}}(?:[|>][+-]?)?[ \t]{{0,3}}\r?\n[ \t]{{2,40}}[\"']?([^\s\"'`:=]{{6,}}={{0,2}})[\"']?[ \t]{{0,3}}(?:\r?\n|\z)"
+    # key = "..." \n "..."
+    rf"|((?:{_NAME}|\bkey))[ \t]{{0,3}}=[ \t]{{0,3}}\(?[\"']([^\s\"'`]{{8,}})[\"'][ \t]{{0,3}}[+\\]?[ \t]{{0,3}}\r?\n[ \t]{{1,40}}\+?[ \t]{{0,3}}[\"']([^\s\"'`]{{8,}})[\"']"
+).encode()
 _NEXT = (
     rf"(?i:\b(?:name|key))[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z0-9_.\- ]*{KEY_HINT}[\"']?,?[ \t]*\r?(?m:$)"
     rf"|(?i:\bvariable)[ \t]+\"|<[A-Za-z0-9_.\-]*{KEY_HINT}>[ \t]*(?:<[!vV]|\r?(?m:$))|{KEY_HINT}(?:(?i:</key>)|[\"']?[ \t]*:[ \t]*[|>]?[+-]?[ \t]*\r?(?m:$)"
@@ -43,25 +42,25 @@ _PAIR = lazy(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
 
 def _next_lines(data: bytes) -> Iterator[Span]:
     """A key on one line, its value on the next."""
-    for match in _PAIRS.finditer(data):
-        group = next((g for g in range(1, 13, 2) if match.start(g) >= 0), 0)
+    for match in all_spans(_PAIRS).each(data):
+        group = next((g for g in range(1, 13, 2) if match[g][0] >= 0), 0)
         if not group:
             continue
         if group == 11:
-            first, second = (match.group(g).decode("utf-8", "replace") for g in (12, 13))
+            first, second = (data[slice(*match[g])].decode("utf-8", "replace") for g in (12, 13))
             if is_random(first) and is_random(second):
-                yield match.span(12)
-                yield match.span(13)
+                yield match[12]
+                yield match[13]
             continue
-        key = match.group(group).decode("utf-8", "replace")
-        start, end, value = trimmed(data, *match.span(group + 1))
+        key = data[slice(*match[group])].decode("utf-8", "replace")
+        start, end, value = trimmed(data, *match[group + 1])
         strength = key_strength(key)
         if not strength or not is_whole(value):
             continue
         # Anything may follow below a bare `token:`; a name is followed by its value.
         named = group <= 7
         if group == 7 and (
-            data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip(b" \t>") or _PAIR.match(value)
+            data[data.rfind(b"\n", 0, match[0][0]) + 1 : match[0][0]].strip(b" \t>") or _PAIR.match(value)
         ):
             continue  # `KEY=<your-key>` and the next line of the file.
         if judge_named(value, strength) if named else (len(value) >= 10 and is_told_value(value)):

@@ -112,41 +112,58 @@ def _delimiter(line: bytes) -> bytes:
 def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Span]:
     """Return the spans of a line's cells, without padding and delimiters."""
     line = data[start:end]
-    spans: list[Span] = []
-    if delimiter in (b"|", b" "):
-        position = len(line) - len(line.lstrip())
-        for bar in re.finditer(_BAR, line) if delimiter == b"|" else _GAP.finditer(line, position):
-            spans.append((position, bar.start()))
-            position = bar.end()
-        if delimiter == b"|" and spans and not line[: spans[0][1]].strip():
-            spans.pop(0)
-        if line[position:].strip() or (delimiter == b"|" and not re.search(rb"(?:%b)\s*\Z" % _BAR, line)):
-            spans.append((position, len(line)))
-    else:
-        position = 0
-        while position <= len(line) and len(spans) <= _MOST_CELLS:
-            cell = _QUOTED.match(line, position)
-            if cell is None:
-                break
-            group = next(g for g in (1, 2, 3) if cell.start(g) >= 0)
-            stop = cell.end()
-            if group == 3:
-                other = line.find(delimiter, position)
-                stop = len(line) if other < 0 else other
-                spans.append((position, stop))
-            else:
-                spans.append(cell.span(group))
-            if line[stop : stop + 1] != delimiter:
-                break
-            position = stop + 1
+    drawn = delimiter in (b"|", b" ")
+    spans = _drawn_cells(line, delimiter) if drawn else _separated_cells(line, delimiter)
     return [_bare(data, start + s, start + e) for s, e in spans]
 
 
+def _drawn_cells(line: bytes, delimiter: bytes) -> list[Span]:
+    """Cells between bars or wide gaps."""
+    spans: list[Span] = []
+    position = len(line) - len(line.lstrip())
+    for bar in re.finditer(_BAR, line) if delimiter == b"|" else _GAP.finditer(line, position):
+        spans.append((position, bar.start()))
+        position = bar.end()
+    if delimiter == b"|" and spans and not line[: spans[0][1]].strip():
+        spans.pop(0)
+    if line[position:].strip() or (delimiter == b"|" and not re.search(rb"(?:%b)\s*\Z" % _BAR, line)):
+        spans.append((position, len(line)))
+    return spans
+
+
+def _separated_cells(line: bytes, delimiter: bytes) -> list[Span]:
+    """Cells of CSV, where quotes may hold a delimiter."""
+    spans: list[Span] = []
+    position = 0
+    if b'"' not in line and b"'" not in line:
+        for cell in line.split(delimiter)[: _MOST_CELLS + 1]:
+            spans.append((position, position + len(cell)))
+            position += len(cell) + 1
+        return spans
+    while position <= len(line) and len(spans) <= _MOST_CELLS:
+        found = _QUOTED.match(line, position)
+        if found is None:
+            break
+        group = next(g for g in (1, 2, 3) if found.start(g) >= 0)
+        stop = found.end()
+        if group == 3:
+            other = line.find(delimiter, position)
+            stop = len(line) if other < 0 else other
+            spans.append((position, stop))
+        else:
+            spans.append(found.span(group))
+        if line[stop : stop + 1] != delimiter:
+            break
+        position = stop + 1
+    return spans
+
+
 def _bare(data: bytes, start: int, end: int) -> Span:
-    while start < end and data[start] in b" \t\r":
-        start += 1
-    while start < end and data[end - 1] in b" \t\r":
-        end -= 1
+    kept = data[start:end].lstrip(b" \t\r")
+    start = end - len(kept)
+    end = start + len(kept.rstrip(b" \t\r"))
+    if not data.startswith((b"**", b"`", b'"', b"'"), start, end):
+        return start, end
     for mark in (b"**", b"`", b'"', b"'"):
         if end - start > 2 * len(mark) and data[start:end].startswith(mark) and data[start:end].endswith(mark):
             start, end = start + len(mark), end - len(mark)
