@@ -285,11 +285,15 @@ export interface DreamOut {
   left_for_later: number;
   /** The most tokens the output was allowed. */
   output_limit: number;
-  /** Entries left as they were: something in them must be kept. */
+  /** Entries left as they were: the text would repeat them, or had no room for what must be kept. */
   stayed: string[];
   hot_before: number;
   /** Tokens of the whole memory after the dream. */
   hot_after: number;
+  /** Tokens the policy aims for; 0 where there is no target. */
+  hot_target: number;
+  /** Why hot memory is above the target: `later`, `must_keep` or `share`. */
+  above_target: string | null;
   /** Tokens of the entries that went to cold storage. */
   cold_tokens: number;
   /** By kind of statement: how many a line of the text answers, of how many there were. */

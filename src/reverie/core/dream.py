@@ -85,6 +85,8 @@ class DreamPlan(Struct, frozen=True):
     strict: bool = True
     """Whether entries with a statement that must be kept and finds no place in the text stay as they are. Without,
     every source leaves: the budget must hold all that must be kept. A model's text must pass the gates either way."""
+    may_grow: bool = False
+    """Whether a text is made of all that was selected, even one with more tokens than the entries that leave."""
     as_of: int | None = None
     """Only entries born at or before this log position."""
     instructions: str | None = None
@@ -258,10 +260,16 @@ class DreamReport(Struct, frozen=True):
     output_limit: int = 0
     """The most tokens the output was allowed: under the same limit the same sources give the same bytes."""
     stayed: Sequence[str] = ()
-    """Entries left as they were because a statement that must be kept could not be carried over."""
+    """Entries left as they were: the text would only have repeated them, or a statement that must be kept had no place
+    in it."""
     hot_before: int = 0
     hot_after: int = 0
     """Tokens of the whole memory, before and after."""
+    hot_target: int = 0
+    """Tokens the policy aims for; 0 where there is no target: a small memory, or a plan that takes none."""
+    above_target: str | None = None
+    """Reason why hot memory is above the target: `later`, a further run takes more; `must_keep`, all that is left in
+    this text or beside it must be kept; `share`, a target in per cent lets as much stay of what need not be kept."""
     cold_tokens: int = 0
     """Tokens of the entries that went to cold storage."""
     probes: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -112,11 +112,14 @@ class TenantPolicy:
 
         None: as under pressure, however small the memory.
         """
-        percent, tokens = share_of(self.hot_target)
         if hot_tokens is None:
-            return (percent or 50) * 10
-        wanted = tokens if percent is None else max(SMALL_MEMORY, hot_tokens * percent // 100)
-        return min(1000, wanted * 1000 // max(hot_tokens, 1))
+            return (share_of(self.hot_target)[0] or 50) * 10
+        return min(1000, self.hot_goal(hot_tokens) * 1000 // max(hot_tokens, 1))
+
+    def hot_goal(self, hot_tokens: int) -> int:
+        """Tokens aimed for in a memory with this many."""
+        percent, tokens = share_of(self.hot_target)
+        return tokens if percent is None else max(SMALL_MEMORY, hot_tokens * percent // 100)
 
     def hot_rest(self, hot_tokens: int | None) -> int:
         """Per mille of the statements neither must-keep nor chatter that stay, regardless of how much must be kept.

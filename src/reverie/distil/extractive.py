@@ -79,7 +79,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/10 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/11 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""

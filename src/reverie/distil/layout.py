@@ -18,6 +18,7 @@ LONGEST_LINE = 56  # words and marks
 
 _FEW = 6
 """Statements below which every day keeps its heading."""
+_WIDE_ENDS = frozenset("。！？")
 _DATED = frozenset({"fact", "decision", "task", "status"})
 """Kinds of statement that are read with the day they were made on."""
 
@@ -59,7 +60,7 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
         under = item.day.replace(day=1) if monthly else item.day
         if under != day:
             if line:
-                lines.append("; ".join(line))
+                lines.append(_joined(line))
             line, last = [], None
             day = under
             if heads and item.day != UNKNOWN_DAY:
@@ -83,10 +84,22 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
             length += item.length
         else:
             if line:
-                lines.append("; ".join(line))
+                lines.append(_joined(line))
             line = [f"{item.label}: {text}" if item.label else text]
             length = item.length + 2
         last = item
     if line:
-        lines.append("; ".join(line))
+        lines.append(_joined(line))
     return "\n".join(lines)
+
+
+def _joined(statements: Sequence[str]) -> str:
+    """Statements as sentences of one line; after a semicolon where the next does not begin like a sentence."""
+    out = statements[0]
+    for text in statements[1:]:
+        if out[-1] in _WIDE_ENDS:
+            out += text
+        else:
+            out += " " if out[-1] in ".!?…" else ". " if text[0].isupper() else "; "
+            out += text
+    return out

@@ -104,7 +104,7 @@ NUMBERS = word_set("one two three four five six seven eight nine ten eleven twel
 ABBREVIATIONS = word_set(
     "dr mr mrs ms st jr sr prof inc ltd co corp no nos vol fig vs etc approx dept est gen rep sen gov ave"
     " jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun eg ie al cf ext tel incl"
-    " excl resp ca max min avg usw bzw inkl exkl zzgl ggf evtl vgl abs"
+    " excl resp ca max min avg usw bzw inkl exkl zzgl ggf evtl vgl abs kl klo godz ul núm pág tél str nr bspw sog"
 )
 
 MONTH_NAMES = word_set("january february march april may june july august september october november december")

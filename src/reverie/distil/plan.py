@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from reverie.core.dream import Selector, TokenBudgetExceeded
 from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
-from reverie.core.subject import fold
+from reverie.core.subject import fold, labelled
 from reverie.distil.dates import day_of, spell
 from reverie.distil.extractive import ExtractiveDistiller, PreparedSources
 from reverie.distil.source import Source
@@ -78,6 +78,14 @@ def lines(sources: Sequence[Source]) -> list[str]:
         said = f"{label}: {source.content}" if label else source.content
         made.append(f"[{spelled[source.created_at // DAY_MS]}] {said}\n" if source.created_at else f"{said}\n")
     return made
+
+
+def read(entry: Entry) -> str:
+    """An entry as hot memory reads: its words with their speaker and subject, which the lines of a dream name too."""
+    if entry.kind == DREAM_KIND:
+        return entry.content
+    label = labelled(speaker(entry.source), entry.subject, entry.content)
+    return f"{label}: {entry.content}" if label else entry.content
 
 
 def to_sources(entries: Iterable[Entry]) -> list[Source]:

@@ -100,7 +100,7 @@ def _prose(text: str, form: Form, out: list[Piece]) -> None:
 
 _TAIL = 12
 _TITLED = re.compile(r"\b(?:Ms|Mrs|Mr|Dr|Prof|St|No|Nr)\.\s*$")
-_ORDINAL = re.compile(r"[^\W\d_]\s\d{1,2}\.\s*$")
+_ORDINAL = re.compile(r"(?:^|[^\W\d_]|\d?[,;:(])\s*\b\d{1,2}\.\s*$")
 _LAST_WORD = re.compile(r"\b([^\W\d_]+)\.\s*$")
 _COUNTER = re.compile(r"(?:^|[:.!?;]\s+)\d{1,2}[.)]\s*$")
 """The number of a list that is written in one line."""

@@ -1,6 +1,6 @@
 """Updates: which statement overtakes an earlier one. Pure, without a model; precision before recall.
 
-Two ways lead to an update.
+Two ways lead to an update; in languages other than English only moved appointments do (`moves.py`).
 
 * *The same frame, another value.* `The capital of Ruritania is Strelsau` and, later, `The capital of Ruritania is
   Zenda`: equal words up to a preposition or a form of *be*, then values of the same kind. The frame must describe a
@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from reverie.distil.lexicon import MONTH_NAMES, NUMBERS, word_set
+from reverie.distil.moves import adds, moves
 from reverie.distil.score import rarity
 from reverie.distil.tokens import Token, tokenize
 
@@ -97,7 +98,7 @@ def says_more(older: str, newer: str) -> bool:
     `The teacher is Mr. Okello; the evening is on 3 March at 19:00` after `The evening was moved to 10 March`.
     """
     old, new = _amounts(older), _amounts(newer)
-    if any(old[kind] > new[kind] for kind in old):
+    if any(old[kind] > new[kind] for kind in old) or adds(older, newer):
         return True
     stems = _read(newer).stems
     parts = [_read(part).stems for part in _PARTS.split(older)]
@@ -120,7 +121,8 @@ class _Claim(NamedTuple):
 def updates(said: Sequence[Said]) -> list[Update]:
     """Every statement that a later one overtakes, with the newest that does."""
     found: dict[str, Update] = {}
-    for update in (*_by_value(said), *_by_cue(said)):
+    moved = [Update(newer, older, "cue") for newer, older in moves(said)]
+    for update in (*_by_value(said), *_by_cue(said), *moved):
         found.setdefault(update.older, update)
     return [found[item.id] for item in said if item.id in found]
 

@@ -204,6 +204,12 @@ def _is_foreign(text: str, *, sure: bool) -> bool:
     return len(found) > sure
 
 
+def names_day(word: str) -> bool:
+    """Whether a word of a language other than English names a weekday or a month."""
+    whole, head, _ = _cues()
+    return bool((whole.get(word, 0) | max(head.get(word[:end], 0) & 1 for end in range(len(word) + 1))) & 1)
+
+
 _LONGEST_PART = 6
 
 

@@ -34,6 +34,7 @@ from reverie.dreams.part import NotSmaller, PartDistillation, ReadyPart
 from reverie.dreams.replay import Rehearsal, Replays
 from reverie.dreams.report import (
     Made,
+    above_target,
     leaving,
     load_report,
     mark,
@@ -120,6 +121,7 @@ class DreamEngine:
                 ready = None
             if ready is not None and ready.done is not None and ready.work is not None:
                 snapshot, work, made = ready.snapshot, ready.work, ready.done.answer
+                limit = ready.done.limit or limit
             feasible = bool(made.text)
         hot = snapshot.hot_tokens or 0
         taken = self._part.tokens(snapshot.entries) if made.text else 0
@@ -353,6 +355,8 @@ class DreamEngine:
                 spend=dream.guard.document(),
                 instructions_applied=done.distiller is not self._extractive if plan.instructions else None,
             )
+            goal, reason = above_target(rules.policy, report, work.least_output)
+            report = msgspec.structs.replace(report, hot_target=goal, above_target=reason)
             self.keep(tx, report, {output.entry.id: [entry.id for entry in snapshot.stored]})
             self._archive(tx, actor, plan, report, archive, ready, text)
             tx.release(f"dream/{plan.ref}", dream.id)

@@ -1,26 +1,30 @@
 """One part of a memory, distilled: a text, and the entries it represents.
 
-Hot memory never grows by a dream that fits its part to the budget, as nightly ones do: the entries that leave have more
-tokens than the text that takes their place. A dream of all that was selected makes one text of it, whatever that costs.
+Hot memory never grows by a dream: the entries that leave have more tokens than the text that takes their place. Only
+where a protocol demands a text of every source, one is made of all of them, whatever that costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Entry
 from reverie.core.policy import TenantPolicy
-from reverie.distil.plan import Share, Work, require
+from reverie.distil.plan import Share, Work, read, require
 from reverie.distil.request import Distiller, Extractive
 from reverie.dreams.gates import Distilled, Gates
 from reverie.dreams.snapshot import Snapshot, Snapshots
 from reverie.dreams.spend import SpendGuard
 
+_ALL = 1000
+"""Per mille: the share of a memory without a target."""
 _WORTH = 20
-"""A text that saves less than a twentieth of its sources leaves alone those that it would only repeat."""
+"""Under a target a text that saves less than a twentieth of its sources leaves alone what it would only repeat."""
+_HEADING = 8
+"""Tokens of a heading and the line below it, where a text has few lines."""
 
 
 class NotSmaller(Exception):
@@ -72,7 +76,7 @@ class PartDistillation:
             done = self._gates.distil(actor, plan, work, budget, share, policy, chosen, guard)
             fell_back = fell_back or done.fell_back
             if not done.stay:
-                idle = self._idle(snapshot, done)
+                idle = self._idle(plan, snapshot, done, share)
                 if not idle:
                     break
                 done = replace(done, stay=idle)
@@ -90,36 +94,44 @@ class PartDistillation:
             work = self._snapshots.weigh(snapshot.sources)
         if plan.strict and snapshot.stayed and not snapshot.entries:
             raise NotSmaller
-        if self._idle(snapshot, done):
+        if self._idle(plan, snapshot, done, share):
             raise NotSmaller
         return ReadyPart(snapshot, work, replace(done, fell_back=fell_back), budget)
 
-    def _idle(self, snapshot: Snapshot, done: Distilled) -> frozenset[str]:
-        """Of a part that would hardly become smaller: the entries whose every word the text would repeat, and that no
-        other statement is part of. Of one that would grow, at least one, or all.
+    def _idle(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled, share: Share) -> frozenset[str]:
+        """The entries that would not become smaller: alone, or together with those that they share a line with. All of
+        them, where the text as a whole would be no smaller than the entries that leave.
 
-        As entries of their own they cost no heading and keep their date, their tags and their place in a search.
+        As entries of their own they cost no heading and keep their date, their tags and their place in a search. While
+        statements leave because of a target, the whole part is dreamt once, or every night would take a little of it.
+        A plan without `fit` asks for one text of all that was selected: it gets one, as long as that is smaller.
         """
-        tokens, taken = done.gates.tokens, self.tokens(snapshot.entries)
-        if not snapshot.fitted or tokens * _WORTH <= taken * (_WORTH - 1):
+        if plan.may_grow or not plan.strict or not snapshot.entries:
             return frozenset()
+        everything = frozenset(entry.id for entry in snapshot.entries)
+        # a part that fits must be smaller than the bare words of its entries, or it would make lines of what may stay
+        words = [entry.content if snapshot.fitted else read(entry) for entry in snapshot.entries]
+        sizes = {entry.id: self._snapshots.count(text) for entry, text in zip(snapshot.entries, words, strict=True)}
+        tokens, taken = done.gates.tokens, sum(sizes.values())
         grows = tokens >= taken
-        fates = done.answer.fates if not snapshot.held_by else {}
-        if not grows and any(fate == "retired" for own in fates.values() for fate, _ in own):
-            return frozenset()  # under pressure the whole part is dreamt once, or every night would take a little of it
-        lines = [statement.source_ids for statement in done.answer.statements]
-        shared = {source for sources in lines if len(sources) > 1 for source in sources}
-        same = [
-            entry
-            for entry in snapshot.entries
-            if entry.id not in shared and {fate for fate, _ in fates.get(entry.id, ())} == {"kept"}
-        ]
-        idle = {entry.id for entry in same}
-        if same and all(map(idle.issuperset, lines)):  # a text needs a statement, or what is left could not leave
-            idle.remove(min(same, key=lambda entry: (len(entry.content), entry.id)).id)
-        if not idle and grows:
-            return frozenset(entry.id for entry in snapshot.entries)
-        return frozenset(idle)
+        fates = done.answer.fates
+        pressed = any(fate == "retired" for own in fates.values() for fate, _ in own)
+        pressed = pressed or (share.of_input < _ALL and tokens * _WORTH <= taken * (_WORTH - 1))
+        if not grows and (pressed or not snapshot.fitted or done.distiller is not self._extractive):
+            return frozenset()
+        if done.distiller is not self._extractive or snapshot.held_by:
+            return everything if grows else frozenset()
+        lines = done.answer.statements
+        idle: set[str] = set()
+        for group, numbers in _together([line.source_ids for line in lines]):
+            cost = sum(self._snapshots.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
+            same = len(group) == 1 and {fate for one in group for fate, _ in fates.get(one, ())} == {"kept"}
+            if same or ((grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group)):
+                idle |= everything.intersection(group)
+        if idle and all(idle.issuperset(line.source_ids) for line in lines) and len(idle) < len(everything):
+            # a text needs a statement, or what is left could not leave
+            idle.remove(min(idle, key=lambda one: (sizes[one], one)))
+        return everything if grows and not idle else frozenset(idle)
 
     def share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> Share:
         """Return the share of the input that the text may have.
@@ -133,4 +145,21 @@ class PartDistillation:
 
     def tokens(self, entries: Sequence[Entry]) -> int:
         """Tokens of hot memory that these entries take."""
-        return sum([self._snapshots.count(entry.content) for entry in entries])
+        return sum([self._snapshots.count(read(entry)) for entry in entries])
+
+
+def _together(lines: Sequence[Sequence[str]]) -> Iterator[tuple[frozenset[str], list[int]]]:
+    """Groups of sources that have lines in common, each with the numbers of its lines."""
+    at: dict[str, int] = {}
+    groups: dict[int, tuple[set[str], list[int]]] = {}
+    for number, sources in enumerate(lines):
+        group: set[str] = set(sources)
+        numbers = [number]
+        for other in sorted({at[source] for source in sources if source in at}):
+            joined, more = groups.pop(other)
+            group |= joined
+            numbers += more
+        groups[number] = (group, numbers)
+        at |= dict.fromkeys(group, number)
+    for group, numbers in groups.values():
+        yield frozenset(group), numbers

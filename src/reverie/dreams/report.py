@@ -12,6 +12,7 @@ import msgspec
 from reverie.core.dream import DreamPlan, DreamReport, Leaving, SourceTrace, StatementTrace
 from reverie.core.entry import Draft, Entry, EntryState, Source
 from reverie.core.errors import NotFound
+from reverie.core.policy import TenantPolicy
 from reverie.core.subject import SUBJECT_TAG, named_subjects, subject_hash
 from reverie.distil.gates import GateReport
 from reverie.distil.plan import DREAM_KIND, Work
@@ -120,6 +121,20 @@ def report_of(
         output_limit=made.limit,
         spend=made.spend,
     )
+
+
+def above_target(policy: TenantPolicy, report: DreamReport, must_keep: int) -> tuple[int, str | None]:
+    """The target for hot memory, 0 where there is none, and why it is above it. `must_keep`: tokens of a text with
+    nothing else."""
+    goal = policy.hot_goal(report.hot_before)
+    if not report.hot_before or goal >= report.hot_before:
+        return 0, None
+    if report.hot_after <= goal:
+        return goal, None
+    if report.left_for_later:
+        return goal, "later"
+    spare = report.output_tokens - must_keep
+    return goal, "share" if spare * 2 > report.hot_after - goal and policy.hot_rest(report.hot_before) else "must_keep"
 
 
 def roomy(rules: Rules) -> Rules:

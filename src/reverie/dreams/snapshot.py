@@ -14,7 +14,7 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, each
 from reverie.distil.compaction import ELLIPSIS
-from reverie.distil.plan import DREAM_KIND, Count, Work, admit, lines, oldest_that_fit, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Count, Work, admit, lines, oldest_that_fit, read, to_sources, weigh
 from reverie.distil.request import Extractive
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
@@ -171,7 +171,7 @@ class Snapshots:
                 trusted = trusted[: plan.most_entries]
             sources, held_by = _originals(tx, trusted) if expand else (trusted, {})
             counted = plan.strict and self._parts.tokens is not None
-            hot = sum([self.count(entry.content) for entry in found]) if counted else None
+            hot = sum([self.count(read(entry)) for entry in found]) if counted else None
             return Snapshot(head.seq, trusted, sources, left_out, hot_tokens=hot, held_by=held_by)
 
         snapshot = self._parts.store.read(Scope(actor.tenant, plan.ref), body)

@@ -285,7 +285,7 @@ class Scheduler:
         if made is Nothing.CANNOT_BE_SMALLER and schedule.ref and plan.fit:
             # What is new in a memory asked for by name is dreamt as on demand: a distillation has an event (OpenWOP).
             fresh = Selector(older_than_ms=schedule.older_than_ms, dreams=False)
-            whole = msgspec.structs.replace(plan, selector=fresh, fit=False)
+            whole = msgspec.structs.replace(plan, selector=fresh, fit=False, may_grow=True)
             made = self._dreams.attempt(actor, whole, progress=progress, dream_id=dream_id)
         if isinstance(made, Nothing):
             return None, made.value if made is Nothing.CANNOT_BE_SMALLER else None

@@ -82,3 +82,12 @@ def test_a_list_in_one_line_keeps_its_numbers() -> None:
     found = [piece.text for piece in split("Three ideas: 1. Lisbon by tram. 2. Porto by train. 3. Coimbra on foot.")]
     assert found == ["Three ideas:", "1. Lisbon by tram.", "2. Porto by train.", "3. Coimbra on foot."]
     assert [piece.text for piece in split("I like it. it is good.")] == ["I like it.", "it is good."]
+
+
+def test_a_date_after_a_weekday_is_not_cut() -> None:
+    for text in (
+        "Der Elternabend ist am Dienstag, 3. Februar, um 19:30 in der Kita.",
+        "Oma wohnt jetzt in der Lindenstraße 4, 2. Stock.",
+        "Schůzka je v úterý, 7. října v 9:00.",
+    ):
+        assert [piece.text for piece in split(text)] == [text]

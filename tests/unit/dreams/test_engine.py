@@ -463,7 +463,7 @@ def test_forgetting_after_the_sources_were_destroyed_drops_the_lines_that_owe_to
 
 def test_when_too_little_remains_the_other_sources_are_readable_again(host: Host, ada: Actor) -> None:
     put(host, ada, [Draft(content="Zanzibar keeps parrots and feeds them twice a day.", subject="zed")])
-    (kept,) = put(host, ada, [Draft(content="ok")])
+    (kept,) = put(host, ada, [Draft(content="Thanks a lot, have a great weekend everyone!")])
     assert host.dreams.run(ada, DreamPlan("bot")) is not None
     done = host.forget.forget(ada, "zed")
     assert done.restored == 1
@@ -524,3 +524,28 @@ def test_a_memory_of_nothing_but_repetitions_becomes_one_line(host: Host, ada: A
     assert report.hot_after < report.hot_before // 2
     (left,) = host.reader.page(ada, "twice", limit=10).items
     assert "due on the last Friday of the month (\u00d76)" in left.content
+
+
+def test_a_part_leaves_entries_alone_that_would_not_become_smaller(host: Host, ada: Actor) -> None:
+    own = put(
+        host,
+        ada,
+        [Draft(content=text) for text in ("Ines keeps the office keys.", "The ferry to Brava leaves at 6:40.")],
+    )
+    tests = put(host, ada, [Draft(content=f"Tests: {400 + n} passed, 3 skipped in {40 + n} s.") for n in range(6)])
+    report = host.dreams.run(ada, DreamPlan("bot", fit=True))
+    assert report is not None
+    assert {source.id for source in report.sources} == set(tests)
+    assert set(report.stayed) == set(own)
+    assert report.hot_after < report.hot_before
+    assert (report.hot_target, report.above_target) == (0, None)
+
+
+def test_the_report_says_why_hot_memory_is_above_its_target(host: Host, ada: Actor) -> None:
+    host.rules.set_policy(ada, {"hot_target": "20"})
+    rules = [f"Never open valve {n} while pump {n + 7} is running." for n in range(12)]
+    put(host, ada, [Draft(content=text) for text in (*rules, *["Thanks a lot, have a great weekend everyone!"] * 3)])
+    report = host.dreams.run(ada, DreamPlan("bot", fit=True))
+    assert report is not None
+    assert report.hot_target == 20
+    assert report.above_target == "must_keep"

@@ -21,7 +21,10 @@ Budget = Annotated[
     int | None,
     Option("--budget", "-b", metavar="TOKENS", help="Most tokens, input plus output; default and limit: the policy."),
 ]
-Fit = Annotated[bool, Option("--fit", help="Begin with the oldest part that fits; run again for the rest.")]
+Fit = Annotated[
+    bool,
+    Option("--fit", help="Begin with the oldest part that fits; run again for the rest. Default without --budget."),
+]
 OlderThan = Annotated[
     str | None, Option("--older-than", metavar="AGE", help="Only entries older than this: 7d, 12h, a date.")
 ]
@@ -355,6 +358,7 @@ def _plan(
         raise Invalid("--tag is empty: give it a value, or leave the option out.")
     youngest = age(older_than, "--older-than")
     selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=youngest)
+    fit = fit or budget is None
     return DreamPlan(ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit)
 
 
@@ -375,4 +379,4 @@ def _command(plan: DreamPlan, older_than: str | None, at: At) -> str:
         words += ["--kind", kind]
     for tag in selector.tags:
         words += ["--tag", tag]
-    return shlex.join([*words, *(["--fit"] if plan.fit else [])])
+    return shlex.join([*words, *(["--fit"] if plan.fit and plan.budget is not None else [])])

@@ -21,6 +21,7 @@ STEPS = {
 }
 _EXCERPT = 100
 _MOST_LEAVING = 20
+_LEFT_OUT = {"must_keep": "as they are (a text would not make them smaller, or has no room for them)"}
 FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
 
 
@@ -45,7 +46,9 @@ def say_estimate(estimate: Estimate, command: str) -> None:
         fields["sources"] = ", ".join(f"{estimate.fates[fate]} {fate}" for fate in FATES if fate in estimate.fates)
         fields["hot"] = f"{estimate.hot_before} tokens now, {estimate.hot_after} then"
     if estimate.left_out:
-        fields["stay out"] = ", ".join(f"{count} {reason}" for reason, count in sorted(estimate.left_out.items()))
+        fields["stay out"] = ", ".join(
+            f"{count} {_LEFT_OUT.get(reason, reason)}" for reason, count in sorted(estimate.left_out.items())
+        )
     if estimate.left_for_later:
         fields["later"] = f"{estimate.left_for_later} entries are left to the next run"
     print_fields(fields)
@@ -96,20 +99,25 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
     if report.instructions_applied is False:
         fields["instructions"] = "not used: no model wrote this text"
     fields |= {
-        "before": f"{len(report.sources)} entries, {report.taken_tokens} tokens, {report.bytes_before} bytes",
-        "after": f"1 entry, {report.output_tokens} tokens, {report.byte_size} bytes ({_share(report)} of the tokens)",
+        "took": f"{len(report.sources)} entries, {report.taken_tokens} tokens",
+        "made": f"1 entry, {report.output_tokens} tokens",
         "sources": ", ".join(f"{count} {fate}" for fate, count in fates.items()),
         "lines": f"{len(report.statements)}, each traced to its sources",
         "budget": f"{report.input_tokens} in + {report.output_tokens} out = {report.tokens_used} of {report.budget}",
-        "must keep": must_keep(report)
-        + (f"; {len(report.stayed)} entries stayed as they were" if report.stayed else ""),
+        "must keep": must_keep(report),
         "gates": "passed" if report.gates.get("passed") else "not recorded",
         "distiller": report.distiller + (f" (the model was not used: {report.fell_back})" if report.fell_back else ""),
         "entry": report.output_id,
         "archive": f"sha256 {report.checksum}" + (" (an identical dream's, used again)" if report.reused else ""),
     }
+    if report.stayed:
+        fields["stayed"] = (
+            f"{len(report.stayed)} entries as they were: a text would not make them smaller, or has no room for them"
+        )
     if report.hot_before:
-        fields["hot"] = f"{report.hot_before} tokens before, {report.hot_after} after; {report.cold_tokens} went cold"
+        fields["hot"] = f"{report.hot_before} tokens before, {report.hot_after} after ({_share(report)})"
+        if report.hot_target:
+            fields["target"] = f"{report.hot_target} tokens{_ABOVE[report.above_target]}"
         fields["disk"] = f"{report.bytes_before + report.byte_size} bytes: the sources are kept, and the text"
     if report.probes:
         fields["answers"] = ", ".join(f"{kept} of {total} {name}" for name, (kept, total) in report.probes.items())
@@ -135,6 +143,13 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         say(f"the source of its words      reverie dream why {report.id}")
         say(f"undo it                      reverie dream undo {report.id}")
 
+
+_ABOVE = {
+    None: "",
+    "later": "; above it because entries are left to the next run",
+    "must_keep": "; above it because nearly all that is left must be kept",
+    "share": "; above it because a target in per cent lets that share stay of what need not be kept",
+}
 
 _OUTCOMES = {
     "kept": "answered as before",
@@ -176,7 +191,7 @@ def must_keep(report: DreamReport) -> str:
 
 
 def _share(report: DreamReport) -> str:
-    return f"{report.output_tokens * 100 / max(report.taken_tokens, 1):.0f} %"
+    return f"{report.hot_after * 100 / max(report.hot_before, 1):.0f} %"
 
 
 def tree_lines(tree: Why, *, most: int | None = None, width: int = _EXCERPT) -> Iterator[str]:

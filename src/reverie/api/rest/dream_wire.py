@@ -308,9 +308,18 @@ class DreamOut(Outward):
     changed_meanwhile: int
     left_for_later: int
     output_limit: Annotated[int, Meta(description="The most tokens the output was allowed.")]
-    stayed: Annotated[list[str], Meta(description="Entries left as they were: something in them must be kept.")]
+    stayed: Annotated[
+        list[str],
+        Meta(
+            description="Entries left as they were: the text would repeat them, or had no room for what must be kept."
+        ),
+    ]
     hot_before: int
     hot_after: Annotated[int, Meta(description="Tokens of the whole memory after the dream.")]
+    hot_target: Annotated[int, Meta(description="Tokens the policy aims for; 0 where there is no target.")]
+    above_target: Annotated[
+        str | None, Meta(description="Why hot memory is above the target: `later`, `must_keep` or `share`.")
+    ]
     cold_tokens: Annotated[int, Meta(description="Tokens of the entries that went to cold storage.")]
     probes: Annotated[
         dict[str, tuple[int, int]],
