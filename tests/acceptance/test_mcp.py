@@ -56,7 +56,7 @@ def test_memory_tools_over_stdio(tmp_path: Path) -> None:
             packed = await called(client, "context", purpose="Ada's drinks", budget=300)
             assert "tea" in packed["text"]
             assert packed["tokens"] <= 300
-            assert (await called(client, "dream", preview=True))["sources"] == 13
+            assert (await called(client, "dream", preview=True))["sources"] == 12  # the parcels
             assert (await called(client, "dream"))["dreamt"] is True
             assert (await called(client, "forget", subject="ada"))["forgotten"] == 1
             assert "tea" not in json.dumps(await called(client, "recall", query="tea"))

@@ -191,13 +191,12 @@ def test_whatever_is_said_nothing_secret_is_stored(lab: Lab, text: str, name: st
         report = host.dreams.run(ADA, DreamPlan(ref), distiller=Hostile(text, name))
     except ReverieError as error:
         refused = error
-    event("refused" if refused else "fell back" if report and report.fell_back else "stored")
-    if refused is not None:
+    event("refused" if refused else "nothing" if report is None else "fell back" if report.fell_back else "stored")
+    if report is None:  # refused, or what is said instead of it is no smaller
         assert sorted(e.id for e in host.reader.page(ADA, ref).items) == sorted(before)
         assert not host.archives.index(ADA, ref=ref)["archives"]
-        assert not leaks_in(f"{refused.message} {json.dumps(refused.details)}")
+        assert refused is None or not leaks_in(f"{refused.message} {json.dumps(refused.details)}")
         return
-    assert report is not None
     entry = host.reader.get(ADA, ref, str(report.output_id))
     assert entry.content.strip()
     stored = json.loads(host.archives.get(ADA, str(report.checksum)))["content"]

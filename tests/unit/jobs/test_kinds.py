@@ -138,7 +138,7 @@ def test_a_forget_that_was_cut_off_is_finished_after_its_process_died(
     texts = [f"We decided that service {n} listens on port {7000 + n}. {CHATTER}" for n in range(12)]
     dying.entries.put(ada, "notes", [Draft(text) for text in texts])
     dying.entries.put(
-        ada, "notes", [Draft(f"Quixoticon wants crate {n} in hall {n}.", subject="quix") for n in range(4)]
+        ada, "notes", [Draft(f"Quixoticon wants crate {n} in hall {n}. {CHATTER}", subject="quix") for n in range(4)]
     )
     report = dying.dreams.run(ada, DreamPlan("notes", fit=True))
     assert report is not None

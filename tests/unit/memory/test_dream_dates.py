@@ -40,7 +40,11 @@ def test_a_line_was_said_on_the_day_of_its_heading(line: str, at: int) -> None:
 def test_an_old_line_of_a_new_dream_does_not_overtake_a_newer_note(make_host: Callable[..., Host], clock: Any) -> None:
     bot = Actor(tenant="acme", id="local:bot")
     host = make_host(tokens=TokenCounter("o200k_base"))
-    old = ["The office is at 5 Bonn Street.", "Thanks everyone, see you!", "Lunch is served at noon in the canteen."]
+    old = [
+        "The office is at 5 Bonn Street.",
+        "Thanks everyone, that was a lovely day with you all!",
+        "Lunch is served at noon in the canteen.",
+    ]
     host.entries.put(bot, "notes", [Draft(content=text) for text in old])
     clock.advance(10 * DAY_MS)
     (newer,) = host.entries.put(bot, "notes", [Draft(content="The office is at 9 Koeln Street.", pinned=True)])

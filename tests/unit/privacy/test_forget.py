@@ -23,6 +23,7 @@ from reverie.store.conformance import HandClock
 from reverie.store.contract import Store
 
 REF = "bot"
+COURTESY = "Thanks a lot everyone, that was a really lovely day, see you all next week!"
 DAY = 86_400_000
 MakeHost = Callable[..., Host]
 MakeStore = Callable[..., Store]
@@ -279,7 +280,7 @@ def test_a_preview_counts_what_a_forget_does(make_host: MakeHost, make_store: Ma
 
 def test_a_preview_says_that_entries_become_readable_again(host: Host, ada: Actor) -> None:
     host.entries.put(
-        ada, REF, [Draft("Zanzibar keeps parrots and feeds them twice a day.", subject="zed"), Draft("ok")]
+        ada, REF, [Draft("Zanzibar keeps parrots and feeds them twice a day.", subject="zed"), Draft(COURTESY)]
     )
     assert host.dreams.run(ada, DreamPlan(REF)) is not None
     preview = host.forget.forget(ada, "zed", preview=True)
