@@ -72,7 +72,7 @@ def pages(fetch: Callable[[str | None], Page[Item]]) -> Iterator[Page[Item]]:
         yield page
 
 
-class Brief(Struct, frozen=True):
+class Brief(Struct, frozen=True, gc=False):
     """As much of an entry as a ranking needs. Many are looked at for each one that is shown."""
 
     position: int
@@ -91,7 +91,7 @@ class QueryWord(Struct, frozen=True):
     weight: float = 1.0
 
 
-class Match(Struct, frozen=True):
+class Match(Struct, frozen=True, gc=False):
     """A candidate of a search, a passage of an entry: higher scores are better."""
 
     entry: Brief
@@ -108,7 +108,7 @@ Vector = tuple[str, bytes]
 """A vector as int8, with the name of the model that made it: only vectors of one model are compared."""
 
 
-class HybridMatch(Struct, frozen=True):
+class HybridMatch(Struct, frozen=True, gc=False):
     """A candidate of a search by words and by meaning at once."""
 
     entry: Brief

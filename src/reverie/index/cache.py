@@ -167,6 +167,10 @@ class IndexCache:
         """Return, for each of these words, whether the memory has it."""
         return self._ask(tx, memory, lambda parts: words.known(parts.parts, asked))
 
+    def size(self, tx: IndexedTx, memory: Memory) -> int:
+        """Number of passages of a memory."""
+        return self._ask(tx, memory, lambda parts: parts.size)
+
     def _best(
         self,
         tx: IndexedTx,

@@ -56,15 +56,14 @@ class EncodedQuery:
         weights = query * centre[1]
         large = np.abs(weights)
         self._lines = -(-len(query) // 64)
-        self._signs = _bits((weights > 0)[np.newaxis], self._lines)[:, 0]
         ordered = np.sort(large)
         matters = large >= ordered[int(len(large) * 0.7)] / 2
         self._half = -(-self._lines // 2)
         matters[min(255, self._half * 64) :] = False
-        self._mask = _bits(matters[np.newaxis], self._lines)[:, 0]
         top = max(float(ordered[int(len(large) * 0.95)]), 1e-9)
-        levels = np.clip(np.rint(large / top * 3), 0, 3).astype(np.int64)
-        self._planes = [_bits((levels >> bit & 1 == 1)[np.newaxis], self._lines)[:, 0] for bit in (0, 1)]
+        levels = np.minimum(np.rint(large / top * 3), 3).astype(np.int64)
+        lines = _bits(np.stack([weights > 0, matters, levels & 1 == 1, levels & 2 == 2]), self._lines).T
+        self._signs, self._mask, *self._planes = lines
         self._unit = top / 3
         self._zero = float(query @ centre[0]) + self._unit * int(levels.sum())
 
@@ -84,13 +83,17 @@ class EncodedQuery:
 
     def fine(self, codes: Codes, rows: npt.NDArray[np.intp]) -> Floats:
         """About the product of the question with these vectors."""
-        far = np.zeros(len(rows), dtype=np.float32)
+        sums = [np.zeros(len(rows), dtype=np.uint16) for _ in self._planes]
+        bits, counts = np.empty(len(rows), dtype=np.uint64), np.empty(len(rows), dtype=np.uint8)
         for line in range(self._lines):
             own = codes[line].take(rows)
             own ^= self._signs[line]
-            for bit, plane in enumerate(self._planes):
-                far += np.float32(1 << bit) * np.bitwise_count(own & plane[line])
-        return np.float32(self._zero) - np.float32(2 * self._unit) * far
+            for plane, far in zip(self._planes, sums, strict=True):
+                np.bitwise_and(own, plane[line], out=bits)
+                np.bitwise_count(bits, out=counts)
+                far += counts
+        low, high = sums
+        return np.float32(self._zero) - np.float32(2 * self._unit) * (low + np.float32(2) * high)
 
 
 def nearest(far: npt.NDArray[np.uint8], wanted: int) -> npt.NDArray[np.intp]:

@@ -102,10 +102,11 @@ class Parts:
 
     def without(self, positions: Iterable[int]) -> Parts:
         """The same without some entries."""
-        gone = np.unique(np.fromiter(positions, dtype=np.int64))
-        if not len(gone):
+        gone = sorted(set(positions))  # np.unique imports a module of its own: 15 ms of a process's first search
+        if not gone:
             return self
-        parts = [part.without(gone) for part in self.parts]
+        left = np.array(gone, dtype=np.int64)
+        parts = [part.without(left) for part in self.parts]
         return replace(self, parts=tuple(part for part in parts if part.live or part.segment.name))
 
     def added(self, segment: Segment) -> Parts:

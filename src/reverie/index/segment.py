@@ -398,7 +398,7 @@ def picked(
         ends = np.cumsum([len(own[0]) for own in columns])
         spans = [None] * len(order)
         owner = np.searchsorted(ends, order, side="right")
-        for at in np.unique(owner).tolist():
+        for at in set(owner.tolist()):
             places = np.flatnonzero(owner == at)
             for place, span in zip(places.tolist(), segments[at].spans_of(rows[order[places]]), strict=True):
                 spans[place] = span

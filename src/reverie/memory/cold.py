@@ -78,6 +78,10 @@ class ColdIndex:
         self._embedder = embedder
         self.now = tx.now
 
+    def __len__(self) -> int:
+        """Number of passages in cold storage."""
+        return self._cache.size(self, self._memory)
+
     def head(self) -> Head:
         """The tip of the tenant's log."""
         return self._tx.head()

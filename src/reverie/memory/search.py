@@ -141,14 +141,9 @@ class Search:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
             result = self._search(tx, tx, query, vector, degraded, chosen, limit, mode, explain, zone, spread=False)
             if deep == "always" or (deep == "auto" and needed(result.hits)):
-                index = self._cold.of(tx)
-                cold = self._search(
-                    tx, index, query, vector, (), cold_filter(chosen), limit, mode, False, zone, spread=False
-                )
-                if cold.hits:
-                    result = replace(
-                        result, hits=merged(tx, result.hits, cold.hits, chosen, limit, all_=deep == "always")
-                    )
+                cold = self._cold_hits(tx, query, vector, chosen, limit, mode, zone, spread=False)
+                if cold:
+                    result = replace(result, hits=merged(tx, result.hits, cold, chosen, limit, all_=deep == "always"))
             result = replace(result, hits=traced(tx, result.hits))
             return with_superseded(tx, result) if include else result
 
@@ -215,11 +210,10 @@ class Search:
         def body(tx: ReadTx) -> SearchResult:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
             now = self._search(tx, tx, purpose, vector, degraded, chosen, limit, "hybrid", False, zone, spread=True)
-            index, cold = self._cold.of(tx), cold_filter(chosen)
-            then = self._search(tx, index, purpose, vector, (), cold, limit, "hybrid", False, zone, spread=True)
+            then = self._cold_hits(tx, purpose, vector, chosen, limit, "hybrid", zone, spread=True)
             if as_of is None:
-                return replace(now, hits=held(tx, now.hits, then.hits, chosen)) if then.hits else now
-            hits = [hit for hit in (*now.hits, *then.hits) if _was_readable(hit.entry, as_of)]
+                return replace(now, hits=held(tx, now.hits, then, chosen)) if then else now
+            hits = [hit for hit in (*now.hits, *then) if _was_readable(hit.entry, as_of)]
             return replace(now, hits=sorted(hits, key=lambda hit: -hit.score)[:limit])
 
         found, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
@@ -255,6 +249,25 @@ class Search:
             if mode == "meaning":
                 raise ReverieError("The embedder failed: search by words instead.", code="embedder_failed") from fault
             return None, ["embedder_failed"]
+
+    def _cold_hits(
+        self,
+        tx: ReadTx,
+        query: str,
+        vector: Vector | None,
+        where: Filter,
+        limit: int,
+        mode: Mode,
+        zone: str | None,
+        *,
+        spread: bool,
+    ) -> Sequence[Hit]:
+        """Hits among the sources of dreams."""
+        index = self._cold.of(tx)
+        if not len(index):
+            return ()
+        where = cold_filter(where)
+        return self._search(tx, index, query, vector, (), where, limit, mode, False, zone, spread=spread).hits
 
     def _search(
         self,

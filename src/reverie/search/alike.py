@@ -9,7 +9,7 @@ way, wherever it occurs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, takewhile
 from math import log
 from typing import Any
 
@@ -42,38 +42,35 @@ class WordVectors:
 
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
-        self._seen: dict[str, _Pieces] = {}
-        self._vectors: dict[str, bytes] = {}
+        self._seen: dict[str, dict[str, bytes]] = {}
+        """By language the pieces between white space seen last: the vectors of their content words."""
 
     def read(self, question: Question, candidates: Sequence[Candidate], weights: Weights = WEIGHTS) -> list[Candidate]:
         """The candidates, the best of them with the share of the question that they say."""
         order = best_first(question, candidates, weights=weights)
         sizes = accumulate(len(candidates[at].content) for at in order)
-        best = [at for at, size in zip(order, sizes, strict=True) if size <= READ]
+        best = [at for at, _ in zip(order, takewhile(READ.__ge__, sizes), strict=False)]
         texts = [f"{candidates[at].speaker or ''} {candidates[at].content}" for at in best]
-        read = dict(zip(best, self.alike(question.words, texts, detect(question.text)), strict=True))
-        return [replace(one, alike=read.get(at, 0.0)) for at, one in enumerate(candidates)]
+        read = list(candidates)
+        for at, share in zip(best, self.alike(question.words, texts, detect(question.text)), strict=True):
+            if share:
+                read[at] = replace(candidates[at], alike=share)
+        return read
 
     def alike(self, question: Sequence[Word], texts: Sequence[str], language: str) -> list[float]:
         """For each text the share of the question that it says, 0 to 1. `language` is that of the question."""
         if not question or not texts:
             return [0.0] * len(texts)
-        if language not in self._seen:
-            self._seen[language] = _Pieces(language)
-        pieces = self._seen[language]
-        said = [list(chain.from_iterable(map(pieces.__getitem__, text.split()))) for text in texts]
-        asked = [word.text for word in question]
-        # passages share most of their words, so each is compared once
-        places = {word: place for place, word in enumerate(dict.fromkeys(chain(asked, *said)))}
-        table = self._table(list(places))
-        starts = np.cumsum([0, *map(len, said)])
-        sizes = starts[1:] - starts[:-1]
+        asked = _rows(self._of([word.text for word in question], ""))
+        said = self._of(texts, language)
+        sizes = np.array([len(vectors) for vectors in said]) // asked.shape[1]
+        starts = np.cumsum(sizes) - sizes
         there = np.flatnonzero(sizes)
         shares = np.zeros(len(texts))
         if len(there):
             # one product a word: integers below 2^24, exact in any order; a product of two tables would start threads
-            cosines = np.stack([table @ table[places[word]] for word in asked])
-            cosines = cosines[:, list(map(places.__getitem__, chain.from_iterable(said)))]
+            table = _rows(said, asked.shape[1])
+            cosines = np.stack([table @ one for one in asked])
             closest = np.maximum.reduceat(cosines, starts[there], axis=1).astype(np.float64) / 127**2
             doublings = np.log2(np.maximum(sizes[there], _FEW) / _FEW)
             unlike = _UNLIKE + _LONGER * doublings
@@ -83,21 +80,32 @@ class WordVectors:
             rarity = [log(1 + _MANY / (often + 0.5)) for often in having.tolist()]
             weights = [word.weight * rare for word, rare in zip(question, rarity, strict=True)]
             shares[there] = sum(weight * one for weight, one in zip(weights, near, strict=True)) / sum(weights)
-        return [round(float(share), 6) for share in shares]
+        return [round(share, 6) for share in shares.tolist()]
 
-    def _table(self, words: Sequence[str]) -> Any:
-        """The vectors of words, a row each. Those not seen before are embedded together, at a third of the cost."""
-        seen = self._vectors
-        found = {word: vector for word in words if (vector := seen.get(word)) is not None}
-        new = [word for word in words if word not in found]
-        if new:
-            made = dict(zip(new, self._embed(new), strict=True))
-            if len(seen) + len(new) > _REMEMBERED:
-                seen.clear()
-            seen.update(made)
-            found |= made
-        rows = [found[word] for word in words]
-        return np.frombuffer(b"".join(rows), dtype=np.int8).reshape(len(rows), -1).astype(np.float32)
+    def _of(self, texts: Sequence[str], language: str) -> list[bytes]:
+        """The vectors of the content words of each text, one after the other. No language: a text is one word."""
+        pieces = self._seen.setdefault(language, {})
+        split = str.split if language else lambda text: [text]
+        try:
+            return [b"".join(map(pieces.__getitem__, split(text))) for text in texts]
+        except KeyError:
+            own = {piece: pieces.get(piece) for text in texts for piece in split(text)}
+        # those not seen before are embedded together, at a third of the cost
+        new = {piece: list(written(piece, language)) if language else [piece] for piece in own if own[piece] is None}
+        words = list(dict.fromkeys(chain.from_iterable(new.values())))
+        vectors = dict(zip(words, self._embed(words), strict=True))
+        made = {piece: b"".join([vectors[word] for word in said]) for piece, said in new.items()}
+        if len(pieces) + len(made) > _REMEMBERED:
+            pieces.clear()
+        pieces.update((piece, data) for piece, data in made.items() if len(piece) <= MAX_TERM_LENGTH)
+        own |= made
+        return [b"".join([own[piece] or b"" for piece in split(text)]) for text in texts]
+
+
+def _rows(vectors: Sequence[bytes], dimensions: int = -1) -> Any:
+    """Vectors as numbers, a row each."""
+    rows = len(vectors) if dimensions < 0 else -1
+    return np.frombuffer(b"".join(vectors), dtype=np.int8).reshape(rows, dimensions).astype(np.float32)
 
 
 def vectors_know(query: str) -> float:
@@ -106,18 +114,3 @@ def vectors_know(query: str) -> float:
     if sum([character < "\u0250" for character in letters]) * 2 < len(letters):
         return 0.0
     return 1.0 if detect(query) == ENGLISH else 0.5
-
-
-class _Pieces(dict[str, tuple[str, ...]]):
-    """The content words in pieces between white space. `__missing__` keeps the common path in C code."""
-
-    def __init__(self, language: str) -> None:
-        self._language = language
-
-    def __missing__(self, piece: str) -> tuple[str, ...]:
-        words = tuple(written(piece, self._language))
-        if len(piece) <= MAX_TERM_LENGTH:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[piece] = words
-        return words

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from math import fsum, log
 from typing import Protocol
 
@@ -133,11 +135,16 @@ def overtake(
     best.sort(key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
     now = {at: scores[at] for at in best}
     older: dict[int, int] = {}
-    for old, new, features in pairs(asked, candidates, scores, best, spoken=spoken):
-        if sum(WEIGHTS[name] * value for name, value in features.items()) > ENOUGH:
+    for old, new, features in pairs(asked, candidates, scores, best, spoken=spoken, least=ENOUGH):
+        if weighed(features) > ENOUGH:
             now[new] = max(now[new], now[old] + _FIRST)
             older[old] = new
     return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
+
+
+def weighed(features: Mapping[str, float]) -> float:
+    """The sum that says whether the newer one of a pair overtakes."""
+    return sum([weight * features[name] for name, weight in WEIGHTS.items()])
 
 
 def pairs(
@@ -147,40 +154,48 @@ def pairs(
     best: Sequence[int],
     *,
     spoken: bool = False,
+    least: float = 0.0,
 ) -> Iterator[tuple[int, int, dict[str, float]]]:
-    """(older, newer, features) of pairs among `best`, in the order of time, that may be about the same matter."""
+    """(older, newer, features) of pairs among `best`, in the order of time, that may be about the same matter.
+
+    Pairs whose sum cannot be above `least` are left out: whether something changed is not read for them.
+    """
     asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
     texts = [candidates[at].content for at in best]
     said = {
         at: _Said(text, frozenset(own), asked, guessed)
         for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
     }
-    often = Counter(term for one in said.values() for term in one.terms)
+    often = Counter(chain.from_iterable(one.terms for one in said.values()))
     tells = {term: _TELLS[count] for term, count in often.items() if term not in _CHANGE_TERMS}
     whole = {at: fsum([tells.get(term, 0.0) for term in one.terms]) for at, one in said.items()}
-    pairs = [(old, new) for old in best for new in best if _later(candidates[new], candidates[old], said[new], spoken)]
-    common = {(old, new): fsum([tells.get(t, 0.0) for t in said[old].terms & said[new].terms]) for old, new in pairs}
+    several = {term for term, count in often.items() if count > 1 and term in tells}
+    shared = {at: one.terms & several for at, one in said.items()}
+    common: dict[tuple[int, int], float] = {}
     most: dict[int, float] = {}
-    for (_, new), value in common.items():
-        most[new] = max(most.get(new, 0.0), value)
-    for old, new in pairs:
+    for old in best:
+        for new in best:
+            if old != new and _later(candidates[new], candidates[old], said[new], said[old], spoken):
+                value = fsum([tells[term] for term in shared[old] & shared[new]])
+                common[old, new] = value
+                most[new] = max(most.get(new, 0.0), value)
+    for (old, new), value in common.items():
         one, other = said[old], said[new]
-        if not common[old, new] or one.terms == other.terms:  # about something else, or said again
+        if not value or one.terms == other.terms:  # about something else, or said again
             continue
+        features = {
+            "near": min(scores[old], scores[new]) / (max(scores[old], scores[new]) or 1.0),
+            "changes": 1.0,
+            "shared": value / min(whole[old], whole[new]),
+            "partner": value / most[new],
+            "figures": float(one.figures == other.figures),
+        }
+        if weighed(features) <= least:
+            continue
+        features["changes"] = float(other.changes)
         kept = all(other.asked.get(word, 0.0) >= weight for word, weight in one.asked.items())
-        if not other.changes and not (one.asked and kept):
-            continue
-        yield (
-            old,
-            new,
-            {
-                "near": min(scores[old], scores[new]) / (max(scores[old], scores[new]) or 1.0),
-                "changes": float(other.changes),
-                "shared": common[old, new] / min(whole[old], whole[new]),
-                "partner": common[old, new] / most[new],
-                "figures": float(one.figures == other.figures),
-            },
-        )
+        if other.changes or (one.asked and kept):
+            yield old, new, features
 
 
 class _Said:
@@ -189,21 +204,29 @@ class _Said:
     def __init__(self, text: str, own: frozenset[str], asked: Sequence[Word], guessed: tuple[str, bool]) -> None:
         """`own`: its terms; `guessed`: its language, and whether it shows that."""
         self.text = text
+        self._question = asked
         self._guessed = guessed
-        self._changes: bool | None = None
         self.terms = own
         self.figures = _FIGURE.search(text) is not None
-        self.asked: Mapping[int, float] = {
+
+    @cached_property
+    def asked(self) -> Mapping[int, float]:
+        """The words of the question that it has, by their place, and how exactly."""
+        return {
             place: exact
-            for place, word in enumerate(asked)
-            if (exact := max([weight for term, weight in word.terms if term in own], default=0.0))
+            for place, word in enumerate(self._question)
+            if (exact := max([weight for term, weight in word.terms if term in self.terms], default=0.0))
         }
 
-    @property
+    @cached_property
     def changes(self) -> bool:
-        if self._changes is None:
-            self._changes = len(self.text) <= _SHORT and changes(self.text, self._guessed)
-        return self._changes
+        """Whether it says that something changed."""
+        return len(self.text) <= _SHORT and changes(self.text, self._guessed)
+
+    @cached_property
+    def own(self) -> bool:
+        """Whether its author speaks of himself."""
+        return _OWN.search(self.text) is not None
 
 
 def changes(text: str, guessed: tuple[str, bool]) -> bool:
@@ -214,16 +237,17 @@ def changes(text: str, guessed: tuple[str, bool]) -> bool:
     return guessed != (ENGLISH, True) and _OTHERS.search(text) is not None
 
 
-def _later(new: Dated, old: Dated, said: _Said, spoken: bool) -> bool:
+def _later(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:
     """Whether one was said after the other, by the same author or in a log, and not about someone else.
 
     The lines of a dream are in the order of time; a later one of the same entry counts when it says that something
     changed.
     """
-    if new.speaker != old.speaker and (spoken or _OWN.search(new.content) or _OWN.search(old.content)):
-        return False
-    if new.subject and old.subject and fold(new.subject) != fold(old.subject):
-        return False
     if new.position == old.position:
-        return new.number > old.number and said.changes
-    return (new.created_at, new.position) > (old.created_at, old.position)
+        if new.number < old.number or not said.changes:
+            return False
+    elif (new.created_at, new.position) < (old.created_at, old.position):
+        return False
+    if new.speaker != old.speaker and (spoken or said.own or before.own):
+        return False
+    return not (new.subject and old.subject) or fold(new.subject) == fold(old.subject)

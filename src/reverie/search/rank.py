@@ -20,6 +20,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import add
 
 from msgspec import Struct
 
@@ -73,7 +74,7 @@ _ENOUGH = 6
 """Words in common that cover a purpose of any length: a remark of forty words is not a question of forty parts."""
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, gc=False):
     """A passage that may answer. `lexical` and `dense` are None where the store did not find it that way."""
 
     id: str
@@ -165,13 +166,12 @@ def ranked(
     (`worth_widening`), which may also put an entry on the list that shares no word with the question.
     """
     chosen = list({(candidate.position, candidate.number): candidate for candidate in candidates}.values())
-    own_signals = _own_signals(chosen, question, weights)
-    own = [sum(values) for values in zip(*own_signals, strict=True)]
-    context, raised = _context(chosen, own, neighbours, weights)
-    words, meaning, alike = ([v * more for v, more in zip(one, raised, strict=True)] for one in own_signals)
+    words, meaning, alike = _own_signals(chosen, question, weights)
+    context, raised = _context(chosen, _summed(words, meaning, alike), neighbours, weights)
+    words, meaning, alike = ([v * more for v, more in zip(one, raised, strict=True)] for one in (words, meaning, alike))
     time = _timely(question, chosen, weights)
     columns = (words, meaning, alike, context, time)
-    scores = [round(sum(values), 6) for values in zip(*columns, strict=True)]
+    scores = [round(score, 6) for score in _summed(*columns)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
     by_age = sorted(range(len(chosen)), key=newest.__getitem__)
     order = sorted(by_age, key=scores.__getitem__, reverse=True)
@@ -222,8 +222,9 @@ def _evidence(
 
 def best_first(question: Question, candidates: Sequence[Candidate], *, weights: Weights = WEIGHTS) -> list[int]:
     """The places of candidates in the order of what they say themselves."""
-    own = [sum(values) for values in zip(*_own_signals(candidates, question, weights), strict=True)]
-    return sorted(range(len(candidates)), key=lambda at: (-own[at], candidates[at].position, candidates[at].number))
+    own = _summed(*_own_signals(candidates, question, weights))
+    keys = [(-score, one.position, one.number) for score, one in zip(own, candidates, strict=True)]
+    return sorted(range(len(candidates)), key=keys.__getitem__)
 
 
 def worth_widening(
@@ -242,6 +243,13 @@ def worth_widening(
     return list(dict.fromkeys(candidates[at].position for at in order if at in spoken))[:limit]
 
 
+def _summed(first: Sequence[float], *others: Sequence[float]) -> Sequence[float]:
+    """The sums of several columns, from left to right."""
+    for column in others:
+        first = list(map(add, first, column))
+    return first
+
+
 def _own_signals(
     candidates: Sequence[Candidate], question: Question, weights: Weights
 ) -> tuple[list[float], list[float], list[float]]:
@@ -249,7 +257,7 @@ def _own_signals(
     best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
     words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
     factor = meaning_worth(question, weights) * (weights.words or 1.0)
-    meaning = [factor * min(1.0, max(0.0, candidate.dense or 0.0)) for candidate in candidates]
+    meaning = [factor * min(1.0, dense) if (dense := one.dense or 0.0) > 0 else 0.0 for one in candidates]
     # all names of days and months are alike: what names a time is compared as a time
     likeness = weights.alike * question.known * (1 - question.dated)
     alike = [likeness * candidate.alike for candidate in candidates]
