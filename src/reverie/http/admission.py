@@ -12,7 +12,7 @@ from reverie.core.actor import Actor
 from reverie.core.errors import RateLimited, ReverieError, Unauthenticated
 from reverie.host import Host
 from reverie.http.browser import own_call
-from reverie.http.door import Door, Doors
+from reverie.http.door import Doors
 from reverie.http.limits import Limits, key_of
 from reverie.http.pace import Pace
 from reverie.http.threads import Lane, Threads
@@ -38,10 +38,8 @@ class Admission:
         """Authenticate the caller, where a key is needed. Raises ReverieError. `length`: of the body, as announced."""
         path = scope["path"]
         door = self._doors.at(path)
-        if door is not None and door.needs_key(path):
-            scope["state"]["actor"] = await self._admit(scope, door, length)
-
-    async def _admit(self, scope: Scope, door: Door, length: int | None) -> Actor:
+        if door is None or not door.needs_key(path):
+            return
         token, named = bearer(scope, door.scheme), request_id(scope)
         session = own_call(scope) if token is None else None
         try:
@@ -56,7 +54,8 @@ class Admission:
             raise
         if sent:
             scope["state"]["request_id"] = sent
-        await self._pace.begin(actor.tenant)
+        if (turn := self._pace.begin(actor.tenant)) is not None:
+            await turn
         try:
             counted = key_of(actor)
             self._limits.requests.take(counted)
@@ -64,8 +63,8 @@ class Admission:
         except RateLimited:
             self._metrics.refused.labels("rate_limited").inc()
             raise
-        door.admit(actor, scope["method"], scope["path"])
-        return actor
+        door.admit(actor, scope["method"], path)
+        scope["state"]["actor"] = actor
 
     def _authenticate(self, token: str | None, door: str) -> Actor:
         """Authenticate the caller. Requests of one turn of the event loop share one lookup of the key.
@@ -96,8 +95,10 @@ class Admission:
 
 def request_id(scope: Scope) -> str | None:
     """A caller's own id for the request, when it is a plain one."""
-    sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-    return sent.decode() if _REQUEST_ID.fullmatch(sent) else None
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            return value.decode() if _REQUEST_ID.fullmatch(value) else None
+    return None
 
 
 def bearer(scope: Scope, scheme: str = "bearer") -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 from starlette.applications import Starlette
+from starlette.datastructures import State
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -46,6 +47,12 @@ Send `Authorization: Bearer KEY`. The key alone decides the tenant.
 """
 
 
+class Shared(State):
+    """Parts that handlers share, as plain attributes: each request looks at six of them."""
+
+    __setattr__ = object.__setattr__
+
+
 class Application(Starlette):
     """Doors on one host, and the document that describes them."""
 
@@ -53,6 +60,7 @@ class Application(Starlette):
         super().__init__(
             routes=[route for routes in (_operations().routes, *(d.routes for d in doors)) for route in routes]
         )
+        self.state = Shared()
         self.router.redirect_slashes = False
         self.version = version
         self._doors = doors

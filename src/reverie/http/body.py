@@ -33,7 +33,8 @@ class BodyLimit:
 
     def counted(self, scope: Scope, length: int | None, receive: Receive) -> Receive:
         """`receive`, which raises TooLarge or RateLimited when the body passes a limit."""
-        announced = length is not None  # then the bytes were counted at admission
+        if length is not None:
+            return receive  # counted at admission; a server ends the body at the length announced
         seen, actor = 0, scope["state"].get("actor")
 
         async def counting() -> Message:
@@ -44,7 +45,7 @@ class BodyLimit:
                 seen += size
                 if seen > self._most:
                     raise TooLarge(self._message, details={"max_bytes": self._most})
-                if not announced and actor is not None:
+                if actor is not None:
                     self._limits.bytes.take(key_of(actor), size)
             return message
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -52,7 +51,7 @@ class Call(Request):
     @property
     def host(self) -> Host:
         """The host, watched."""
-        host: Host = self.app.state.host
+        host: Host = self.scope["app"].state.host
         return host
 
     @property
@@ -64,19 +63,19 @@ class Call(Request):
     @property
     def settings(self) -> Settings:
         """Settings of this process."""
-        settings: Settings = self.app.state.settings
+        settings: Settings = self.scope["app"].state.settings
         return settings
 
     @property
     def limits(self) -> Limits:
         """The limits of keys."""
-        limits: Limits = self.app.state.limits
+        limits: Limits = self.scope["app"].state.limits
         return limits
 
     @property
     def threads(self) -> Threads:
         """Threads for blocking work."""
-        threads: Threads = self.app.state.threads
+        threads: Threads = self.scope["app"].state.threads
         return threads
 
     @property
@@ -90,11 +89,6 @@ class Call(Request):
         heavy = self.limits.heavy.one(key_of(self.actor)) if lane is Lane.HEAVY else nullcontext()
         with heavy:
             return await self.threads.run(lane, self.tenant, work)
-
-    def executor(self, lane: Lane) -> tuple[Executor, bool]:
-        """Threads of a lane, in the name of the caller's tenant; and whether the event loop may do the work itself."""
-        threads = self.threads
-        return threads.executor(lane, self.tenant), threads.alone(self.tenant)
 
     def charge(self, entries: int) -> None:
         """Count entries about to be stored. Raises RateLimited."""

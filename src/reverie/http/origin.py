@@ -29,6 +29,7 @@ READABLE = "readable_by"
 """Key, in the state of a request, of the headers that let its page read the answer."""
 
 _PORTS = {"http": 80, "https": 443}
+_OWN_SITES = frozenset({b"same-origin", b"none"})
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _TOKENS = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
 _PREFLIGHT_SECONDS = b"600"
@@ -75,8 +76,16 @@ class OriginPolicy:
 
     def refused(self, scope: Scope) -> OriginRefusal | None:
         """Return the reason why a request or a WebSocket upgrade is refused; None when it is served."""
-        headers = scope["headers"]
-        sent = _values(headers, b"host")
+        sent: list[bytes] = []
+        origin: list[bytes] = []
+        sites: list[bytes] = []
+        for name, value in scope["headers"]:
+            if name == b"host":
+                sent.append(value)
+            elif name == b"origin":
+                origin.append(value)
+            elif name == b"sec-fetch-site":
+                sites.append(value)
         if len(sent) > 1 or (not sent and self.hosts is not None):
             return OriginRefusal(400, "validation_error", "Send the header Host, once.")
         host = split_host(sent[0]) if sent else None
@@ -85,11 +94,10 @@ class OriginPolicy:
         if host is not None and not self._serves(*host, scope):
             said = "This server does not answer to that Host. List its names in REVERIE_ALLOWED_HOSTS."
             return OriginRefusal(421, "forbidden_host", said)
-        origin = _values(headers, b"origin")
         if origin:
             allowed = len(origin) == 1 and self._takes(origin[0], host)
         else:
-            allowed = all(site in (b"same-origin", b"none") for site in _values(headers, b"sec-fetch-site"))
+            allowed = _OWN_SITES.issuperset(sites)
         if not allowed:
             said = "Web pages of another origin may not ask here. List those that may in REVERIE_ALLOWED_ORIGINS."
             return OriginRefusal(403, "forbidden_origin", said)
@@ -97,6 +105,8 @@ class OriginPolicy:
 
     def shared_with(self, scope: Scope) -> bytes | None:
         """The listed origin that a request comes from: its page may read the answer."""
+        if not self.origins:
+            return None
         origin = _values(scope["headers"], b"origin")
         if len(origin) != 1:
             return None

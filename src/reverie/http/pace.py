@@ -23,16 +23,15 @@ class Pace:
         self._each = each
         self._loops: WeakKeyDictionary[AbstractEventLoop, _Turn] = WeakKeyDictionary()
 
-    async def begin(self, tenant: str) -> None:
-        """Wait for a turn of the loop in which few requests of this tenant begin."""
+    def begin(self, tenant: str) -> Future[None] | None:
+        """The turn of the loop in which few requests of this tenant begin, to be awaited; None: it is this one."""
         if not self._crowded(tenant):
-            return
+            return None
         loop = get_running_loop()
         turn = self._loops.get(loop)
         if turn is None:
             turn = self._loops[loop] = _Turn(loop, self._each)
-        if (wait := turn.enter(tenant)) is not None:
-            await wait
+        return turn.enter(tenant)
 
 
 class _Turn:

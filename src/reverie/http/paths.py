@@ -18,6 +18,8 @@ MAX_PATH = 8192
 
 def decoded(segment: str) -> str:
     """A path segment, decoded once. Raises ValueError when it is not UTF-8."""
+    if "%" not in segment:
+        return segment
     try:
         return unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
@@ -33,8 +35,7 @@ def use_raw_path(scope: Scope) -> Response | None:
         if len(path) > MAX_PATH:
             raise ValueError
         sent = path.decode("ascii")
-        if "%" in sent:
-            decoded(sent)
+        decoded(sent)
         if query:
             unquote_to_bytes(query).decode()
     except ValueError:

@@ -166,24 +166,22 @@ class Route(PlainRoute):
         if scope["method"] not in self.methods:
             return await super().handle(scope, receive, send)
         scope["state"]["route"] = self.path_format  # for logs and metrics: the template, never the path
-        response: Response = await self._answer(Call(scope, receive))
-        await response(scope, receive, send)
-        return None
-
-    async def _answer(self, call: Call) -> Response:
-        if "actor" in call.scope["state"]:
-            self.needs.check(call.actor)
+        call, actor = Call(scope, receive), scope["state"].get("actor")
+        if actor is not None:
+            self.needs.check(actor)
         values: dict[str, Any] = {} if self._call is None else {self._call: call}
         for name in self._path:
-            values[name] = decoded(call.path_params[name])
+            values[name] = decoded(scope["path_params"][name])
         for one in self.values:
             values.update(one.read(call))
         if self.body:
-            return await self._with_body(call, values)
-        if self._waits:
-            response: Response = await self.handler(**values)
-            return response
-        return await call.run(self.needs.lane, partial(self.handler, **values))
+            response: Response = await self._with_body(call, values)
+        elif self._waits:
+            response = await self.handler(**values)
+        else:
+            response = await call.run(self.needs.lane, partial(self.handler, **values))
+        await response(scope, receive, send)
+        return None
 
     async def _with_body(self, call: Call, values: dict[str, Any]) -> Response:
         needed = self.operation is None or self.operation.body_required

@@ -15,9 +15,9 @@ from __future__ import annotations
 import concurrent.futures
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import Context, copy_context
 from enum import StrEnum
 from functools import cache, partial
@@ -213,11 +213,31 @@ class Precedence:
 
     def others(self, tenant: str, within: float) -> bool:
         """Whether a tenant other than this one asks, or was answered so many seconds ago or less."""
+        latest = -inf
         with self._lock:
-            if any(other != tenant for other in self._asking):
-                return True
-            asked = max((at for other, at in self._asked.items() if other != tenant), default=-inf)
-        return monotonic() - asked < within
+            for other in self._asking:
+                if other != tenant:
+                    return True
+            for other, at in self._asked.items():
+                if other != tenant and at > latest:
+                    latest = at
+        return monotonic() - latest < within
+
+
+class _Asking:
+    """One request that others give way to."""
+
+    __slots__ = ("_precedence", "_tenant")
+
+    def __init__(self, precedence: Precedence, tenant: str) -> None:
+        self._precedence = precedence
+        self._tenant = tenant
+
+    def __enter__(self) -> None:
+        self._precedence.begin(self._tenant)
+
+    def __exit__(self, *_: object) -> None:
+        self._precedence.end(self._tenant)
 
 
 class _Pauses:
@@ -269,20 +289,18 @@ class Threads:
         """Whether the event loop may work for this tenant itself: it competes with no thread, and keeps no other
         tenant waiting.
         """
-        return not any(turns.running for turns in self._lanes.values()) and not self.crowded(tenant)
+        for turns in self._lanes.values():
+            if turns.running:
+                return False
+        return not self.crowded(tenant)
 
     def crowded(self, tenant: str) -> bool:
         """Whether other tenants ask, or did a moment ago."""
         return self._precedence.others(tenant, SHARED_SECONDS)
 
-    @contextmanager
-    def asking(self, tenant: str) -> Iterator[None]:
-        """A quick request of `tenant` is under way: long work of others pauses."""
-        self._precedence.begin(tenant)
-        try:
-            yield
-        finally:
-            self._precedence.end(tenant)
+    def asking(self, tenant: str) -> _Asking:
+        """A quick request of `tenant` is under way while the block runs: long work of others pauses."""
+        return _Asking(self._precedence, tenant)
 
     def executor(self, lane: Lane, tenant: str) -> Executor:
         """The lane as an executor, for work that nothing in an event loop waits for."""

@@ -342,7 +342,8 @@ def test_few_requests_of_one_tenant_begin_in_one_turn_of_a_loop_while_others_ask
         pace = Pace(crowd.__contains__, each=2)
 
         async def request(tenant: str, number: int) -> None:
-            await pace.begin(tenant)
+            if (turn := pace.begin(tenant)) is not None:
+                await turn
             begun.append(f"{tenant}{number}")
 
         many = [asyncio.ensure_future(request("a", n)) for n in range(6)]

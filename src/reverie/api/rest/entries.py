@@ -24,7 +24,7 @@ from reverie.api.rest.mapping import (
     unchanged,
 )
 from reverie.core.actor import Right
-from reverie.core.entry import Entry, Receipt
+from reverie.core.entry import Entry
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply, TextReply
 from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
@@ -36,6 +36,7 @@ IdempotencyKey = Annotated[
     Annotated[str, Meta(min_length=1, max_length=255)] | None,
     Header("Makes a retry safe: the same key does nothing twice."),
 ]
+_REPLAYED = {"Idempotent-Replayed": "true"}
 IfMatch = Annotated[str | None, Header("The ETag last read; a newer version is a 409.")]
 
 
@@ -61,11 +62,13 @@ async def put(
         return await call.run(Lane.WRITE, work)
     drafts = to_drafts(body)
     call.charge(1)
-    entries, actor, (pool, alone) = call.host.entries, call.actor, call.executor(Lane.WRITE)
-    with call.threads.asking(call.tenant):
+    entries, actor, threads = call.host.entries, call.actor, call.threads
+    pool, alone = threads.executor(Lane.WRITE, actor.tenant), threads.alone(actor.tenant)
+    with threads.asking(actor.tenant):
         (receipt,) = await entries.put_soon(pool, actor, ref, drafts, idempotency_key=idempotency_key, here=alone)
-    where = f"/v1/host/reverie/memory/{quote(ref, safe='')}/entries/{quote(receipt.id, safe='')}"
-    headers = _replayed(receipt) | {"ETag": etag(receipt.version), "Location": where}
+    headers = {"ETag": etag(receipt.version), "Location": f"{call.scope['path']}/{quote(receipt.id, safe='')}"}
+    if receipt.replayed:
+        headers |= _REPLAYED
     return Reply(receipt_document(receipt), 201, headers)
 
 
@@ -73,11 +76,8 @@ def _put_many(call: Call, ref: str, body: wire.EntriesIn, idempotency_key: str |
     drafts = to_drafts(body)
     call.charge(len(drafts))
     receipts = call.host.entries.put(call.actor, ref, drafts, idempotency_key=idempotency_key)
-    return Reply({"receipts": [receipt_document(receipt) for receipt in receipts]}, 201, _replayed(receipts[0]))
-
-
-def _replayed(receipt: Receipt) -> dict[str, str]:
-    return {"Idempotent-Replayed": "true"} if receipt.replayed else {}
+    document = {"receipts": [receipt_document(receipt) for receipt in receipts]}
+    return Reply(document, 201, _REPLAYED if receipts[0].replayed else None)
 
 
 @router.get(
