@@ -21,8 +21,12 @@ def pause() -> None:
         wait()
 
 
-def paced(items: Iterable[T]) -> Iterator[T]:
-    """The items, with a pause before each."""
+def paced(items: Iterable[T]) -> Iterable[T]:
+    """The items, with a pause before each where long work pauses at all."""
+    return items if PAUSE.get() is None else _paced(items)
+
+
+def _paced(items: Iterable[T]) -> Iterator[T]:
     for item in items:
         pause()
         yield item

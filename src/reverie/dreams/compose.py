@@ -303,7 +303,7 @@ def fitting(sources: Sequence[Distillable], most: int, *, least: int) -> list[Di
         if candidates and total > max(most, MOST_DISTILLED):
             break
         candidates.append(source)
-    if sum(size(source.content) + 1 for source in candidates) <= most:
+    if sum([size(source.content) + 1 for source in candidates]) <= most:
         return candidates
     needed = needs(candidates)
     for start in range(len(candidates)):

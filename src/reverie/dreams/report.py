@@ -110,7 +110,7 @@ def report_of(
         input_tokens=made.input_tokens,
         output_tokens=made.output_tokens,
         tokens_before=made.tokens_before,
-        bytes_before=sum(entry.byte_size for entry in made.sources),
+        bytes_before=sum([entry.byte_size for entry in made.sources]),
         byte_size=output.byte_size if output is not None else 0,
         statements=statements,
         collapsed=[(group.kept, *group.merged) for group in made.collapsed],

@@ -66,7 +66,7 @@ def count(reach: Reach, outcomes: Sequence[RedreamOutcome], *, preview: bool, ou
         redone=sum(item.answer is not None for item in outcomes),
         restored=len(restored),
         archives=len({item.archive for item in reach.derived if item.archive}),
-        bytes=sum(entry.byte_size for entry in alive),
+        bytes=sum([entry.byte_size for entry in alive]),
         refs=len({entry.ref for entry in alive}),
         held=sum(entry.held for entry in alive),
         preview=preview,

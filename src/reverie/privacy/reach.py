@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -95,6 +96,7 @@ def find(tx: ReadTx, target: Target, known: Reach | None = None) -> Reach:
     ways: dict[tuple[str, str], str] = {}
     entries: dict[tuple[str, str], Entry] = {}
     tombstones: list[Entry] = []
+    hashed = cache(partial(subject_hash, tx.log_key()))
     for entry in tx.about(target.subject, erased=True):
         if not target.covers(entry):
             continue
@@ -102,7 +104,7 @@ def find(tx: ReadTx, target: Target, known: Reach | None = None) -> Reach:
             tombstones.append(entry)
             continue
         entries[entry.ref, entry.id] = entry
-        named = bool(entry.subject) and subject_hash(tx.log_key(), str(entry.subject)) == target.subject
+        named = bool(entry.subject) and hashed(str(entry.subject)) == target.subject
         ways[entry.ref, entry.id] = "subject" if named else "tag"
     if target.mention is not None:
         for entry in mentioning(tx, target, known):

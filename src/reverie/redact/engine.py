@@ -225,9 +225,21 @@ class Redactor:
                     taken.add(renamed[key])
             return {key: renamed[key] for key in node}
 
+        lines: dict[tuple[str, str], str] = {}
+
+        def look(key: str | None, text: str) -> str:
+            redacted = clean[text].text
+            if key is not None and (line := _line(key, redacted)):
+                lines[key, redacted] = line
+            return text
+
+        tree.rebuild(value, look, names)
+        judged = zip(lines, self.many(list(lines.values())), strict=True)
+        suspects = {pair for pair, redaction in judged if redaction.findings}
+
         def string(key: str | None, text: str) -> str:
             redacted = clean[text].text
-            return redacted if key is None else self._under(key, redacted, known, findings)
+            return self._under(key, redacted, known, findings) if key and (key, redacted) in suspects else redacted
 
         rebuilt = tree.rebuild(value, string, names)
         return rebuilt, MappingProxyType(dict(findings))
@@ -242,10 +254,7 @@ class Redactor:
 
     def _under(self, key: str, text: str, known: KnownSecrets, findings: Counter[str]) -> str:
         """`text` as the value of `key`: what the rules say of `key: "text"`, when they say so of the whole text."""
-        # A redacted key is no context: it would not have been one before it was redacted.
-        if "[REDACTED:" in key or len(text) > LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
-            return text
-        line = encode(f'"{key}": "{text}"')
+        line = encode(_line(key, text))
         start = len(line) - 1 - len(encode(text))
         for span in self._scan(line, [(0, len(line))], KnownSecrets.EMPTY)[0]:
             if span.start >= start and span.end == len(line) - 1:
@@ -486,6 +495,14 @@ class Redactor:
 
     def _is_trusted(self, label: str, known: KnownSecrets) -> bool:
         return label in self._trusted or label in known.ids
+
+
+def _line(key: str, text: str) -> str:
+    """The line in which a value is judged together with its key; empty where the key says nothing about it."""
+    # A redacted key is no context: it would not have been one before it was redacted.
+    if "[REDACTED:" in key or len(text) > LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
+        return ""
+    return f'"{key}": "{text}"'
 
 
 def _registered(data: bytes, regions: Sequence[Range], known: KnownSecrets) -> Iterator[Span]:

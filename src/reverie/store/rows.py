@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from reverie.core.entry import Document, Entry, EntryState, Source
 from reverie.core.errors import Invalid
 from reverie.core.event import Event, encode_data
 from reverie.core.query import Filter, Key
-from reverie.core.subject import named_subjects, subject_hash
+from reverie.core.subject import named_subjects
 
 _STATES = {state.value: state for state in EntryState}
 FIRST = -(2**62)
@@ -183,11 +183,11 @@ def encode(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def about(entry: Entry, subject: str, log_key: bytes, *, erased: bool) -> bool:
-    """Whether an entry is about the subject of this hash; its index key alone is shorter than that."""
+def about(entry: Entry, same: Callable[[str], bool], *, erased: bool) -> bool:
+    """Whether an entry has a subject that is the `same` as the one asked for; index keys are shorter than a hash."""
     if entry.state is EntryState.ERASED:
         return erased  # nothing of it is left to compare
-    return any(subject_hash(log_key, name) == subject for name in named_subjects(entry.subject, entry.tags))
+    return any(map(same, named_subjects(entry.subject, entry.tags)))
 
 
 def as_of_filter(where: Filter) -> Filter:

@@ -142,8 +142,9 @@ class WriteVerbs(ReadVerbs):
         held.bytes += len(entry.content.encode())
         for tag in entry.tags:
             self._add("add_tag", (held.n, entry.ref, tag, entry.position))
-        for who in index_keys(held.log_key, entry.subject, entry.tags):
-            self._add("add_about", (held.n, who, entry.position))
+        if entry.subject or entry.tags:
+            for who in index_keys(held.log_key, entry.subject, entry.tags):
+                self._add("add_about", (held.n, who, entry.position))
         words = pack(terms, held.log_key)
         self._add("add_recall", (held.n, entry.ref, entry.position, seq, False, words, *self._model(vector)))
         return entry
@@ -191,12 +192,12 @@ class WriteVerbs(ReadVerbs):
             attributes=attributes,
             expires_at=expires_at,
         )
-        after = made.after
+        after, moved, leaves = made.after, made.moved, made.leaves
         for since in made.absences:
             self._do("add_absence", (self._tenant, before.position, since, seq))
         if made.returns:
             self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
-        if made.leaves:
+        if leaves:
             self._left = True
             self._drop_recall(before)
         bound = (
@@ -209,7 +210,7 @@ class WriteVerbs(ReadVerbs):
             after.version,
             after.gone_seq,
             after.gone_seq is None,
-            self.now if made.moved else None,
+            self.now if moved else None,
             self._tenant,
             after.position,
         )
@@ -275,11 +276,12 @@ class WriteVerbs(ReadVerbs):
         self._do("purge", {"seq": seq, "now": self.now, "tenant": self._tenant, "n": entry.position})
         self._drop_recall(entry)
         self._scrubbed.append((entry.ref, entry.position))
+        size = entry.byte_size
         self._held.entries -= 1
-        self._held.bytes -= entry.byte_size
+        self._held.bytes -= size
         self._read.pop(entry_id, None)
         self._text_destroyed()
-        return entry.byte_size
+        return size
 
     def link(self, *links: Link) -> None:
         if not links:

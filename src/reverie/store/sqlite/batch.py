@@ -123,12 +123,11 @@ class Batch:
                 held.written = head
 
     def model(self, name: str) -> int:
-        number: Any = self.models.get(name)
+        """The number of a model that is not in `models` yet."""
+        number: Any = self.db.execute(QUERIES["model"], (name,)).get
         if number is None:
-            number = self.db.execute(QUERIES["model"], (name,)).get
-            if number is None:
-                number = self.db.execute(QUERIES["add_model"], (name,)).get
-            self.models[name] = number
+            number = self.db.execute(QUERIES["add_model"], (name,)).get
+        self.models[name] = number
         return int(number)
 
 

@@ -146,7 +146,10 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         return self._own.n, key
 
     def _model(self, vector: Vector | None) -> tuple[Any, bytes | None]:
-        return (self._batch.model(vector[0]), vector[1]) if vector is not None else (None, None)
+        if vector is None:
+            return None, None
+        number = self._batch.models.get(vector[0])
+        return (self._batch.model(vector[0]) if number is None else number), vector[1]
 
     def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
         self._grew = True

@@ -281,7 +281,7 @@ class Writer:
         else:
             for job in jobs:
                 job.error = StoreFull()
-        starved = [job for job in jobs if is_full(job.error) and job.frees is not False]
+        starved = [job for job in jobs if job.error is not None and is_full(job.error) and job.frees is not False]
         if not starved:
             return
         self._reserve.release()
