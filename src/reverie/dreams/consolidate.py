@@ -17,7 +17,7 @@ from reverie.core.run import mark
 from reverie.distil.consolidate import Merge, reconcile
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.plan import DREAM_KIND, to_sources
-from reverie.memory.entries import entry_hash
+from reverie.memory.insertion import entry_hash
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.rewrite import rewrite
 from reverie.services import Services

@@ -45,7 +45,8 @@ from reverie.dreams.report import (
 )
 from reverie.dreams.snapshot import DISTILLED_FROM, Replan, Snapshot, Snapshots, effective_budget, unchanged
 from reverie.dreams.spend import SpendGuard, SpendLimits
-from reverie.memory.entries import Entries, PreparedEntry, entry_hash
+from reverie.memory.entries import Entries
+from reverie.memory.insertion import PreparedEntry, entry_hash
 from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules, check_ref
 from reverie.services import Services

@@ -29,8 +29,9 @@ from reverie.dreams.archive import ARCHIVE_SPACE
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
-from reverie.memory.entries import Entries, PreparedEntry, entry_hash
+from reverie.memory.entries import Entries
 from reverie.memory.indexing import indexed
+from reverie.memory.insertion import PreparedEntry, entry_hash
 from reverie.memory.policy import Rules
 from reverie.services import Services
 from reverie.store.contract import WriteTx

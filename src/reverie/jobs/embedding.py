@@ -8,8 +8,8 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
-from reverie.memory.entries import session_mark
 from reverie.memory.indexing import Indexed, indexed, model_of
+from reverie.memory.insertion import session_mark
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 

@@ -14,7 +14,7 @@ from reverie.core.errors import ReverieError
 from reverie.core.event import Event, genesis
 from reverie.core.pause import pause
 from reverie.core.query import Anchored, each
-from reverie.memory.entries import entry_hash
+from reverie.memory.insertion import entry_hash
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx

@@ -17,9 +17,9 @@ from reverie.core.policy import TenantPolicy
 from reverie.core.ports import Embedder
 from reverie.core.query import Page, pages
 from reverie.memory.derivation import kin, missing
-from reverie.memory.entries import session_mark
 from reverie.memory.files import destroyed
 from reverie.memory.indexing import indexed
+from reverie.memory.insertion import session_mark
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING, may_see
 from reverie.services import Services

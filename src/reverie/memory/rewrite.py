@@ -10,9 +10,9 @@ import msgspec
 from reverie.core.actor import Actor
 from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import NewEvent
-from reverie.memory.entries import entry_hash
 from reverie.memory.files import rewritten
 from reverie.memory.indexing import indexed
+from reverie.memory.insertion import entry_hash
 from reverie.memory.read import ANYTHING
 from reverie.redact import KnownSecrets, Redactor
 from reverie.services import Services

@@ -239,7 +239,9 @@ class Redactor:
 
         def string(key: str | None, text: str) -> str:
             redacted = clean[text].text
-            return self._under(key, redacted, known, findings) if key and (key, redacted) in suspects else redacted
+            if key is None or (key, redacted) not in suspects:
+                return redacted
+            return self._under(key, redacted, known, findings)
 
         rebuilt = tree.rebuild(value, string, names)
         return rebuilt, MappingProxyType(dict(findings))

@@ -14,7 +14,8 @@ from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.retry import retry
-from reverie.memory.entries import Entries, PreparedEntry, insert
+from reverie.memory.entries import Entries
+from reverie.memory.insertion import PreparedEntry, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.services import Services
 from reverie.store.contract import WriteTx

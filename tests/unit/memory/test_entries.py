@@ -99,3 +99,23 @@ def test_a_crowd_fills_a_quota_to_the_last_entry(memory: Memory) -> None:
     outcomes = crowd(memory.ref("notes"), [f"entry {n}" for n in range(120)])
     assert sum(outcome is None for outcome in outcomes) == 50
     assert sum(isinstance(outcome, QuotaExceeded) for outcome in outcomes) == 70
+
+
+def test_a_name_that_was_plain_is_judged_again_after_a_secret_was_registered(memory: Memory) -> None:
+    rules, actor = memory.host.rules, memory.actor
+    name = "quiet-otter-lane"
+    for _ in range(2):
+        rules.check_ref(actor.tenant, name)
+    rules.register(actor, "lane", name)
+    with pytest.raises(Invalid, match="looks like a secret"):
+        rules.check_ref(actor.tenant, name)
+
+
+def test_a_name_that_is_plain_is_judged_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules, tenant, asked = memory.host.rules, memory.actor.tenant, []
+    redactor = memory.host.parts.redactor
+    many = redactor.many
+    monkeypatch.setattr(redactor, "many", lambda texts, known: asked.extend(texts) or many(texts, known))
+    for _ in range(3):
+        rules.check_names(tenant, {"/ref": "notes", "/id": "n-1", "/run": None})
+    assert asked == ["notes", "n-1"]

@@ -182,3 +182,15 @@ def test_a_long_line_of_unseen_characters_around_a_secret_is_read_again_in_whole
     redaction = REDACTOR.text(text)
     assert redaction.findings == {"password-in-text": 1}
     assert secret not in redaction.text
+
+
+def test_values_under_their_keys_are_filtered_together(monkeypatch):
+    redactor, sizes = Redactor(), []
+    match = redactor._filter.match
+    monkeypatch.setattr(redactor._filter, "match", lambda data, **how: sizes.append(len(data)) or match(data, **how))
+    counts = []
+    for number in (2, 40):
+        sizes.clear()
+        redactor.value({f"field {n}": f"plain words, number {n}" for n in range(number)})
+        counts.append(len(sizes))
+    assert counts == [2, 2]

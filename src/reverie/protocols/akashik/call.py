@@ -36,7 +36,8 @@ from reverie.store.contract import ReadTx, WriteTx
 if TYPE_CHECKING:
     from reverie.dreams.archive import Archives
     from reverie.dreams.engine import DreamEngine
-    from reverie.memory.entries import Entries, PreparedEntry
+    from reverie.memory.entries import Entries
+    from reverie.memory.insertion import PreparedEntry
     from reverie.protocols.akashik.conformance import FaultSwitches
     from reverie.protocols.akashik.operations.agents import FieldAgent
     from reverie.protocols.akashik.operations.sessions import FieldSession
@@ -173,7 +174,7 @@ class OperationCall(Ready):
         self, item: PreparedEntry, *, task_id: str | None = None, data: Mapping[str, Any] | None = None
     ) -> Entry:
         """Store a unit with its `memory.recorded`."""
-        from reverie.memory.entries import entry_hash
+        from reverie.memory.insertion import entry_hash
 
         entry = item.entry
         facts: dict[str, Any] = {

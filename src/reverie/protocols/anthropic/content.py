@@ -10,7 +10,7 @@ from msgspec import Struct
 from reverie.core.errors import Invalid, QuotaExceeded
 from reverie.core.policy import TenantPolicy
 from reverie.memory import files
-from reverie.memory.entries import PreparedEntry
+from reverie.memory.insertion import PreparedEntry
 from reverie.protocols.anthropic.errors import ContentTooLarge, MemoryLimit, PathConflict
 from reverie.protocols.anthropic.listing import all_files, shown
 from reverie.protocols.anthropic.names import ENTRIES, MEMORY, parents

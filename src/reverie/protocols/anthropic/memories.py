@@ -16,8 +16,9 @@ from reverie.core.policy import TenantPolicy
 from reverie.core.retry import Moved, retry
 from reverie.core.run import mark
 from reverie.memory import files
-from reverie.memory.entries import Entries, store_entry
+from reverie.memory.entries import Entries
 from reverie.memory.files import KEPT_VERSIONS, File, FileVersion, VersionIds
+from reverie.memory.insertion import store_entry
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic import stores
 from reverie.protocols.anthropic.content import Clean, check_content, check_free, check_room

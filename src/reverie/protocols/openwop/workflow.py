@@ -17,7 +17,8 @@ from reverie.core.errors import Conflict, Invalid, NotFound, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
 from reverie.core.run import Interrupted, Run, RunOver, RunStatus, mark
-from reverie.memory.entries import Entries, insert
+from reverie.memory.entries import Entries
+from reverie.memory.insertion import insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import MAX_PAGE
 from reverie.protocols.openwop.run_records import load_run

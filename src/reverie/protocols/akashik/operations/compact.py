@@ -24,8 +24,9 @@ from reverie.core.errors import QuotaExceeded
 from reverie.core.retry import Moved
 from reverie.distil.group import Member, group
 from reverie.dreams.report import Made, report_of
-from reverie.memory.entries import PreparedEntry, entry_hash, searchable_text
+from reverie.memory.entries import searchable_text
 from reverie.memory.indexing import model_of
+from reverie.memory.insertion import PreparedEntry, entry_hash
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, FieldServices, Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.operations.record import MAX_TAGS

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded
-from reverie.memory.entries import PreparedEntry
+from reverie.memory.insertion import PreparedEntry
 from reverie.protocols.akashik.call import FIELD_AGENT, Operation, OperationCall, Ready
 from reverie.protocols.akashik.conflicts import UnitConflict, in_sight, load_conflict, move, save_conflict, settle
 from reverie.protocols.akashik.operations.agents import load_agent

@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.core.entry import MAX_TAG_LENGTH, Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded, ReverieError
-from reverie.memory.entries import PreparedEntry
+from reverie.memory.insertion import PreparedEntry
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.akashik import conflicts, units

@@ -15,8 +15,8 @@ from reverie.core.entry import MAX_ID_LENGTH, MAX_TAG_LENGTH, Draft, Entry, Entr
 from reverie.core.errors import Conflict, Invalid
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
-from reverie.memory.entries import PreparedEntry, entry_hash, insert
 from reverie.memory.indexing import indexed
+from reverie.memory.insertion import PreparedEntry, entry_hash, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.openwop.passes import Secrets
