@@ -21,7 +21,7 @@ class Pace:
         """`crowded`: whether tenants other than this one ask."""
         self._crowded = crowded
         self._each = each
-        self._loops: WeakKeyDictionary[AbstractEventLoop, _Turn] = WeakKeyDictionary()
+        self._loops: WeakKeyDictionary[AbstractEventLoop, LoopTurn] = WeakKeyDictionary()
 
     def begin(self, tenant: str) -> Future[None] | None:
         """The turn of the loop in which few requests of this tenant begin, to be awaited; None: it is this one."""
@@ -30,12 +30,12 @@ class Pace:
         loop = get_running_loop()
         turn = self._loops.get(loop)
         if turn is None:
-            turn = self._loops[loop] = _Turn(loop, self._each)
+            turn = self._loops[loop] = LoopTurn(loop, self._each)
         return turn.enter(tenant)
 
 
-class _Turn:
-    """One turn of a loop."""
+class LoopTurn:
+    """One turn of a loop, in which at most `each` pieces of work of one tenant begin."""
 
     def __init__(self, loop: AbstractEventLoop, each: int) -> None:
         self._loop = loop

@@ -18,6 +18,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.errors import ReverieError
 from reverie.core.event import Event
 from reverie.host import Host
+from reverie.http.pace import LoopTurn
 from reverie.http.threads import Lane, Threads
 
 POLL_SECONDS = 0.25
@@ -69,7 +70,8 @@ class Watch:
         self._threads = threads
         self._keys: Counter[str] = Counter()
         self._valid: set[str] = set()
-        self._waiting: set[asyncio.Event] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._turn = LoopTurn(asyncio.get_running_loop(), _WOKEN)
         self._rung = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -85,20 +87,26 @@ class Watch:
         """End every stream."""
         self.stopping = True
         for bell in self._waiting:
-            bell.set()
+            _ring(bell)
 
     async def wait(self, seconds: float) -> None:
         """Until the log has grown or a stream has to end, at most `seconds`."""
         if self.stopping:
             return
-        bell = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        bell: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(seconds, _ring, bell)
         self._waiting.add(bell)
         try:
-            await asyncio.wait_for(bell.wait(), seconds)
-        except TimeoutError:
-            pass
+            await bell
         finally:
+            timer.cancel()
             self._waiting.discard(bell)
+
+    async def proceed(self) -> None:
+        """Wait for a turn of the loop in which few streams of the tenant proceed: one read may be for all of them."""
+        if (turn := self._turn.enter(self._tenant)) is not None:
+            await turn
 
     async def page(self, after: int, types: Types, encode: Encode | None) -> LogPage:
         """Events after a position. They cover the log up to the head there was when this was called."""
@@ -162,9 +170,14 @@ class Watch:
 
     async def _wake(self) -> None:
         for number, bell in enumerate(list(self._waiting), 1):
-            bell.set()
+            _ring(bell)
             if not number % _WOKEN:
                 await asyncio.sleep(0)
+
+
+def _ring(bell: asyncio.Future[None]) -> None:
+    if not bell.done():
+        bell.set_result(None)
 
 
 def _stays(page: asyncio.Future[LogPage]) -> bool:
@@ -232,6 +245,7 @@ class Tail:
                     page = await watch.page(after, types, encode)
                     after = page.events[-1].seq if page.events else head
                     if page.events:
+                        await watch.proceed()
                         yield page
                         alive_at = loop.time()
                 if loop.time() - alive_at >= HEARTBEAT_SECONDS:

@@ -274,6 +274,35 @@ def test_streams_are_woken_a_few_in_a_turn_of_the_event_loop(
     assert max(in_one_turn) <= 6  # those of this turn, and of the one before
 
 
+def test_streams_that_waited_for_one_read_proceed_a_few_in_a_turn(
+    make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tailing, "_WOKEN", 3)
+    host = make_host()
+    tail = make_tail(host)
+    put(host, ada)
+    proceeded = 0
+    in_one_turn: list[int] = []
+
+    async def one() -> None:
+        nonlocal proceeded
+        async for _ in tail.follow(ada, after=0, types=None):
+            proceeded += 1
+            return
+
+    async def go() -> None:
+        nonlocal proceeded
+        streams = [asyncio.ensure_future(one()) for _ in range(20)]
+        while not all(stream.done() for stream in streams):
+            await asyncio.sleep(0)
+            in_one_turn.append(proceeded)
+            proceeded = 0
+
+    asyncio.run(asyncio.wait_for(go(), 30))
+    assert sum(in_one_turn) == 20
+    assert max(in_one_turn) <= 6  # those of this turn, and of the one before
+
+
 def test_a_stream_shows_the_callers_tenant_only(make_host: Callable[..., Host], ada: Actor) -> None:
     host = make_host()
     tail = make_tail(host)
