@@ -50,7 +50,8 @@ Send `Authorization: Bearer KEY`. The key alone decides the tenant.
 class Shared(State):
     """Parts that handlers share, as plain attributes: each request looks at six of them."""
 
-    __setattr__ = object.__setattr__
+    def __setattr__(self, key: Any, value: Any) -> None:
+        object.__setattr__(self, key, value)
 
 
 class Application(Starlette):
