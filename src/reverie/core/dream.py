@@ -215,6 +215,14 @@ class Replay(Struct, frozen=True):
 OUTCOMES = ("kept", "cold", "deep", "updated", "lost", "answered", "unanswered")
 
 
+ABOVE_TARGET = {
+    "later": "entries are left to the next run",
+    "must_keep": "nearly all that is left must be kept",
+    "share": "a target in per cent lets that share stay of what need not be kept",
+}
+"""Reasons why hot memory is above its target, in words."""
+
+
 class DreamReport(Struct, frozen=True):
     """The record of a finished dream: ids, counts and hashes; the text is in the entry and the archive."""
 

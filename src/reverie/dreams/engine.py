@@ -27,6 +27,7 @@ from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.plan import DREAM_KIND
 from reverie.distil.probes import probe
 from reverie.distil.request import DistilledText, Distiller, Extractive
+from reverie.distil.value import model
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import Gates
@@ -101,6 +102,12 @@ class DreamEngine:
         self._gates = Gates(parts, rules, archives, self._extractive, self._snapshots.count)
         self._part = PartDistillation(self._snapshots, self._gates, self._extractive)
         self.composer = Composer(parts, self._gates, self._extractive, self._spend)
+
+    def load(self) -> None:
+        """Load what every dream needs, the tokenizer and the value model: some 0.2 s in which no other thread runs."""
+        if self._parts.tokens is not None:
+            self._parts.tokens.count("")
+        model()
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
         """Estimate the effect of `run` with this plan now. Changes nothing."""

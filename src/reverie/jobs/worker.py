@@ -183,6 +183,7 @@ class Worker:
         self._observer.failed(name, code_of(fault), fault)
 
     def _dream(self) -> None:
+        self._host.dreams.load()  # here, so that the first dream does not stop other requests for it
         while not self._stop.is_set():
             ran = self.tick()
             if ran:

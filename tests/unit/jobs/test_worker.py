@@ -121,3 +121,21 @@ def test_it_starts_and_stops(make_host: Callable[..., Host], ada: Actor, monkeyp
     assert ran.wait(120)
     worker.stop()
     assert "reverie-worker" not in {thread.name for thread in threading.enumerate() if thread.is_alive()}
+
+
+def test_a_worker_loads_what_dreams_need_when_it_starts(make_host: Callable[..., Host], clock: Any) -> None:
+    counted = threading.Event()
+
+    class Tokens:
+        name = "words"
+
+        def count(self, text: str) -> int:
+            counted.set()
+            return len(text.split())
+
+    worker = Worker(make_host(tokens=Tokens()), every_seconds=60)
+    worker.start()
+    try:
+        assert counted.wait(10)
+    finally:
+        worker.stop()

@@ -115,9 +115,12 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
             f"{len(report.stayed)} entries as they were: a text would not make them smaller, or has no room for them"
         )
     if report.hot_before:
+        from reverie.core.dream import ABOVE_TARGET
+
         fields["hot"] = f"{report.hot_before} tokens before, {report.hot_after} after ({_share(report)})"
         if report.hot_target:
-            fields["target"] = f"{report.hot_target} tokens{_ABOVE[report.above_target]}"
+            above = f"; above it because {ABOVE_TARGET[report.above_target]}" if report.above_target else ""
+            fields["target"] = f"{report.hot_target} tokens{above}"
         fields["disk"] = f"{report.bytes_before + report.byte_size} bytes: the sources are kept, and the text"
     if report.probes:
         fields["answers"] = ", ".join(f"{kept} of {total} {name}" for name, (kept, total) in report.probes.items())
@@ -143,13 +146,6 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         say(f"the source of its words      reverie dream why {report.id}")
         say(f"undo it                      reverie dream undo {report.id}")
 
-
-_ABOVE = {
-    None: "",
-    "later": "; above it because entries are left to the next run",
-    "must_keep": "; above it because nearly all that is left must be kept",
-    "share": "; above it because a target in per cent lets that share stay of what need not be kept",
-}
 
 _OUTCOMES = {
     "kept": "answered as before",

@@ -17,7 +17,7 @@ from reverie.api.console.page import Document, Look, Page, See
 from reverie.api.console.running import Running
 from reverie.api.console.text import segment, visible
 from reverie.api.views import report_document
-from reverie.core.dream import DreamReport, StatementTrace
+from reverie.core.dream import ABOVE_TARGET, DreamReport, StatementTrace
 from reverie.core.errors import Invalid, NotFound
 from reverie.dreams.lineage import Diff, StatementDiff
 
@@ -101,6 +101,7 @@ def _described(look: Look, report: DreamReport) -> Document:
     taken = report.taken_tokens
     return {
         "report": document,
+        "above_target": ABOVE_TARGET.get(report.above_target or ""),
         "taken": taken,
         "saved": max(0, taken - report.output_tokens),
         "fates": [

@@ -68,6 +68,17 @@ def test_a_dream_that_took_a_part_says_what_is_left(site: Site) -> None:
     assert "/dreams?ref=notes#run" in page
 
 
+def test_a_dream_says_in_words_why_its_memory_is_above_the_target(site: Site) -> None:
+    actor = site.host.system_actor("acme")
+    site.host.rules.set_policy(actor, {"hot_target": "20"})
+    rules = [f"Never open valve {n} while pump {n + 7} is running." for n in range(12)]
+    site.host.entries.put(actor, "notes", [Draft(text) for text in (*rules, *["Thanks a lot, see you soon!"] * 3)])
+    report = site.host.dreams.run(actor, DreamPlan(ref="notes", fit=True))
+    assert report is not None
+    page = site.browser(site.key("acme")).get(f"/dreams/{report.id}").text
+    assert "above its target of 20 tokens because nearly all that is left must be kept" in page
+
+
 def test_a_dream_has_the_same_figures_in_the_console_and_on_the_command_line(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
