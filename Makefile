@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One short line per package as it arrives; a failure of pip is the exit code of the whole.
 PROGRESS := awk '/^Collecting/ { print "  " $$2; fflush() } /^Installing/ { print "  installing"; fflush() } /^pip-failed$$/ { bad = 1 } END { exit bad }'
 PYTEST := $(BIN)/python -m pytest
-JOBS ?= 3
+JOBS ?= 4
 # Compiled modules are kept, also where the surroundings say otherwise: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST_ARGS ?=

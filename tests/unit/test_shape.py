@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import reverie
@@ -18,7 +17,7 @@ MOST_LINES = 80
 def test_functions_are_short() -> None:
     long = set()
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in _nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > MOST_LINES:
@@ -47,17 +46,27 @@ def test_prose_has_no_figurative_verbs() -> None:
 _NAME = re.compile(r"`[^`]*`")
 
 
-def _prose() -> Iterator[tuple[str, str]]:
-    """Docstrings (also those below an assignment) and comments of the package."""
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    """Every node of a module."""
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
+@cache
+def _prose() -> list[tuple[str, str]]:
+    """Docstrings (also those below an assignment) and comments of the package, each with its place."""
+    prose = []
     for path in sorted(SOURCE.rglob("*.py")):
-        source, name = path.read_text("utf-8"), path.relative_to(SOURCE)
-        for node in ast.walk(ast.parse(source)):
+        name = path.relative_to(SOURCE)
+        for node in _nodes(path):
             if (
                 isinstance(node, ast.Expr)
                 and isinstance(node.value, ast.Constant)
                 and isinstance(node.value.value, str)
             ):
-                yield f"{name}:{node.lineno}", node.value.value
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                yield f"{name}:{token.start[0]}", token.string
+                prose.append((f"{name}:{node.lineno}", node.value.value))
+        with path.open(encoding="utf-8") as source:
+            for token in tokenize.generate_tokens(source.readline):
+                if token.type == tokenize.COMMENT:
+                    prose.append((f"{name}:{token.start[0]}", token.string))
+    return prose
