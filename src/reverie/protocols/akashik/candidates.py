@@ -89,19 +89,19 @@ class Gathered:
 def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
     """Gather the candidates for an answer of at most this many units.
 
-    Where there is a query, a quarter are the best by words, a quarter the best by meaning, and the rest the newest.
+    Where there is a query, half as many are the best by words, half as many the best by meaning, which are often the
+    same, and at least a quarter are the newest: older ones differ little in how recent they are.
     """
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
     asked = query_terms(query) if query.strip() else []
-    first = wanted // 2 if asked or vector is not None else wanted
+    first = wanted // 4 if asked or vector is not None else wanted
     own: list[Entry] = []
-    page = wanted // 4 + 1 if first < wanted else wanted + 1
-    newest = _newest(tx, admission, hot, own, page=min(page, _PAGE))
+    newest = _newest(tx, admission, hot, own, page=min(first + 1, _PAGE))
     found = {entry.id: entry for entry in islice(newest, first)}
     alike: frozenset[int] = frozenset()
     if len(found) == first < wanted:
-        matches = tx.find(asked, vector, hot, limit=wanted // 4)
+        matches = tx.find(asked, vector, hot, limit=wanted // 2)
         alike = frozenset(match.entry.position for match in matches if match.score is not None)
         positions = list(dict.fromkeys(match.entry.position for match in matches))
         found |= {entry.id: entry for entry in tx.at(positions, hot).values() if admission.takes(entry)}

@@ -178,6 +178,22 @@ def test_a_query_scores_two_hundred_units_where_there_are_so_many(
     assert scored[0] >= 200
 
 
+def test_a_query_scores_ninety_older_units_that_have_its_words(
+    make_host: MakeHost, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _ = field_of(make_host, make_store(), 0)
+    source = Source(actor="agent0", role="builder")
+    kept = {"mode": "committed", "relations": 0}
+    lanterns = [Draft(f"Lantern {n} of the weir", kind="finding", source=source, attributes=kept) for n in range(90)]
+    host.entries.put(ACTOR, host.parts.field.ref, lanterns)
+    grow(host, 450)
+    scored: list[Any] = []
+    plain = attune.rank_units
+    monkeypatch.setattr(attune, "rank_units", lambda entries, *rest: scored.extend(entries) or plain(entries, *rest))
+    send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 20}, "context_hint": "lantern of the weir"})
+    assert sum("Lantern" in entry.content for entry in scored) == 90
+
+
 def test_a_session_with_rules_counts_what_the_agent_sees(make_host: MakeHost, make_store: MakeStore) -> None:
     host, _ = field_of(make_host, make_store(), 0)
     policy = {"role_rules": [{"role": "builder", "deny_types": ["decision"]}]}
